@@ -1,0 +1,1 @@
+"""The Scrapy project behind ``scrapy crawl site``: a whole site, every content once."""

@@ -1,0 +1,18 @@
+"""What the spider stores."""
+
+import scrapy
+
+
+class PageItem(scrapy.Item):
+    """One page. Its title, text and language are filled in by the dedup layer.
+
+    A ``scrapy.Item``, since its exporters write only the fields that were set.
+    """
+
+    url = scrapy.Field()
+    title = scrapy.Field()
+    text = scrapy.Field()  # the main text; None for what is not HTML
+    language = scrapy.Field()  # primary subtag, such as "en"; None if unknown
+    fetched = scrapy.Field()  # UTC, ISO 8601
+    html = scrapy.Field()  # with -a save_html=1 only
+    dedup = scrapy.Field()  # the verdict, with DEDUP_ACTION = "mark" only

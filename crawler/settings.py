@@ -1,0 +1,18 @@
+"""Settings of the project: dedup switched on by name, and a polite crawl."""
+
+BOT_NAME = "scrapy-dedup"
+SPIDER_MODULES = ["crawler.spiders"]
+NEWSPIDER_MODULE = "crawler.spiders"
+
+ADDONS = {"dedup.scrapy_plugin.Addon": 500}
+DEDUP_FIELDS = {"text": "text", "title": "title", "language": "language"}
+DEDUP_REPORT = "reports"
+
+USER_AGENT = "scrapy-dedup (site crawler that stores every content once)"
+ROBOTSTXT_OBEY = True
+AUTOTHROTTLE_ENABLED = True
+AUTOTHROTTLE_START_DELAY = 1
+CONCURRENT_REQUESTS_PER_DOMAIN = 4
+
+FEED_EXPORT_ENCODING = "utf-8"
+LOG_LEVEL = "INFO"

@@ -1,0 +1,148 @@
+"""Page -> verdict."""
+
+from array import array
+from dataclasses import dataclass
+from enum import Enum
+from sys import getsizeof
+
+from dedup.index import Index, index_for
+from dedup.methods import Method
+from dedup.page import Page
+
+
+class Kind(str, Enum):
+    """What a verdict says."""
+
+    NEW = "new"
+    EXACT = "exact-duplicate"
+    NEAR = "near-duplicate"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the detector says of a page.
+
+    *original* is the key (URL) of the stored page it repeats, *distance* that of the sketches (0
+    for an exact duplicate), *reason* why a skipped page was not judged.
+    """
+
+    kind: Kind
+    method: str
+    original: str | None = None
+    distance: int | None = None
+    reason: str | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        return self.kind in (Kind.EXACT, Kind.NEAR)
+
+    def __str__(self) -> str:
+        if self.kind is Kind.EXACT:
+            return f"exact duplicate of <{self.original}> (normalised text equal)"
+        if self.kind is Kind.NEAR:
+            return f"near-duplicate of <{self.original}> ({self.method}, distance {self.distance})"
+        return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else "new"
+
+
+SHORT_PAGES = ("exact", "keep")
+
+
+class Detector:
+    """Judges pages one after the other; the first page of a content is the one that is kept.
+
+    A page is compared with the kept pages of its scope only: one that was a duplicate is not
+    remembered, so that chains of ever more different copies cannot form.
+    """
+
+    def __init__(self, method: Method, *, min_tokens: int = 20, short_pages: str = "exact") -> None:
+        """Create a detector without pages.
+
+        *min_tokens*: a page with fewer tokens is never a near-duplicate; with *short_pages*
+        "exact" it is still dropped for an equal text, with "keep" never.
+
+        Raises ValueError for other values of *short_pages*.
+        """
+        if short_pages not in SHORT_PAGES:
+            raise ValueError(f"short_pages must be one of {SHORT_PAGES}, got {short_pages!r}")
+        self._method = method
+        self._min_tokens = min_tokens
+        self._short_pages = short_pages
+        self._keys = _Keys()
+        self._scopes: dict[str, _Scope] = {}
+
+    def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
+        """Return the verdict on *page*, and remember it under *key* if it is new.
+
+        Exact duplicates have an equal normalised text; near-duplicates a sketch within the
+        method's threshold, of which the nearest, and of these the oldest, is the original. A page
+        without main text is never a duplicate.
+        """
+        if page.digest is None:
+            return self.skipped("empty")
+        is_short = page.tokens < self._min_tokens or page.sketch is None
+        if is_short and self._short_pages == "keep":
+            return self.skipped("too_short")
+        pages = self._scopes.get(scope) or self._scopes.setdefault(scope, _Scope(self._method))
+        if (original := pages.by_digest.get(page.digest)) is not None:
+            return self._verdict(Kind.EXACT, original, 0)
+        if not is_short and (match := pages.index.query(page.sketch)):
+            return self._verdict(Kind.NEAR, match.page, match.distance)
+        number = self._keys.append(key)
+        pages.by_digest[page.digest] = number
+        if not is_short:
+            pages.index.add(page.sketch, number)
+        return Verdict(Kind.NEW, self._method.name)
+
+    def skipped(self, reason: str) -> Verdict:
+        """Return the verdict on a page that is not compared, for *reason*."""
+        return Verdict(Kind.SKIPPED, self._method.name, reason=reason)
+
+    def _verdict(self, kind: Kind, original: int, distance: int) -> Verdict:
+        return Verdict(kind, self._method.name, self._keys[original], distance)
+
+    def __len__(self) -> int:
+        """Return the number of pages remembered."""
+        return len(self._keys)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the remembered pages take, in bytes (dictionaries estimated)."""
+        return self._keys.nbytes + sum(scope.nbytes for scope in self._scopes.values())
+
+
+class _Scope:
+    """The kept pages among which duplicates are looked for."""
+
+    def __init__(self, method: Method) -> None:
+        self.by_digest: dict[bytes, int] = {}
+        self.index: Index = index_for(method)
+
+    @property
+    def nbytes(self) -> int:
+        entry = getsizeof(bytes(16)) + getsizeof(1 << 29)
+        return getsizeof(self.by_digest) + entry * len(self.by_digest) + self.index.nbytes
+
+
+class _Keys:
+    """The keys of the kept pages by number: two large arrays instead of a string object each."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._ends = array("Q")
+
+    def append(self, key: str) -> int:
+        self._data += key.encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._data))
+        return len(self._ends) - 1
+
+    def __getitem__(self, number: int) -> str:
+        start = self._ends[number - 1] if number else 0
+        return self._data[start : self._ends[number]].decode("utf-8", "surrogatepass")
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @property
+    def nbytes(self) -> int:
+        return getsizeof(self._data) + getsizeof(self._ends)

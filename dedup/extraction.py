@@ -1,0 +1,155 @@
+"""HTML -> main text, title and language."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import regex
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What was extracted of a page: main text ("" if there is none), title, language.
+
+    *language* is the primary language subtag that the page declares ("en", "zh"), else the one its
+    script tells, else ``None``.
+    """
+
+    text: str
+    title: str | None = None
+    language: str | None = None
+
+
+Extractor = Callable[[str], "Extraction | str | None"]
+"""Turns the HTML of a page into its main text; a bare string or ``None`` will do."""
+
+
+def trafilatura(html: str) -> Extraction:
+    """Return the main text that trafilatura finds, without comments, in its fast mode.
+
+    Must not run in a thread: lxml crashes there (https://github.com/adbar/trafilatura/issues/840).
+    """
+    import trafilatura as library
+
+    with _silenced("trafilatura", "htmldate"):
+        tree = library.load_html(html)
+        if tree is None:
+            return Extraction("")
+        title, declared = _title(tree), _declared_language(tree)
+        # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
+        text = library.extract(tree, fast=True, include_comments=False) or ""
+    return Extraction(text, title, declared or language_of_script(text))
+
+
+def resiliparse(html: str) -> Extraction:
+    """Return the main text that resiliparse finds: faster, rougher than trafilatura."""
+    from resiliparse.extract.html2text import extract_plain_text
+    from resiliparse.parse.html import HTMLTree
+
+    tree = HTMLTree.parse(html)
+    text = extract_plain_text(tree, main_content=True, alt_texts=False)
+    root = tree.document.query_selector("html") if tree.document else None
+    declared = _primary_subtag(root.getattr("lang") if root else None)
+    return Extraction(text, _one_line(tree.title), declared or language_of_script(text))
+
+
+EXTRACTORS: dict[str, Extractor] = {"trafilatura": trafilatura, "resiliparse": resiliparse}
+"""The extractors that settings name; each name is also that of the library it needs."""
+
+
+def text_of_fragment(html: str) -> str:
+    """Return all visible text of an HTML fragment, such as an article body that an item holds."""
+    from lxml import etree
+    from lxml import html as lxml_html
+
+    if not html.strip():
+        return ""
+    try:
+        root = lxml_html.fragment_fromstring(_without_control_characters(html), create_parent=True)
+    except (etree.ParserError, ValueError):
+        return ""
+    etree.strip_elements(root, "script", "style", "noscript", "template", with_tail=False)
+    return " ".join(root.itertext(with_tail=True))
+
+
+_LANGUAGE_OF_SCRIPT = {
+    "ja": regex.compile(r"[\p{Hiragana}\p{Katakana}]"),
+    "zh": regex.compile(r"\p{Han}"),
+    "ko": regex.compile(r"\p{Hangul}"),
+    "th": regex.compile(r"\p{Thai}"),
+    "el": regex.compile(r"\p{Greek}"),
+    "he": regex.compile(r"\p{Hebrew}"),
+}
+_LETTER = regex.compile(r"\p{L}")
+
+
+def language_of_script(text: str) -> str | None:
+    """Return the language that the script of the first 2,000 characters tells, if one does.
+
+    Only scripts that (nearly) one language uses are asked: the Latin, Cyrillic and Arabic ones
+    belong to many. A fifth of the letters is enough, since terms in Latin letters are common.
+
+    >>> language_of_script("我们在北京"), language_of_script("We are in Peking")
+    ('zh', None)
+    """
+    if text.isascii():
+        return None
+    beginning = text[:2000]
+    letters = len(_LETTER.findall(beginning))
+    for language, script in _LANGUAGE_OF_SCRIPT.items():
+        if len(script.findall(beginning)) > letters / 5:
+            return language
+    return None
+
+
+def _title(tree: "HtmlElement") -> str | None:
+    return _one_line(tree.findtext(".//title"))
+
+
+def _declared_language(tree: "HtmlElement") -> str | None:
+    for expression in (
+        "/html/@lang",
+        "/html/@*[local-name()='lang']",
+        "//meta[translate(@http-equiv,'CLANGUE','clangue')='content-language']/@content",
+        "//meta[@property='og:locale']/@content",
+    ):
+        for value in tree.xpath(expression):
+            if language := _primary_subtag(value):
+                return language
+    return None
+
+
+def _primary_subtag(tag: str | None) -> str | None:
+    match = regex.match(r"\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)", tag or "")
+    return match[1].lower() if match else None
+
+
+def _one_line(text: str | None) -> str | None:
+    return " ".join(text.split()) or None if text else None
+
+
+_CONTROL_CHARACTERS = regex.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+def _without_control_characters(html: str) -> str:
+    return _CONTROL_CHARACTERS.sub(" ", html)
+
+
+@contextmanager
+def _silenced(*names: str) -> Iterator[None]:
+    # Broken pages are ordinary here and end in a counted verdict; a library that logs an error for
+    # each would flood the log of the crawl.
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,20 @@
+"""Indexes over sketches, and the choice of one for a method."""
+
+from dedup.index.base import Index, Match
+from dedup.index.hamming import HammingIndex
+from dedup.index.linear import LinearIndex
+from dedup.methods import FingerprintMethod, Method
+
+__all__ = ["HammingIndex", "Index", "LinearIndex", "Match", "index_for"]
+
+
+def index_for(method: Method) -> Index:
+    """Return an empty index over the sketches of *method*, with its threshold.
+
+    Raises TypeError for a method whose sketches no index here can search.
+    """
+    if not isinstance(method, FingerprintMethod):
+        raise TypeError(f"no index for {type(method).__name__}: it is no FingerprintMethod")
+    if method.max_distance <= HammingIndex.LARGEST_DISTANCE:
+        return HammingIndex(method.max_distance)
+    return LinearIndex(method.max_distance)

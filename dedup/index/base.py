@@ -1,0 +1,37 @@
+"""The interface of an index over sketches."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Match:
+    """A stored page within the threshold, and its distance (0 = equal sketches).
+
+    The nearer match is the smaller one; of equally near ones, the older page.
+    """
+
+    distance: int
+    page: int
+
+
+class Index(ABC):
+    """Finds the stored page whose sketch is nearest to a given one."""
+
+    @abstractmethod
+    def add(self, sketch: Any, page: int) -> None:
+        """Store *sketch* under the number *page*, from 0 to 2**32 - 1; lower numbers are older."""
+
+    @abstractmethod
+    def query(self, sketch: Any) -> Match | None:
+        """Return the nearest stored page within the threshold, ties to the oldest, or ``None``."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of stored sketches."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The memory that the stored sketches take, in bytes."""

@@ -1,0 +1,51 @@
+"""An index that looks at every fingerprint: slow, obviously right."""
+
+import numpy as np
+
+from dedup.index.base import Index, Match
+
+
+class LinearIndex(Index):
+    """Compares a fingerprint with all stored ones, at any distance.
+
+    The oracle that faster indexes are tested against, and the one that answers at distances for
+    which there is no faster one. A query takes about 1.5 ms per million fingerprints.
+    """
+
+    def __init__(self, max_distance: int = 3) -> None:
+        """Create an empty index; *max_distance* is inclusive, in bits."""
+        self.max_distance = max_distance
+        self._size = 0
+        self._fingerprints = np.empty(64, np.uint64)
+        self._pages = np.empty(64, np.uint32)
+
+    def add(self, sketch: int, page: int) -> None:
+        if self._size == len(self._fingerprints):
+            self._fingerprints = np.resize(self._fingerprints, 2 * self._size)
+            self._pages = np.resize(self._pages, 2 * self._size)
+        self._fingerprints[self._size] = sketch
+        self._pages[self._size] = page
+        self._size += 1
+
+    def query(self, sketch: int) -> Match | None:
+        distances = np.bitwise_count(self.fingerprints ^ np.uint64(sketch))
+        if not len(distances) or (nearest := int(distances.min())) > self.max_distance:
+            return None
+        return Match(nearest, int(self.pages[distances == nearest].min()))
+
+    @property
+    def fingerprints(self) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+        """The stored fingerprints in the order they were added; a view, shape (n,)."""
+        return self._fingerprints[: self._size]
+
+    @property
+    def pages(self) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+        """Their page numbers; a view, shape (n,)."""
+        return self._pages[: self._size]
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def nbytes(self) -> int:
+        return self._fingerprints.nbytes + self._pages.nbytes

@@ -1,0 +1,6 @@
+"""What a crawl's dedup did: numbers, and their forms for people and programs."""
+
+from dedup.report.summary import Summary
+from dedup.report.table import as_text
+
+__all__ = ["Summary", "as_text"]

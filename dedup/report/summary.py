@@ -1,0 +1,139 @@
+"""The numbers of one crawl."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any, Protocol
+
+from dedup.detector import Detector, Kind, Verdict
+from dedup.report.groups import Groups
+from dedup.report.quantiles import Quantiles
+from dedup.scopes import host
+
+_GROUPS_SHOWN = 50
+
+
+class StatCollector(Protocol):
+    """Where counters live: Scrapy's stats in a crawl."""
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None: ...
+
+    def set_value(self, key: str, value: Any) -> None: ...
+
+    def get_value(self, key: str, default: Any = None) -> Any: ...
+
+    def get_stats(self) -> dict[str, Any]: ...
+
+
+class Summary:
+    """Counts what happened, in the crawl's own stats, and what these cannot hold, here."""
+
+    def __init__(self, stats: StatCollector, settings: Mapping[str, Any]) -> None:
+        """Start to count into *stats*; *settings* are shown in the report as they are."""
+        self._stats = stats
+        self._settings = settings
+        self._started = datetime.now(UTC)
+        self._start = monotonic()
+        self._hosts: Counter[str] = Counter()
+        self._stages: dict[str, Quantiles] = {}
+        self._groups = Groups()
+
+    def count(self, name: str, by: float = 1) -> None:
+        """Add to the counter ``dedup/<name>``."""
+        self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
+
+    def record(self, verdict: Verdict, url: str, size: int) -> None:
+        """Count the *verdict* on the page at *url*, whose body has *size* bytes."""
+        self.count("pages")
+        if verdict.kind is Kind.SKIPPED:
+            self.count(f"skipped/{verdict.reason}")
+            return
+        self.count(_COUNTER[verdict.kind])
+        if verdict.is_duplicate:
+            assert verdict.original is not None
+            assert verdict.distance is not None
+            self.count("bytes_saved", size)
+            if verdict.kind is Kind.NEAR:
+                self.count(f"distance/{verdict.distance}")
+            self._hosts[host(url)] += 1
+            self._groups.add(verdict.original, url, verdict.distance)
+
+    def record_time(self, stage: str, seconds: float) -> None:
+        """Count what one page took in *stage*."""
+        self._stages.setdefault(stage, Quantiles()).add(seconds)
+
+    def finish(self, detector: Detector) -> dict[str, Any]:
+        """Return all numbers in the form of the JSON report; docs/stats.md describes it."""
+        self._stats.set_value("dedup/index/pages", len(detector))
+        self._stats.set_value("dedup/index/bytes", detector.nbytes)
+        elapsed = monotonic() - self._start
+        pages = self._value("pages")
+        return {
+            "started": self._started.isoformat(timespec="seconds"),
+            "seconds": round(elapsed, 3),
+            "settings": dict(self._settings),
+            "pages": {
+                "judged": pages,
+                "new": self._value("new"),
+                "exact_duplicates": self._value("exact_duplicates"),
+                "near_duplicates": self._value("near_duplicates"),
+                "skipped": self._below("skipped"),
+                "per_second": round(pages / elapsed, 2) if elapsed else None,
+            },
+            "items": {
+                "dropped": self._value("items/dropped"),
+                "marked": self._value("items/marked"),
+                "unknown": self._value("items/unknown"),
+            },
+            "links_held_back": self._value("links_held_back"),
+            "distances": {int(key): count for key, count in self._below("distance").items()},
+            "groups": len(self._groups),
+            "largest_groups": [
+                {
+                    "original": group.original,
+                    "duplicates": group.duplicates,
+                    "first": [
+                        {"url": url, "distance": distance}
+                        for url, distance in zip(group.urls, group.distances, strict=True)
+                    ],
+                }
+                for group in self._groups.largest(_GROUPS_SHOWN)
+            ],
+            "duplicates_by_host": dict(self._hosts.most_common()),
+            "saved": {
+                "bytes": self._value("bytes_saved"),
+                "pages_not_read_again": self._value("bodies_repeated"),
+                "seconds": round(self._value("seconds_saved"), 3),
+            },
+            "seconds_per_page": {
+                stage: {
+                    "pages": durations.count,
+                    "median": _rounded(durations.quantile(0.5)),
+                    "p95": _rounded(durations.quantile(0.95)),
+                    "sum": _rounded(durations.sum),
+                }
+                for stage, durations in self._stages.items()
+            },
+            "index": {"pages": len(detector), "bytes": detector.nbytes},
+            "unread": self._below("unread"),
+            "errors": self._value("errors"),
+        }
+
+    def _value(self, name: str) -> Any:
+        return self._stats.get_value(f"dedup/{name}", 0)
+
+    def _below(self, name: str) -> dict[str, int]:
+        prefix = f"dedup/{name}/"
+        return {
+            key.removeprefix(prefix): value
+            for key, value in sorted(self._stats.get_stats().items())
+            if key.startswith(prefix)
+        }
+
+
+_COUNTER = {Kind.NEW: "new", Kind.EXACT: "exact_duplicates", Kind.NEAR: "near_duplicates"}
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)

@@ -1,0 +1,128 @@
+"""The numbers as a table for the log."""
+
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_WIDTH = 100
+_GROUPS = 5
+_URLS = 3
+_HOSTS = 5
+_BAR = 30
+
+
+def as_text(numbers: Mapping[str, Any]) -> str:
+    """Return the report of `Summary.finish` as plain text, about 100 columns wide.
+
+    Built of ASCII lines, since logs are read in all kinds of terminals and files.
+    """
+    output = io.StringIO()
+    console = Console(file=output, width=_WIDTH, color_system=None, legacy_windows=False)
+    table = Table(box=box.ASCII2, show_header=False, title="Duplicates in this crawl", expand=True)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    for section in (_pages, _duplicates, _cost):
+        for label, value in section(numbers):
+            # Text, not str: a URL may contain what would be markup to rich.
+            table.add_row(Text(label), Text(value))
+        table.add_section()
+    console.print(table)
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+
+
+def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    pages, items = numbers["pages"], numbers["items"]
+    total = pages["judged"]
+    yield "pages", f"{total:,} ({pages['per_second'] or 0:,.1f} a second)"
+    yield "  new", _share(pages["new"], total)
+    yield "  exact duplicates", _share(pages["exact_duplicates"], total)
+    yield "  near-duplicates", _share(pages["near_duplicates"], total)
+    skipped = pages["skipped"]
+    if skipped:
+        reasons = ", ".join(f"{name.replace('_', ' ')}: {n:,}" for name, n in skipped.items())
+        yield "  skipped (kept)", f"{_share(sum(skipped.values()), total)}: {reasons}"
+    else:
+        yield "  skipped (kept)", "0"
+    yield "items dropped", f"{items['dropped']:,}"
+    if items["marked"]:
+        yield "items marked", f"{items['marked']:,}"
+    if items["unknown"]:
+        yield "items not judged", f"{items['unknown']:,} (of unknown pages)"
+    if numbers["links_held_back"]:
+        yield "links held back", f"{numbers['links_held_back']:,}"
+    if numbers["unread"]:
+        causes = ", ".join(f"{cause}: {n:,}" for cause, n in numbers["unread"].items())
+        yield "pages not read", causes
+    if numbers["errors"]:
+        yield "errors (items kept)", f"{numbers['errors']:,}"
+
+
+def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    distances = numbers["distances"]
+    most = max(distances.values(), default=0)
+    for distance in range(max(distances, default=-1) + 1):
+        count = distances.get(distance, 0)
+        yield f"distance {distance}", f"{'#' * -(-_BAR * count // most)} {count:,}".strip()
+    for group in numbers["largest_groups"][:_GROUPS]:
+        copies = group["duplicates"]
+        lines = [group["original"]]
+        lines += [
+            f"  = {copy['url']} (distance {copy['distance']})" for copy in group["first"][:_URLS]
+        ]
+        if copies > len(group["first"][:_URLS]):
+            lines.append(f"  and {copies - len(group['first'][:_URLS]):,} more")
+        yield f"group of {copies + 1:,}", "\n".join(lines)
+    if len(numbers["largest_groups"]) > _GROUPS:
+        yield "groups in all", f"{numbers['groups']:,}"
+    hosts = list(numbers["duplicates_by_host"].items())
+    if hosts:
+        named = ", ".join(f"{name or '(none)'}: {n:,}" for name, n in hosts[:_HOSTS])
+        more = f" and {len(hosts) - _HOSTS:,} hosts more" if len(hosts) > _HOSTS else ""
+        yield "duplicates by host", named + more
+
+
+def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    saved, index = numbers["saved"], numbers["index"]
+    yield (
+        "saved",
+        (
+            f"{_bytes(saved['bytes'])} not stored; {saved['pages_not_read_again']:,} pages "
+            f"({saved['seconds']:.1f} s of work) not read twice"
+        ),
+    )
+    for stage, seconds in numbers["seconds_per_page"].items():
+        yield (
+            f"time: {stage}",
+            f"median {_milliseconds(seconds['median'])}, "
+            f"95 % within {_milliseconds(seconds['p95'])}, sum {seconds['sum']:.2f} s",
+        )
+    yield "memory of the index", f"{_bytes(index['bytes'])} for {index['pages']:,} pages"
+    settings = numbers["settings"]
+    yield "method", f"{settings['DEDUP_METHOD']}, distance at most {settings['DEDUP_MAX_DISTANCE']}"
+    others = ", ".join(
+        f"{name.removeprefix('DEDUP_').lower()}={value}"
+        for name, value in settings.items()
+        if name not in ("DEDUP_METHOD", "DEDUP_MAX_DISTANCE") and value not in ("", {}, None)
+    )
+    yield "settings", others
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count:,} ({count / total:.1%})" if count and total else f"{count:,}"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1000:.3g} ms"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= 1000
+    raise AssertionError

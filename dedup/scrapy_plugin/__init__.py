@@ -1,0 +1,17 @@
+"""The layer inside Scrapy: the only part of the package that imports it."""
+
+from dedup.scrapy_plugin.addon import Addon
+from dedup.scrapy_plugin.exceptions import DuplicatePage, ExactDuplicate, NearDuplicate
+from dedup.scrapy_plugin.extension import Extension
+from dedup.scrapy_plugin.middleware import SpiderMiddleware
+from dedup.scrapy_plugin.pipeline import ItemPipeline
+
+__all__ = [
+    "Addon",
+    "DuplicatePage",
+    "ExactDuplicate",
+    "Extension",
+    "ItemPipeline",
+    "NearDuplicate",
+    "SpiderMiddleware",
+]

@@ -1,0 +1,41 @@
+"""The spider middleware: one verdict per response, before its items go on."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.http import Response
+
+from dedup.scrapy_plugin.extension import Extension
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class SpiderMiddleware:
+    """Has the page of every response with items judged, and tells the pipeline the verdict.
+
+    Must be the outermost spider middleware: what it remembers of an item is its identity, and
+    nothing may replace the item between here and the pipeline.
+    """
+
+    def __init__(self, extension: Extension) -> None:
+        self._extension = extension
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> "SpiderMiddleware":
+        return cls(Extension.of(crawler))
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any]
+    ) -> AsyncIterator[Any]:
+        extension = self._extension
+        async for output in result:
+            if output is None:
+                continue
+            if isinstance(output, Request):
+                if await extension.holds_back_links(response):
+                    continue
+            else:
+                await extension.expect_item(output, response)
+            yield output

@@ -1,0 +1,93 @@
+"""Response -> page: which responses are read, and none of them twice."""
+
+import struct
+from concurrent.futures import Future
+
+import xxhash
+from scrapy.http import HtmlResponse, Response
+
+from dedup.methods import Method
+from dedup.page import Page
+from dedup.scrapy_plugin.awaiting import result_of
+from dedup.workers import Pool, ReadError
+from dedup.workers.protocol import Task
+
+
+def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
+    """Return why *response* is not read, or ``None`` if it is."""
+    if not 200 <= response.status < 300:
+        return "status"
+    if not isinstance(response, HtmlResponse):
+        return "not_html"
+    if not response.body:
+        return "empty"
+    if len(response.body) > max_page_bytes:
+        return "too_big"
+    return None
+
+
+class BodyReader:
+    """Reads the pages of responses; a body that was read before is not read again.
+
+    What is remembered of a body is the little that a verdict needs (some 180 bytes), not its text.
+    """
+
+    def __init__(self, pool: Pool, method: Method) -> None:
+        self._pool = pool
+        self._method = method
+        self._read: dict[bytes, bytes] = {}
+        self._unreadable: dict[bytes, tuple[str, str]] = {}
+        self._being_read: dict[bytes, Future[Page]] = {}
+
+    async def read(self, response: HtmlResponse) -> tuple[Page, bool]:
+        """Return the page, and whether its body was seen before; then the page has no text.
+
+        Raises ReadError if the page cannot be read, or could not be when its body was seen before.
+        """
+        key = _body_key(response)
+        if known := self._read.get(key):
+            return self._unpack(known), True
+        if failure := self._unreadable.get(key):
+            raise ReadError(*failure)
+        if future := self._being_read.get(key):
+            return await result_of(future), True
+        future = self._being_read[key] = self._pool.submit(Task("html", response.text))
+        try:
+            page = await result_of(future)
+            self._read[key] = self._pack(page)
+        except ReadError as error:
+            if error.cause in ("error", "crash", "timeout"):
+                self._unreadable[key] = error.cause, str(error)
+            raise
+        finally:
+            del self._being_read[key]
+        return page, False
+
+    async def read_again(self, response: HtmlResponse) -> Page:
+        """Return the page with its text, although its body was seen before."""
+        return await result_of(self._pool.submit(Task("html", response.text)))
+
+    def _pack(self, page: Page) -> bytes:
+        sketch = b"" if page.sketch is None else self._method.to_bytes(page.sketch)
+        return _PAGE.pack(page.digest or b"", page.tokens, sum(page.seconds.values())) + sketch
+
+    def _unpack(self, packed: bytes) -> Page:
+        digest, tokens, seconds = _PAGE.unpack_from(packed)
+        sketch = packed[_PAGE.size :]
+        return Page(
+            text=None,
+            title=None,
+            language=None,
+            tokens=tokens,
+            digest=digest if any(digest) else None,
+            sketch=self._method.from_bytes(sketch) if sketch else None,
+            seconds={"read": seconds},
+        )
+
+
+_PAGE = struct.Struct("<16sIf")
+
+
+def _body_key(response: HtmlResponse) -> bytes:
+    # The encoding too: equal bytes are another page if the server declares another encoding.
+    return xxhash.xxh3_128_digest(response.encoding.encode() + b"\n" + response.body)

@@ -1,0 +1,253 @@
+"""The only reader of ``DEDUP_*``."""
+
+import difflib
+import importlib.util
+import inspect
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+
+from dedup.detector import SHORT_PAGES
+from dedup.extraction import EXTRACTORS, Extractor
+from dedup.methods import METHODS, Method
+from dedup.scopes import SCOPES
+
+logger = logging.getLogger(__name__)
+
+ACTIONS = ("drop", "mark")
+PAGE_FIELDS = ("text", "title", "language")
+
+
+class SettingError(ValueError):
+    """A ``DEDUP_*`` setting has a wrong value; the message names it and the choices."""
+
+
+@dataclass(frozen=True)
+class DedupSettings:
+    """The settings of one crawl, checked. docs/settings.md says what each means."""
+
+    enabled: bool
+    method: Method
+    extractor: Extractor
+    extractor_name: str
+    min_tokens: int
+    short_pages: str
+    scope: str
+    action: str
+    follow_duplicates: bool
+    item_field: str | None
+    fields: Mapping[str, str]
+    workers: int
+    page_timeout: float
+    max_page_bytes: int
+    log_level: str
+    report: Path | None
+    shown: Mapping[str, Any] = field(repr=False)
+    """The values for the report, by the name of the setting."""
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> "DedupSettings":
+        """Read the ``DEDUP_*`` settings.
+
+        Raises SettingError for a wrong value; warns about a setting that does not exist.
+        """
+        read = _Reader(settings)
+        method = read.method()
+        extractor_name, extractor = read.extractor()
+        item_field = read.text("DEDUP_ITEM_FIELD", "") or None
+        result = cls(
+            enabled=read.switch("DEDUP_ENABLED", True),
+            method=method,
+            extractor=extractor,
+            extractor_name=extractor_name,
+            min_tokens=read.number("DEDUP_MIN_TOKENS", 20, int, at_least=0),
+            short_pages=read.choice("DEDUP_SHORT_PAGES", SHORT_PAGES),
+            scope=read.choice("DEDUP_SCOPE", tuple(SCOPES)),
+            action=read.choice("DEDUP_ACTION", ACTIONS),
+            follow_duplicates=read.switch("DEDUP_FOLLOW_DUPLICATES", True),
+            item_field=item_field,
+            fields=read.fields(),
+            workers=read.number("DEDUP_WORKERS", 1, int, at_least=0),
+            page_timeout=read.number("DEDUP_PAGE_TIMEOUT", 30.0, float, at_least=0.1),
+            max_page_bytes=read.number("DEDUP_MAX_PAGE_BYTES", 10_000_000, int, at_least=1),
+            log_level=read.log_level(),
+            report=read.folder("DEDUP_REPORT"),
+            shown=read.shown,
+        )
+        if item_field and not result.follow_duplicates:
+            raise SettingError(
+                "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page, DEDUP_ITEM_FIELD gives "
+                "one on each item: set one of them only"
+            )
+        if item_field and result.fields:
+            raise SettingError(
+                "DEDUP_FIELDS needs the text of the page, DEDUP_ITEM_FIELD takes the item's own: "
+                "set one of them only"
+            )
+        read.warn_of_unknown()
+        return result
+
+
+class _Reader:
+    """Reads single settings, remembers what it read, and names the setting in every error."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self._settings = settings
+        self.shown: dict[str, Any] = {}
+
+    def _get(self, name: str, default: Any) -> Any:
+        value = self._settings.get(name)
+        if value is None:
+            value = default
+        self.shown[name] = value
+        return value
+
+    def text(self, name: str, default: str) -> str:
+        value = self._get(name, default)
+        if not isinstance(value, str):
+            raise SettingError(f"{name} must be a string, got {value!r}")
+        return value
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        value: str = self._get(name, choices[0])
+        if value not in choices:
+            raise SettingError(f"{name} must be {_or(choices)}, got {value!r}")
+        return value
+
+    def switch(self, name: str, default: bool) -> bool:
+        self._get(name, default)
+        try:
+            return self._settings.getbool(name, default)
+        except ValueError as error:
+            got = self._settings.get(name)
+            raise SettingError(f"{name} must be True or False, got {got!r}") from error
+
+    def number(self, name: str, default: Any, kind: type, *, at_least: float) -> Any:
+        value = self._get(name, default)
+        what = "a whole number" if kind is int else "a number"
+        try:
+            number = kind(value)
+            exact = number == float(value) and abs(number) != float("inf")
+        except (TypeError, ValueError, OverflowError):
+            exact = False
+        if not exact or number < at_least or isinstance(value, bool):
+            raise SettingError(f"{name} must be {what} of at least {at_least}, got {value!r}")
+        self.shown[name] = number
+        return number
+
+    def dictionary(self, name: str) -> dict[str, Any]:
+        self._get(name, {})
+        try:
+            value = self._settings.getdict(name)
+        except (TypeError, ValueError) as error:
+            got = self._settings.get(name)
+            raise SettingError(f"{name} must be a dict or one in JSON, got {got!r}") from error
+        self.shown[name] = value
+        return value
+
+    def folder(self, name: str) -> Path | None:
+        value = self._get(name, "")
+        if not isinstance(value, str | os.PathLike):
+            raise SettingError(f"{name} must be the path of a folder, got {value!r}")
+        self.shown[name] = os.fspath(value)
+        if not os.fspath(value):
+            return None
+        path = Path(value)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingError(f"{name} must be a folder, got {value!r}: {error}") from error
+        if not os.access(path, os.W_OK):
+            raise SettingError(f"{name}: the folder {value!r} is not writable")
+        return path
+
+    def log_level(self) -> str:
+        name, levels = "DEDUP_LOG_LEVEL", logging.getLevelNamesMapping()
+        value = self._get(name, "DEBUG")
+        level = logging.getLevelName(value) if isinstance(value, int) else value
+        if level not in levels:
+            raise SettingError(f"{name} must be {_or(tuple(levels))}, got {value!r}")
+        return str(level)
+
+    def fields(self) -> dict[str, str]:
+        fields = self.dictionary("DEDUP_FIELDS")
+        for key, item_field in fields.items():
+            if key not in PAGE_FIELDS or not isinstance(item_field, str):
+                raise SettingError(
+                    f"DEDUP_FIELDS must map {_or(PAGE_FIELDS)} to the name of an item's field, "
+                    f"got {key!r}: {item_field!r}"
+                )
+        return fields
+
+    def extractor(self) -> tuple[str, Extractor]:
+        name = "DEDUP_EXTRACTOR"
+        value = self._get(name, "trafilatura")
+        if value in EXTRACTORS and not importlib.util.find_spec(value):
+            raise SettingError(f"{name} {value!r} needs: pip install 'scrapy-dedup[{value}]'")
+        extractor = self._load(name, value, EXTRACTORS)
+        if not callable(extractor):
+            raise SettingError(f"{name} must be callable, got {value!r}")
+        self.shown[name] = value if isinstance(value, str) else _import_path(extractor)
+        return self.shown[name], extractor
+
+    def method(self) -> Method:
+        name = "DEDUP_METHOD"
+        value = self._get(name, "simhash")
+        method_class = self._load(name, value, METHODS)
+        if not (isinstance(method_class, type) and issubclass(method_class, Method)):
+            raise SettingError(f"{name} must be a subclass of dedup.methods.Method, got {value!r}")
+        self.shown[name] = value if isinstance(value, str) else _import_path(method_class)
+        arguments = self.dictionary("DEDUP_METHOD_ARGS")
+        if self._settings.get("DEDUP_MAX_DISTANCE") is not None:
+            distance = self.number("DEDUP_MAX_DISTANCE", None, int, at_least=0)
+            arguments = {"max_distance": distance, **arguments}
+        takes = inspect.signature(method_class)
+        try:
+            takes.bind(**arguments)
+        except TypeError as error:
+            choices = ", ".join(takes.parameters) or "no arguments"
+            raise SettingError(
+                f"DEDUP_METHOD_ARGS: {value} takes {choices}, got {arguments!r}"
+            ) from error
+        try:
+            method = method_class(**arguments)
+        except (TypeError, ValueError) as error:
+            source = "DEDUP_MAX_DISTANCE" if "max_distance" in str(error) else "DEDUP_METHOD_ARGS"
+            raise SettingError(f"{source}: {error}") from error
+        self.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
+        return method
+
+    def _load(self, name: str, value: Any, by_short_name: Mapping[str, Any]) -> Any:
+        if isinstance(value, str):
+            if value in by_short_name:
+                return by_short_name[value]
+            choices = f"{_or(tuple(by_short_name))}, an import path or an object"
+            if "." not in value:
+                raise SettingError(f"{name} must be {choices}, got {value!r}")
+            try:
+                return load_object(value)
+            except (ImportError, NameError, AttributeError, ValueError) as error:
+                raise SettingError(f"{name} must be {choices}, got {value!r}: {error}") from error
+        return value
+
+    def warn_of_unknown(self) -> None:
+        """Warn of settings that begin like ours and are none: most likely a slip of the pen."""
+        for name in self._settings:
+            if str(name).startswith("DEDUP_") and name not in self.shown:
+                near = difflib.get_close_matches(str(name), self.shown, 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                logger.warning("There is no setting %s%s", name, hint)
+
+
+def _or(choices: tuple[str, ...]) -> str:
+    return " or ".join(repr(choice) for choice in choices)
+
+
+def _import_path(named: Callable[..., Any]) -> str:
+    return f"{named.__module__}.{getattr(named, '__qualname__', type(named).__qualname__)}"

@@ -1,0 +1,121 @@
+"""Main text -> normalised text -> tokens."""
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+import regex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# The Han characters jieba itself treats as words (its re_han_default): rjieba and jieba agree on
+# runs of exactly these. The rarer Han blocks are cut like the other scripts without spaces.
+_JIEBA_HAN = r"\u4e00-\u9fd5"
+_UNSPACED = (
+    r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Yi}\p{Tangut}\p{Nushu}"
+    r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Tai_Viet}\p{Ahom}"
+    r"\p{Javanese}\p{Balinese}"
+)
+_LETTERS = r"\p{L}\p{M}\p{N}"
+_WORD = regex.compile(rf"[{_LETTERS}]+")
+_RUN_IN_WORD = regex.compile(
+    rf"(?V1)(?P<han>[{_JIEBA_HAN}]+)"
+    rf"|(?P<unspaced>[[{_UNSPACED}]--[{_JIEBA_HAN}]]+)"
+    rf"|[[{_LETTERS}]--[{_UNSPACED}{_JIEBA_HAN}]]+"
+)
+# Every unspaced script lies above: a text wholly below needs no second look at its words.
+_FIRST_UNSPACED = regex.compile(r"[\u0e00-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a method sees of a page: its normalised main text and the tokens of it."""
+
+    text: str
+
+    @classmethod
+    def from_main_text(cls, main_text: str) -> "Document":
+        """Return the document of a main text as it was extracted.
+
+        >>> Document.from_main_text("Ｄｏｇ  bites\\nMAN").text
+        'dog bites man'
+        """
+        return cls(normalise(main_text))
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The tokens of the text, in order; computed once."""
+        return tokenise(self.text)
+
+
+def normalise(text: str) -> str:
+    """Return *text* in NFKC and lower case, white space collapsed, unpaired surrogates replaced.
+
+    >>> normalise(" ﬁne\\u00a0 Ｔｅｘｔ\\ud800 ")
+    'fine text�'
+    """
+    if text.isascii():
+        return " ".join(text.lower().split())
+    # An unpaired surrogate can be neither hashed nor stored as UTF-8.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # Lower case may undo the composition (İ), so the form is restored after it.
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    return " ".join(text.split())
+
+
+def tokenise(text: str) -> list[str]:
+    """Return the tokens of normalised *text* in order; an empty list if it has none.
+
+    A word is a maximal run of letters, marks and digits. Runs of Han characters are cut into words
+    by jieba; the other scripts that are written without spaces (kana, Thai, ...) are cut into
+    overlapping character 2-grams, so that no clause ends as one token.
+
+    >>> tokenise("the 2nd cat's 北京大学 さくら")
+    ['the', '2nd', 'cat', 's', '北京大学', 'さく', 'くら']
+    """
+    words: list[str] = _WORD.findall(text)
+    if not _FIRST_UNSPACED.search(text):
+        return words
+    return [token for word in words for token in ([word] if word.isascii() else _cut(word))]
+
+
+def _cut(word: str) -> "Iterator[str]":
+    for match in _RUN_IN_WORD.finditer(word):
+        run = match.group()
+        if match.lastgroup == "han":
+            yield from han_cutter()(run)
+        elif match.lastgroup == "unspaced":
+            yield from _character_bigrams(run)
+        else:
+            yield run
+
+
+def _character_bigrams(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+@cache
+def han_cutter() -> "Callable[[str], list[str]]":
+    """Return the function that cuts a run of Han characters into words.
+
+    It is rjieba's, which has jieba's dictionary and gives equal words at 26 times the speed, or
+    jieba's own where rjieba has no wheel. Loaded at first use: jieba takes 0.8 s.
+    """
+    try:
+        import rjieba
+    except ImportError:
+        return jieba_cutter()
+    return lambda run: rjieba.cut(run, True)
+
+
+@cache
+def jieba_cutter() -> "Callable[[str], list[str]]":
+    """Return jieba's own function that cuts a run of Han characters into words."""
+    import logging
+
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    return lambda run: list(jieba.cut(run))

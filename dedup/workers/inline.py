@@ -1,0 +1,31 @@
+"""A pool without processes: pages are read where they are submitted."""
+
+from concurrent.futures import Future
+
+from dedup.page import Page, PageReader
+from dedup.workers.pool import Pool, ReadError
+from dedup.workers.protocol import Task
+
+
+class InlinePool(Pool):
+    """Reads every page at once, in the caller's own process and thread.
+
+    No time limit holds here, and a page that crashes the extractor ends the process.
+    """
+
+    def __init__(self, reader: PageReader) -> None:
+        self._reader = reader
+
+    def start(self) -> None:
+        pass
+
+    def submit(self, task: Task) -> "Future[Page]":
+        future: Future[Page] = Future()
+        try:
+            future.set_result(task.run(self._reader))
+        except Exception as error:
+            future.set_exception(ReadError("error", f"{type(error).__name__}: {error}"))
+        return future
+
+    def close(self) -> None:
+        pass
