@@ -55,6 +55,7 @@ class SiteSpider(SitemapSpider):
         hosts = [urlsplit(start).hostname or "" for start in (*self.start_urls, *self.sitemap_urls)]
         self.allowed_domains = _parts(domains) or list(dict.fromkeys(hosts)) or ["127.0.0.1"]
         self._links = LinkExtractor()
+        self._ports = {urlsplit(start).netloc for start in (*self.start_urls, *self.sitemap_urls)}
         self._pages = 0
         self._demo: DemoServer | None = None
 
@@ -71,6 +72,7 @@ class SiteSpider(SitemapSpider):
             self._demo = DemoServer()
             self._demo.start()
             self.start_urls = [self._demo.url]
+            self._ports = {urlsplit(u).netloc for u in (self._demo.url, self._demo.mirror_url)}
             self.logger.info("No url was given: crawling the demonstration site")
         async for request in super().start():
             yield request
@@ -89,7 +91,16 @@ class SiteSpider(SitemapSpider):
         if isinstance(response, HtmlResponse):
             with contextlib.suppress(ValueError, AttributeError):  # lxml: not a tree at all
                 for link in self._links.extract_links(response):
-                    yield Request(link.url)
+                    if self._is_of_site(link.url):
+                        yield Request(link.url)
+
+    def _is_of_site(self, url: str) -> bool:
+        """Return False for another port of the host: another service, often on one's own machine.
+
+        Which hosts are of the site, `allowed_domains` says.
+        """
+        netloc = urlsplit(url).netloc
+        return netloc in self._ports or ":" not in netloc
 
     def _item(self, response: Response) -> PageItem:
         item = PageItem(

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass, field
 
+from dedup.detector import Verdict
+
 
 @dataclass
 class Group:
-    """An original, how many duplicates of it were met, and the first of them."""
+    """An original, how many duplicates of it were met, and the first of them with the verdicts."""
 
     original: str
     duplicates: int = 0
-    urls: list[str] = field(default_factory=list)
-    distances: list[int] = field(default_factory=list)
+    first: list[tuple[str, Verdict]] = field(default_factory=list)
 
 
 class Groups:
@@ -26,15 +27,17 @@ class Groups:
         self._groups: dict[str, Group] = {}
         self.forgotten = 0
 
-    def add(self, original: str, url: str, distance: int) -> None:
+    def add(self, verdict: Verdict, url: str) -> None:
+        """Count the page at *url* to the group of its *verdict*, which must name an original."""
+        original = verdict.original
+        assert original is not None
         group = self._groups.get(original)
         if group is None:
             self._make_room()
             group = self._groups[original] = Group(original)
         group.duplicates += 1
-        if len(group.urls) < self._urls_per_group:
-            group.urls.append(url)
-            group.distances.append(distance)
+        if len(group.first) < self._urls_per_group:
+            group.first.append((url, verdict))
 
     def largest(self, count: int) -> list[Group]:
         """Return the *count* largest groups, the largest first; the older first among equals."""

@@ -51,13 +51,11 @@ class Summary:
             return
         self.count(_COUNTER[verdict.kind])
         if verdict.is_duplicate:
-            assert verdict.original is not None
-            assert verdict.distance is not None
             self.count("bytes_saved", size)
             if verdict.kind is Kind.NEAR:
                 self.count(f"distance/{verdict.distance}")
             self._hosts[host(url)] += 1
-            self._groups.add(verdict.original, url, verdict.distance)
+            self._groups.add(verdict, url)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
@@ -94,8 +92,8 @@ class Summary:
                     "original": group.original,
                     "duplicates": group.duplicates,
                     "first": [
-                        {"url": url, "distance": distance}
-                        for url, distance in zip(group.urls, group.distances, strict=True)
+                        {"url": url, "verdict": verdict.kind.value, "distance": verdict.distance}
+                        for url, verdict in group.first
                     ],
                 }
                 for group in self._groups.largest(_GROUPS_SHOWN)

@@ -70,12 +70,10 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"distance {distance}", f"{'#' * -(-_BAR * count // most)} {count:,}".strip()
     for group in numbers["largest_groups"][:_GROUPS]:
         copies = group["duplicates"]
-        lines = [group["original"]]
-        lines += [
-            f"  = {copy['url']} (distance {copy['distance']})" for copy in group["first"][:_URLS]
-        ]
-        if copies > len(group["first"][:_URLS]):
-            lines.append(f"  and {copies - len(group['first'][:_URLS]):,} more")
+        shown = group["first"][:_URLS]
+        lines = [group["original"], *map(_copy, shown)]
+        if copies > len(shown):
+            lines.append(f"  and {copies - len(shown):,} more")
         yield f"group of {copies + 1:,}", "\n".join(lines)
     if len(numbers["largest_groups"]) > _GROUPS:
         yield "groups in all", f"{numbers['groups']:,}"
@@ -84,6 +82,11 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         named = ", ".join(f"{name or '(none)'}: {n:,}" for name, n in hosts[:_HOSTS])
         more = f" and {len(hosts) - _HOSTS:,} hosts more" if len(hosts) > _HOSTS else ""
         yield "duplicates by host", named + more
+
+
+def _copy(copy: Mapping[str, Any]) -> str:
+    how = "exact" if copy["verdict"] == "exact-duplicate" else f"distance {copy['distance']}"
+    return f"  = {copy['url']} ({how})"
 
 
 def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""A town magazine served on loopback, for a crawl that needs no network."""

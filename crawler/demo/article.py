@@ -1,0 +1,93 @@
+"""The articles of the demonstration, read from their data files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+ARTICLES = Path(__file__).parent / "articles"
+
+
+@dataclass(frozen=True)
+class Article:
+    """One article; *content* is the slug of the article whose main text it has."""
+
+    slug: str
+    content: str
+    title: str
+    lead: str
+    author: str
+    published: date
+    language: str
+    tags: tuple[str, ...]
+    quiet: bool  # without advertisements, counter and date: the same bytes at every visit
+    paragraphs: tuple[str, ...]
+    comments: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """Return the path of the article in the magazine."""
+        return f"{'' if self.language == 'en' else '/zh'}/article/{self.slug}.html"
+
+    @property
+    def original(self) -> bool:
+        """Tell whether this is the first version of its content."""
+        return self.slug == self.content
+
+
+def load_articles() -> dict[str, Article]:
+    """Return every article by slug, the newest first and revisions after the originals."""
+    sources = {path.stem: _source(path) for path in sorted(ARTICLES.glob("*.txt"))}
+    originals = [
+        _original(slug, fields, blocks)
+        for slug, (fields, blocks) in sources.items()
+        if "of" not in fields
+    ]
+    articles = {
+        article.slug: article
+        for article in sorted(originals, key=lambda article: article.published, reverse=True)
+    }
+    for slug, (fields, blocks) in sources.items():
+        if "of" in fields:
+            articles[slug] = _revision(slug, articles[fields["of"]], fields, blocks)
+    return articles
+
+
+def _source(path: Path) -> tuple[dict[str, str], list[str]]:
+    """Split a data file into its front matter and the blocks after it."""
+    head, *blocks = path.read_text("utf-8").strip().split("\n\n")
+    return dict(line.split(": ", 1) for line in head.splitlines()), blocks
+
+
+def _original(slug: str, fields: dict[str, str], blocks: list[str]) -> Article:
+    """Return the article of a data file; blocks that start with ``>`` are comments."""
+    return Article(
+        slug=slug,
+        content=slug,
+        title=fields["title"],
+        lead=fields["lead"],
+        author=fields["author"],
+        published=date.fromisoformat(fields["date"]),
+        language=fields["language"],
+        tags=tuple(fields["tags"].split(", ")),
+        quiet="quiet" in fields,
+        paragraphs=tuple(block for block in blocks if not block.startswith(">")),
+        comments=tuple(block.lstrip("> ") for block in blocks if block.startswith(">")),
+    )
+
+
+def _revision(slug: str, original: Article, fields: dict[str, str], edits: list[str]) -> Article:
+    """Return *original* under another headline and lead, with each ``old => new`` edit made."""
+    text = "\n\n".join(original.paragraphs)
+    for edit in edits:
+        old, new = edit.split(" => ")
+        text = text.replace(old, new)
+    return replace(
+        original,
+        slug=slug,
+        title=fields.get("title", original.title),
+        lead=fields.get("lead", original.lead),
+        paragraphs=tuple(text.split("\n\n")),
+        comments=(),
+    )

@@ -1,0 +1,119 @@
+"""The web server of the demonstration: the magazine on one port, its mirror on another."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import socket
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Self
+
+from crawler.demo.site import Page, mirror_pages, missing, pages
+
+Request = socket | tuple[bytes, socket]
+
+
+class DemoServer:
+    """Serve the demonstration on two loopback ports from ``start`` to ``stop``.
+
+    *url* and *mirror_url* end in a slash and are empty while nothing is served.
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.mirror_url = ""
+        self._hosts: list[_Host] = []
+
+    def start(self) -> Self:
+        """Bind two free ports and serve them; raises RuntimeError if already started."""
+        if self._hosts:
+            raise RuntimeError(f"already serving at {self.url}")
+        site, mirror = self._hosts = [_Host(), _Host()]
+        self.url, self.mirror_url = site.url, mirror.url
+        site.serve(pages(self.url, self.mirror_url))
+        mirror.serve(mirror_pages(self.url))
+        return self
+
+    def stop(self) -> None:
+        """Answer what is under way, then close both ports; harmless when already stopped."""
+        hosts, self._hosts = self._hosts, []
+        self.url = self.mirror_url = ""
+        for host in hosts:
+            host.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class _Host(ThreadingHTTPServer):
+    """One port, its pages and how often each was visited."""
+
+    daemon_threads = False  # so that server_close waits for the answers under way
+    request_queue_size = 64  # the default of 5 makes a concurrent crawl wait for resent SYNs
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}/"
+        self._pages: dict[str, Page] = {}
+        self._visits: Counter[str] = Counter()
+        self._lock = Lock()
+        self._thread = Thread(target=self.serve_forever, args=(0.05,), daemon=True)
+
+    def serve(self, site: dict[str, Page]) -> None:
+        """Answer with the pages of *site* from a thread of its own."""
+        self._pages = site
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and close the port."""
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+    def visit(self, path: str) -> tuple[Page, bytes]:
+        """Return the page at *path* and its body as of one more visit."""
+        with self._lock:
+            self._visits[path] += 1
+            count = self._visits[path]
+        page = self._pages.get(path) or missing(path)
+        return page, page.render(count)
+
+    def handle_error(self, request: Request, client_address: object) -> None:
+        """Keep quiet about clients that hang up, as a crawl that is stopped does."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Host
+    timeout = 5  # a client that connects and says nothing must not hold up stop()
+
+    def do_GET(self) -> None:
+        self.wfile.write(self._head())
+
+    def do_HEAD(self) -> None:
+        self._head()
+
+    def _head(self) -> bytes:
+        """Send the status and the headers and return the body."""
+        page, body = self.server.visit(self.path)
+        self.send_response(page.status)
+        self.send_header("Content-Type", page.content_type)
+        self.send_header("Content-Length", str(len(body)))
+        if page.location is not None:
+            self.send_header("Location", page.location)
+        self.end_headers()
+        return body
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write no access log."""

@@ -1,0 +1,210 @@
+"""The pages of the demonstration: a town magazine and its mirror."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from crawler.demo.article import Article, load_articles
+from crawler.demo.layout import STYLE, fill, magazine, story, tag_path, words
+from crawler.demo.pdf import one_page
+
+ARTICLES = load_articles()
+PRINTED = ("sourdough", "compost", "flood", "tea", "market")
+CLASSIC = ("railway", "woodcuts")
+MIRRORED = ("swifts", "repair-cafe", "night-bus", "flood", "fish-lanterns", "tea")
+IN_SESSION = ("apples", "cinema")
+SESSION = ";jsessionid=4F9A21C07B"
+LABELLED = ("clock", "winter-sky")  # quiet articles, so the label is the only difference
+LABEL = "?sid=77b3e0"
+IN_GB18030 = "rice-noodles"
+LIST_LENGTH = 5
+
+WALK = ["A walk along the Wend", "Start at Mill Bridge.", "Keep the water on your left."]
+LEVELS = {"gauge": "Mill Bridge", "unit": "m", "levels": {"Mon": 1.12, "Tue": 1.31, "Wed": 1.24}}
+THANKS = "Thank you for your letter. We answer every one by hand."
+PRIZE = "Your crossword has arrived; the draw is on Friday."
+
+
+@dataclass(frozen=True)
+class Page:
+    """What one path answers, its body rendered for the n-th visit, counted from 1.
+
+    Pages with the same main text share one *content*; it is None where nothing is to be judged.
+    """
+
+    path: str
+    render: Callable[[int], bytes]
+    content: str | None = None
+    status: int = 200
+    content_type: str = "text/html; charset=utf-8"
+    location: str | None = None
+
+
+def pages(url: str, mirror_url: str) -> dict[str, Page]:
+    """Return the pages of the magazine at *url* by path, which includes the query."""
+    site = [*_articles(), *_copies(), *_lists(), *_notices(mirror_url), *_bare(), *_failures()]
+    return {page.path: page for page in [*site, *_files(url)]}
+
+
+def mirror_pages(url: str) -> dict[str, Page]:
+    """Return the pages of the mirror by path; they link back to the magazine at *url*."""
+    articles = [ARTICLES[slug] for slug in MIRRORED]
+    front = fill("mirror-front", links=_links(articles))
+    site = [
+        _fixed("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
+        Page("/style.css", lambda visit: STYLE, content_type="text/css; charset=utf-8"),
+    ]
+    for article in articles:
+        parts = words(article)
+        html = fill("mirror", title=parts["title"], main=fill("mirror-text", **parts), url=url)
+        site.append(_fixed(f"/texts/{article.slug}", html, article.content))
+    return {page.path: page for page in site}
+
+
+def missing(path: str) -> Page:
+    """Return the page that says there is none at *path*."""
+    return _framed(path, "Not found", fill("missing"), None, status=404)
+
+
+def _articles() -> Iterator[Page]:
+    """Yield every article and revision in the magazine's layout."""
+    for article in ARTICLES.values():
+        yield _story(article, article.path)
+
+
+def _copies() -> Iterator[Page]:
+    """Yield articles again: under session ids, for print, in old markup and encoding."""
+    for slug in IN_SESSION:
+        yield _story(ARTICLES[slug], ARTICLES[slug].path + SESSION, session=SESSION)
+    for slug in LABELLED:
+        yield _story(ARTICLES[slug], ARTICLES[slug].path + LABEL)
+    for slug in PRINTED:
+        yield _fixed(f"/print/{slug}.html", fill("print", **words(ARTICLES[slug])), slug)
+    for slug in CLASSIC:
+        yield _fixed(f"/classic/{slug}.html", fill("classic", **words(ARTICLES[slug])), slug)
+    yield _story(ARTICLES[IN_GB18030], f"/zh/gb/{IN_GB18030}.html", encoding="gb18030")
+
+
+def _story(article: Article, path: str, *, session: str = "", encoding: str = "utf-8") -> Page:
+    """Return the page of *article* in the magazine."""
+    printable = article.slug in PRINTED
+
+    def render(visit: int) -> bytes:
+        return story(article, visit, session=session, printable=printable).encode(encoding)
+
+    return Page(path, render, article.content, content_type=f"text/html; charset={encoding}")
+
+
+def _lists() -> Iterator[Page]:
+    """Yield the archives and the tag pages of both editions."""
+    originals = [article for article in ARTICLES.values() if article.original]
+    for language, home, title in (("en", "/", "Archive"), ("zh", "/zh/", "往期文章")):
+        edition = [article for article in originals if article.language == language]
+        starts = range(0, len(edition), LIST_LENGTH)
+        paths = [
+            f"{home}archive/",
+            *(f"{home}archive/page/{n + 1}/" for n in range(1, len(starts))),
+        ]
+        pager = " ".join(f'<a href="{path}">{n}</a>' for n, path in enumerate(paths, 1))
+        for start, path in zip(starts, paths, strict=True):
+            yield _list(path, title, edition[start : start + LIST_LENGTH], pager)
+        for tag in sorted({tag for article in edition for tag in article.tags}):
+            tagged = [article for article in edition if tag in article.tags]
+            yield _list(tag_path(language, tag), tag.capitalize(), tagged)
+    year = [a for a in originals if a.language == "en" and a.published.year == 2024]
+    yield _list("/archive/2024/", "The year 2024", year)
+
+
+def _list(path: str, title: str, articles: Sequence[Article], pager: str = "") -> Page:
+    """Return a page of headlines and leads."""
+    teasers = "\n".join(fill("teaser", **words(article)) for article in articles)
+    main = fill("list", title=title, teasers=teasers, pager=pager)
+    return _framed(path, title, main, path, language=articles[0].language)
+
+
+def _notices(mirror_url: str) -> Iterator[Page]:
+    """Yield the home pages and what the magazine says about itself."""
+    news = {
+        slug.replace("-", "_"): fill("teaser", **words(article))
+        for slug, article in ARTICLES.items()
+    }
+    elsewhere = fill("elsewhere", mirror_url=mirror_url, label=LABEL, session=SESSION)
+    yield _framed("/", "Home", fill("home-en", **news), "home", session=SESSION)
+    yield _framed("/zh/", "首页", fill("home-zh", **news), "home-zh", language="zh")
+    yield _framed("/about.html", "About us", fill("about"), "about")
+    yield _framed("/contact.html", "Contact", fill("contact"), "contact")
+    yield _framed("/elsewhere.html", "Where else to read us", elsewhere, "elsewhere")
+    yield _framed("/private/editors.html", "For editors", fill("editors"), "editors")
+
+
+def _bare() -> Iterator[Page]:
+    """Yield the pages of one sentence, and of none."""
+    for path, text, content in (
+        ("/thanks/letter.html", THANKS, "thanks"),
+        ("/thanks/guestbook.html", THANKS, "thanks"),
+        ("/thanks/crossword.html", PRIZE, "prize"),
+        ("/gallery/", "", "gallery"),
+        ("/map/", "", "map"),
+    ):
+        yield _fixed(path, fill("bare", path=path, text=text), content)
+
+
+def _failures() -> Iterator[Page]:
+    """Yield the pages that moved, were withdrawn or are broken."""
+    target = ARTICLES["bridge-reopens"].path
+    yield Page("/bridge", lambda visit: b"", status=301, location=target)
+    gone = "/article/withdrawn.html"
+    yield _framed(gone, "Withdrawn", fill("withdrawn"), None, status=410)
+    yield _framed("/poll/", "Out of order", fill("broken"), None, status=500)
+
+
+def _files(url: str) -> Iterator[Page]:
+    """Yield what is not HTML."""
+    robots = f"User-agent: *\nDisallow: /private/\n\nSitemap: {url}sitemap.xml\n"
+    places = "".join(f"<url><loc>{url}{a.path[1:]}</loc></url>" for a in ARTICLES.values())
+    sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{places}</urlset>'
+    for path, body, content_type in (
+        ("/style.css", STYLE, "text/css; charset=utf-8"),
+        ("/robots.txt", robots.encode(), "text/plain; charset=utf-8"),
+        ("/sitemap.xml", sitemap.encode(), "application/xml; charset=utf-8"),
+        ("/media/walk.pdf", one_page(WALK), "application/pdf"),
+        ("/media/levels.json", json.dumps(LEVELS).encode(), "application/json"),
+    ):
+        yield Page(path, _same(body), content_type=content_type)
+
+
+def _framed(
+    path: str,
+    title: str,
+    main: str,
+    content: str | None,
+    *,
+    language: str = "en",
+    session: str = "",
+    status: int = 200,
+) -> Page:
+    """Return a page with *main* in the magazine's frame."""
+
+    def render(visit: int) -> bytes:
+        return magazine(title, main, language, visit, session=session).encode()
+
+    return Page(path, render, content, status)
+
+
+def _fixed(path: str, html: str, content: str) -> Page:
+    """Return a page that is the same at every visit."""
+    return Page(path, _same(html.encode()), content)
+
+
+def _same(body: bytes) -> Callable[[int], bytes]:
+    return lambda visit: body
+
+
+def _links(articles: Sequence[Article]) -> str:
+    """Return a list of links into the mirror."""
+    return "\n".join(
+        f'<li><a href="/texts/{article.slug}">{words(article)["title"]}</a></li>'
+        for article in articles
+    )

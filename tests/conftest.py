@@ -1,0 +1,7 @@
+"""Makes the modules that tests share importable by their names."""
+
+import sys
+from pathlib import Path
+
+for folder in ("", "scrapy_plugin"):
+    sys.path.insert(0, str(Path(__file__).parent / folder))

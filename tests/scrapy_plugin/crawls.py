@@ -1,0 +1,109 @@
+"""Whole crawls in the tests' own process: Scrapy without a reactor, one event loop a crawl."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrapy import Spider, signals
+from scrapy.crawler import AsyncCrawlerRunner
+
+ADDON = {"dedup.scrapy_plugin.Addon": 500}
+
+
+@dataclass
+class Crawl:
+    """What came out of a crawl."""
+
+    items: list[Any] = field(default_factory=list)
+    dropped: list[tuple[Any, Any]] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+    log: list[logging.LogRecord] = field(default_factory=list)
+
+    @property
+    def dedup_stats(self) -> dict[str, Any]:
+        """The counters of pages and items, without those of time, memory and bytes."""
+        unsteady = ("index/", "seconds_saved", "bytes_saved")
+        return {
+            key.removeprefix("dedup/"): value
+            for key, value in self.stats.items()
+            if key.startswith("dedup/") and not key.removeprefix("dedup/").startswith(unsteady)
+        }
+
+    def messages(self, level: int = logging.WARNING) -> list[str]:
+        """Return what dedup itself logged."""
+        return [
+            record.getMessage()
+            for record in self.log
+            if record.levelno >= level and record.name.startswith("dedup")
+        ]
+
+
+def crawl(spider: type[Spider], **settings: Any) -> Crawl:
+    """Run *spider* with dedup switched on, inline unless *settings* say otherwise."""
+    settings = {
+        "TWISTED_REACTOR_ENABLED": False,
+        "ADDONS": ADDON,
+        "DEDUP_WORKERS": 0,
+        "LOG_ENABLED": False,
+        "RETRY_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "CONCURRENT_REQUESTS": 1,  # pages arrive in the order of their requests
+        **settings,
+    }
+    result = Crawl()
+
+    async def run() -> None:
+        runner = AsyncCrawlerRunner(settings)
+        crawler = runner.create_crawler(spider)
+
+        # Weakly referenced receivers: they must have a name until the crawl ends.
+        def scraped(item: Any) -> None:
+            result.items.append(item)
+
+        def dropped(item: Any, exception: Any) -> None:
+            result.dropped.append((item, exception))
+
+        crawler.signals.connect(scraped, signals.item_scraped)
+        crawler.signals.connect(dropped, signals.item_dropped)
+        await runner.crawl(crawler)
+        result.stats = dict(crawler.stats.get_stats())
+
+    with logged(result.log):
+        asyncio.run(run())
+    return result
+
+
+@contextmanager
+def logged(records: list[logging.LogRecord]) -> Iterator[None]:
+    class Keeper(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    keeper, root = Keeper(), logging.getLogger()
+    level = root.level
+    root.addHandler(keeper)
+    root.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        root.removeHandler(keeper)
+        root.setLevel(level)
+
+
+def spider_over(*urls: str, **attributes: Any) -> type[Spider]:
+    """Return a spider that yields ``{"url": ...}`` for each of *urls*, in their order.
+
+    *attributes* replace or add attributes and methods of it.
+    """
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+
+    return type(
+        "TestSpider",
+        (Spider,),
+        {"name": "test", "start_urls": list(urls), "parse": parse, **attributes},
+    )

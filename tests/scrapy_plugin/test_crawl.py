@@ -1,0 +1,499 @@
+"""Whole crawls: what is stored, dropped and counted."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import attrs
+import pydantic
+import pytest
+import scrapy
+from crawls import ADDON, crawl, spider_over
+from scrapy import Request
+from texts import article, edited, page
+from web import Answer, served
+
+ORIGINAL, COPY, OTHER = page(article(1)), page(edited(article(1))), page(article(2))
+SITE = {"/original": ORIGINAL, "/copy": COPY, "/other": OTHER}
+
+
+def names(items: list[Any]) -> list[str]:
+    return [item["url"].rpartition("/")[2] for item in items]
+
+
+def test_the_item_of_a_near_duplicate_is_dropped_and_says_of_what():
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy", f"{url}/other"))
+    assert names(result.items) == ["original", "other"]
+    [(item, exception)] = result.dropped
+    assert names([item]) == ["copy"]
+    verdict = exception.verdict
+    assert 1 <= verdict.distance <= 3
+    message = f"near-duplicate of <{url}/original> (simhash, distance {verdict.distance})"
+    assert str(exception) == message
+    assert result.stats["item_dropped_reasons_count/NearDuplicate"] == 1
+    assert result.dedup_stats == {
+        "pages": 3,
+        "new": 2,
+        "near_duplicates": 1,
+        f"distance/{verdict.distance}": 1,
+        "items/dropped": 1,
+    }
+    assert "log_count/ERROR" not in result.stats
+
+
+def test_an_equal_main_text_in_another_frame_is_an_exact_duplicate():
+    site = {"/a": ORIGINAL, "/b": page(article(1).upper(), "/x", footer="Another footer")}
+    with served(site) as url:
+        result = crawl(spider_over(f"{url}/a", f"{url}/b"))
+    assert names(result.items) == ["a"]
+    assert result.stats["item_dropped_reasons_count/ExactDuplicate"] == 1
+
+
+def test_drops_are_logged_at_debug_unless_the_setting_says_otherwise():
+    def level(**settings: Any) -> int:
+        with served(SITE) as url:
+            result = crawl(spider_over(f"{url}/original", f"{url}/copy"), **settings)
+        [record] = [r for r in result.log if r.getMessage().startswith("Dropped:")]
+        return record.levelno
+
+    assert level() == logging.DEBUG
+    assert level(DEDUP_LOG_LEVEL="WARNING") == logging.WARNING
+
+
+def test_a_body_seen_byte_for_byte_is_not_read_again():
+    read = []
+
+    def extractor(html: str) -> str:
+        read.append(html)
+        return html
+
+    site = {"/a": ORIGINAL, "/b": ORIGINAL, "/c": OTHER}
+    with served(site) as url:
+        result = crawl(spider_over(f"{url}/a", f"{url}/b", f"{url}/c"), DEDUP_EXTRACTOR=extractor)
+    assert names(result.items) == ["a", "c"]
+    assert len(read) == 2
+    assert result.stats["dedup/bodies_repeated"] == 1
+
+
+def test_a_body_that_arrives_again_while_it_is_being_read_is_not_read_twice():
+    with served({"/a": ORIGINAL, "/b": ORIGINAL, "/c": ORIGINAL}) as url:
+        result = crawl(
+            spider_over(f"{url}/a", f"{url}/b", f"{url}/c"),
+            DEDUP_WORKERS=1,
+            CONCURRENT_REQUESTS=3,
+        )
+    assert len(result.items) == 1
+    assert result.stats["dedup/bodies_repeated"] == 2
+
+
+@dataclass(slots=True)
+class SlotsItem:
+    url: str
+
+
+@attrs.frozen
+class FrozenItem:
+    url: str
+
+
+class PydanticItem(pydantic.BaseModel, frozen=True):
+    url: str
+
+
+class ScrapyItem(scrapy.Item):
+    url = scrapy.Field()
+
+
+@dataclass
+class ManyFieldsItem:
+    url: str
+    title: str | None = None
+    dedup: dict[str, Any] = field(default_factory=dict)
+
+
+ITEM_KINDS = [dict, SlotsItem, FrozenItem, PydanticItem, ScrapyItem, ManyFieldsItem]
+
+
+@pytest.mark.parametrize("kind", ITEM_KINDS)
+def test_items_of_every_kind_are_dropped(kind: Any):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield kind(url=response.url)
+
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy", f"{url}/other", parse=parse))
+    assert (len(result.items), len(result.dropped)) == (2, 1)
+    assert not result.messages()
+
+
+@pytest.mark.parametrize("kind", ITEM_KINDS)
+def test_marking_keeps_items_of_every_kind_and_marks_those_that_can_hold_it(kind: Any):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield kind(url=response.url)
+
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy", parse=parse), DEDUP_ACTION="mark"
+        )
+    assert len(result.items) == 2
+    if kind in (dict, ManyFieldsItem):
+        mark = result.items[1]["dedup"] if kind is dict else result.items[1].dedup
+        assert mark == {
+            "verdict": "near-duplicate",
+            "original": f"{url}/original",
+            "distance": mark["distance"],
+            "method": "simhash",
+        }
+        assert result.stats["dedup/items/marked"] == 2
+    else:
+        assert result.stats["dedup/items/unmarked"] == 2
+        assert len(result.messages()) == 1
+
+
+def test_every_item_of_a_page_shares_its_verdict():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        for number in range(30):
+            yield {"url": response.url, "number": number}
+
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy", parse=parse))
+    assert (len(result.items), len(result.dropped)) == (30, 30)
+    assert result.stats["dedup/pages"] == 2
+
+
+def test_one_object_yielded_again_and_again_is_judged_each_time():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"url": response.url}
+        yield item
+        yield item
+
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy", parse=parse))
+    assert (len(result.items), len(result.dropped)) == (2, 2)
+
+
+def test_a_page_without_items_is_not_judged():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        if not response.url.endswith("original"):
+            yield {"url": response.url}
+
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy", parse=parse))
+    assert names(result.items) == ["copy"]
+    assert result.dedup_stats == {"pages": 1, "new": 1}
+
+
+def follow_links(self: Any, response: Any) -> Iterator[Any]:
+    yield {"url": response.url}
+    for link in response.css("a::attr(href)").getall():
+        yield response.follow(link)
+
+
+LINKED = {
+    "/original": page(article(1)),
+    "/copy": page(article(1), "/other"),
+    "/other": page(article(2)),
+}
+
+
+def test_links_of_duplicates_are_followed():
+    with served(LINKED) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy", parse=follow_links))
+    assert names(result.items) == ["original", "other"]
+
+
+def test_links_of_duplicates_are_held_back_on_demand():
+    with served(LINKED) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy", parse=follow_links),
+            DEDUP_FOLLOW_DUPLICATES=False,
+        )
+    assert names(result.items) == ["original"]
+    assert result.stats["dedup/links_held_back"] == 1
+
+
+def test_holding_back_links_judges_pages_without_items_too():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+
+    site = {"/a": page(article(1), "/b"), "/b": page(article(1), "/c"), "/c": page(article(2))}
+    with served(site) as url:
+        result = crawl(spider_over(f"{url}/a", parse=parse), DEDUP_FOLLOW_DUPLICATES=False)
+    assert result.dedup_stats == {
+        "pages": 2,
+        "new": 1,
+        "exact_duplicates": 1,
+        "links_held_back": 1,
+    }
+
+
+def test_a_request_can_switch_its_page_off():
+    async def start(self: Any) -> Any:
+        yield Request(self.start_urls[0])
+        yield Request(self.start_urls[1], meta={"dedup": False})
+
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy", start=start))
+    assert names(result.items) == ["original", "copy"]
+    assert result.dedup_stats == {"pages": 2, "new": 1, "skipped/switched_off": 1}
+
+
+def test_the_whole_layer_can_be_switched_off():
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy"), DEDUP_ENABLED="0")
+    assert len(result.items) == 2
+    assert result.dedup_stats == {}
+    assert not result.messages()
+
+
+def test_a_spider_overrides_settings():
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy", custom_settings={"DEDUP_MAX_DISTANCE": 0})
+        )
+    assert len(result.items) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "stored"),
+    [({}, 2), ({"DEDUP_SHORT_PAGES": "keep"}, 3), ({"DEDUP_MIN_TOKENS": 1}, 2)],
+)
+def test_short_pages_are_only_exact_duplicates(settings: dict[str, Any], stored: int):
+    site = {
+        "/a": page("Thank you for your order number one."),
+        "/b": page("Thank you for your order number two."),
+        "/c": page("Thank you for your order number one.", footer="another"),
+    }
+    with served(site) as url:
+        result = crawl(spider_over(f"{url}/a", f"{url}/b", f"{url}/c"), **settings)
+    assert len(result.items) == stored
+
+
+def test_scopes_compare_pages_of_one_host_or_domain_only():
+    def stored(scope: str) -> int:
+        with served(SITE) as one, served(SITE) as two:
+            result = crawl(
+                spider_over(f"{one}/original", f"{two}/original", f"{two}/copy"),
+                DEDUP_SCOPE=scope,
+            )
+        return len(result.items)
+
+    # The two servers are two hosts, since their ports differ, at one address.
+    assert {scope: stored(scope) for scope in ("crawl", "domain", "host")} == {
+        "crawl": 1,
+        "domain": 1,
+        "host": 2,
+    }
+
+
+def test_what_cannot_be_judged_is_kept_with_a_reason():
+    site = {
+        "/html": ORIGINAL,
+        "/json": Answer(b'{"a": 1}', content_type="application/json"),
+        "/pdf": Answer(b"%PDF-1.4", content_type="application/pdf"),
+        "/missing": Answer(ORIGINAL.encode(), 404),
+        "/nothing": Answer(b""),
+        "/no-text": "<html><body></body></html>",
+        "/big": page(article(3, 5000)),
+    }
+    with served(site) as url:
+        result = crawl(
+            spider_over(*(url + path for path in site), handle_httpstatus_list=[404], name="test"),
+            DEDUP_MAX_PAGE_BYTES=20_000,
+        )
+    assert len(result.items) == len(site)
+    assert result.dedup_stats == {
+        "pages": 7,
+        "new": 1,
+        "skipped/not_html": 2,
+        "skipped/status": 1,
+        "skipped/empty": 2,
+        "skipped/too_big": 1,
+    }
+
+
+def test_empty_pages_are_never_duplicates_even_byte_for_byte():
+    site = dict.fromkeys(("/a", "/b", "/c"), "<html><body></body></html>")
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site)))
+    assert len(result.items) == 3
+
+
+def test_items_without_a_response_pass_and_are_counted():
+    async def start(self: Any) -> Any:
+        yield {"url": "none"}
+        yield Request(self.start_urls[0])
+
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", start=start))
+    assert len(result.items) == 2
+    assert result.stats["dedup/items/unknown"] == 1
+    assert len(result.messages()) == 1
+
+
+def test_items_of_errbacks_pass_and_are_counted():
+    async def start(self: Any) -> Any:
+        yield Request(self.start_urls[0], errback=self.failed)
+
+    def failed(self: Any, failure: Any) -> Any:
+        return [{"url": failure.request.url}]
+
+    with served({}) as url:
+        pass  # its port is closed now
+    result = crawl(spider_over(f"{url}/gone", start=start, failed=failed))
+    assert len(result.items) == 1
+    assert result.stats["dedup/items/unknown"] == 1
+
+
+def test_items_recovered_from_a_failing_callback_share_the_verdict():
+    class Recover:
+        def process_spider_exception(self, response: Any, exception: Exception) -> Any:
+            return [{"url": response.url, "recovered": True}]
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+        raise RuntimeError("after the first item")
+
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy", parse=parse),
+            SPIDER_MIDDLEWARES={Recover: 500},
+        )
+    assert (len(result.items), len(result.dropped)) == (2, 2)
+    assert result.stats["dedup/pages"] == 2
+
+
+def test_fields_of_the_page_are_written_where_the_item_has_none():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url, "name": "the spider's own", "language": None}
+
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", parse=parse),
+            DEDUP_FIELDS={"text": "body", "title": "name", "language": "language"},
+        )
+    [item] = result.items
+    assert " ".join(article(1).split()[:20]) in " ".join(item.pop("body").split())
+    assert item == {"url": f"{url}/original", "name": "the spider's own", "language": "en"}
+
+
+def test_a_page_that_is_kept_gets_its_text_although_its_body_was_seen():
+    with served({"/a": ORIGINAL, "/b": ORIGINAL}) as url:
+        result = crawl(
+            spider_over(f"{url}/a", f"{url}/b"),
+            DEDUP_FIELDS={"text": "text"},
+            DEDUP_ACTION="mark",
+        )
+    assert result.items[0]["text"] == result.items[1]["text"] != ""
+
+
+def test_fields_are_written_with_dedup_switched_off():
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy"),
+            DEDUP_FIELDS={"title": "title"},
+            DEDUP_ENABLED=False,
+        )
+    assert [item["title"] for item in result.items] == ["A page", "A page"]
+
+
+def articles_of(self: Any, response: Any) -> Iterator[Any]:
+    for number, text in enumerate(response.css("article").getall()):
+        yield {"url": f"{response.url}#{number}", "body": text}
+
+
+def test_items_are_judged_by_their_own_field():
+    texts = [article(1), article(2), edited(article(1)), article(2)]
+    listing = "<html><body>" + "".join(f"<article><p>{text}</p></article>" for text in texts)
+    with served({"/list": listing}) as url:
+        result = crawl(spider_over(f"{url}/list", parse=articles_of), DEDUP_ITEM_FIELD="body")
+    assert names(result.items) == ["list#0", "list#1"]
+    assert sorted(str(exception) for _, exception in result.dropped) == sorted(
+        [
+            f"exact duplicate of <{url}/list#1> (normalised text equal)",
+            f"near-duplicate of <{url}/list#0> (simhash, distance "
+            f"{result.dropped[0][1].verdict.distance})",
+        ]
+    )
+
+
+def test_an_items_field_may_be_text_and_the_item_have_no_response():
+    async def start(self: Any) -> Any:
+        for number in (1, 2, 1):
+            yield {"url": f"item:{number}", "body": article(number)}
+        yield {"url": "item:none"}
+        yield {"url": "item:number", "body": 5}
+
+    result = crawl(spider_over(start=start), DEDUP_ITEM_FIELD="body")
+    assert len(result.items) == 4
+    assert result.dedup_stats == {
+        "pages": 5,
+        "new": 2,
+        "exact_duplicates": 1,
+        "skipped/no_field": 2,
+        "items/dropped": 1,
+    }
+
+
+def test_the_components_can_be_listed_by_hand():
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy"),
+            ADDONS={},
+            EXTENSIONS={"dedup.scrapy_plugin.Extension": 500},
+            SPIDER_MIDDLEWARES={"dedup.scrapy_plugin.SpiderMiddleware": 10},
+            ITEM_PIPELINES={"dedup.scrapy_plugin.ItemPipeline": 0},
+        )
+    assert (len(result.items), len(result.dropped)) == (1, 1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # aiohttp's client
+def test_a_missing_extension_is_an_error_that_names_it():
+    with pytest.raises(ValueError, match=r"EXTENSIONS lacks dedup.scrapy_plugin.Extension"):
+        crawl(
+            spider_over("http://127.0.0.1:9/"),
+            ADDONS={},
+            ITEM_PIPELINES={"dedup.scrapy_plugin.ItemPipeline": 0},
+        )
+
+
+def test_a_component_that_the_user_has_placed_stays_there():
+    first = "dedup.scrapy_plugin.ItemPipeline"
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy"),
+            ADDONS=ADDON,
+            ITEM_PIPELINES={first: None},
+        )
+    assert len(result.items) == 2
+
+
+def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
+    import json
+
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original", f"{url}/copy", f"{url}/other"),
+            DEDUP_REPORT=tmp_path / "new" / "folder",
+        )
+    [path] = (tmp_path / "new" / "folder").iterdir()
+    report = json.loads(path.read_text())
+    assert report["spider"] == "test"
+    assert report["pages"] | {"per_second": None} == {
+        "judged": 3,
+        "new": 2,
+        "exact_duplicates": 0,
+        "near_duplicates": 1,
+        "skipped": {},
+        "per_second": None,
+    }
+    [group] = report["largest_groups"]
+    assert group["original"] == f"{url}/original"
+    assert [copy["url"] for copy in group["first"]] == [f"{url}/copy"]
+    assert report["duplicates_by_host"] == {url.removeprefix("http://"): 1}
+    assert report["saved"]["bytes"] == len(COPY)
+    assert set(report["seconds_per_page"]) == {"extraction", "tokens", "sketch", "waiting", "index"}
+    [logged] = [m for m in result.messages(logging.INFO) if m.startswith("Dedup report:")]
+    assert f"= {url}/copy" in logged
