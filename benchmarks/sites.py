@@ -128,15 +128,15 @@ def run(site: Path) -> dict[str, Any]:
         out.unlink()
 
 
+class Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
 @contextmanager
-def serve(folder: Path) -> Iterator[str]:
+def serve(folder: Path, handler: type[SimpleHTTPRequestHandler] = Silent) -> Iterator[str]:
     """Serve *folder* on a loopback port and yield the URL, without the last slash."""
-
-    class Silent(SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(folder)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -1,5 +1,6 @@
 """Main text -> normalised text -> tokens."""
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -26,7 +27,9 @@ _RUN_IN_WORD = regex.compile(
     rf"|[[{_LETTERS}]--[{_UNSPACED}{_JIEBA_HAN}]]+"
 )
 # Every unspaced script lies above: a text wholly below needs no second look at its words.
-_FIRST_UNSPACED = regex.compile(r"[\u0e00-\U0010ffff]")
+_FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
+_ASCII_WORD = re.compile("[a-z0-9]+")  # re is the faster one where it suffices
+_UNPAIRED_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return " ".join(text.lower().split())
-    # An unpaired surrogate can be neither hashed nor stored as UTF-8.
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # It can be neither hashed nor stored as UTF-8.
+    text = _UNPAIRED_SURROGATE.sub("\ufffd", text)
     # Lower case may undo the composition (İ), so the form is restored after it.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     return " ".join(text.split())
@@ -75,6 +78,8 @@ def tokenise(text: str) -> list[str]:
     >>> tokenise("the 2nd cat's 北京大学 さくら")
     ['the', '2nd', 'cat', 's', '北京大学', 'さく', 'くら']
     """
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
     words: list[str] = _WORD.findall(text)
     if not _FIRST_UNSPACED.search(text):
         return words

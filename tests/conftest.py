@@ -5,3 +5,5 @@ from pathlib import Path
 
 for folder in ("", "scrapy_plugin"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
+
+collect_ignore = ["scrapy_plugin/reactor_crawl.py"]  # a script that tests run

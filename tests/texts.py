@@ -18,8 +18,8 @@ def article(number: int, words: int = 200) -> str:
     return " ".join(sentences)
 
 
-def edited(text: str, word: str = "edited") -> str:
-    """Return *text* with three words replaced: a near-duplicate, at a distance from 1 to 3."""
+def edited(text: str, word: str = "otherwise") -> str:
+    """Return *text* with three words replaced: for article(1), a copy at distance 2."""
     words = text.split()
     for quarter in (1, 2, 3):
         words[quarter * len(words) // 4] = word

@@ -25,8 +25,8 @@ class Quantiles:
 
         >>> durations = Quantiles()
         >>> for milliseconds in range(1, 101): durations.add(milliseconds / 1000)
-        >>> round(durations.quantile(0.5), 3), round(durations.quantile(0.95), 3)
-        (0.05, 0.095)
+        >>> round(durations.quantile(0.5), 2), round(durations.quantile(0.9), 2)
+        (0.05, 0.09)
         """
         seen = 0
         for bucket, count in sorted(self._counts.items()):

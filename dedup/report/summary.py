@@ -61,10 +61,14 @@ class Summary:
         """Count what one page took in *stage*."""
         self._stages.setdefault(stage, Quantiles()).add(seconds)
 
-    def finish(self, detector: Detector) -> dict[str, Any]:
-        """Return all numbers in the form of the JSON report; docs/stats.md describes it."""
-        self._stats.set_value("dedup/index/pages", len(detector))
-        self._stats.set_value("dedup/index/bytes", detector.nbytes)
+    def finish(self, detector: Detector, other_bytes: int = 0) -> dict[str, Any]:
+        """Return all numbers in the form of the JSON report; docs/stats.md describes it.
+
+        *other_bytes*: what is remembered of pages outside the detector.
+        """
+        index = {"pages": len(detector), "bytes": detector.nbytes + other_bytes}
+        for name, value in index.items():
+            self._stats.set_value(f"dedup/index/{name}", value)
         elapsed = monotonic() - self._start
         pages = self._value("pages")
         return {
@@ -113,7 +117,7 @@ class Summary:
                 }
                 for stage, durations in self._stages.items()
             },
-            "index": {"pages": len(detector), "bytes": detector.nbytes},
+            "index": index,
             "unread": self._below("unread"),
             "errors": self._value("errors"),
         }

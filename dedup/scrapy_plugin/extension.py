@@ -102,13 +102,18 @@ class Extension:
         self._pool.close()
         if not self.settings.enabled:
             return
-        numbers = {"spider": spider.name, **self._summary.finish(self._detector)}
+        numbers = {"spider": spider.name, **self._summary.finish(self._detector, self._bodies.nbytes)}
         logger.info("Dedup report:\n%s", as_text(numbers), extra={"spider": spider})
         if folder := self.settings.report:
             started = numbers["started"].replace("+00:00", "Z").replace(":", "")
             path = folder / f"{spider.name}-{started}.json"
-            path.write_text(json.dumps(numbers, ensure_ascii=False, indent=1, default=str))
-            logger.info("Dedup report written to %s", path, extra={"spider": spider})
+            text = json.dumps(numbers, ensure_ascii=False, indent=1, default=str)
+            try:
+                path.write_text(text, encoding="utf-8", errors="backslashreplace")
+            except OSError as error:
+                logger.warning("Dedup report could not be written to %s: %s", path, error)
+            else:
+                logger.info("Dedup report written to %s", path, extra={"spider": spider})
 
     async def expect_item(self, item: Any, response: Response) -> None:
         """Remember that *item* of *response* is on its way, with the verdict on the page."""

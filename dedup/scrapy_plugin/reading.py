@@ -2,6 +2,7 @@
 
 import struct
 from concurrent.futures import Future
+from sys import getsizeof
 
 import xxhash
 from scrapy.http import HtmlResponse, Response
@@ -66,6 +67,14 @@ class BodyReader:
     async def read_again(self, response: HtmlResponse) -> Page:
         """Return the page with its text, although its body was seen before."""
         return await result_of(self._pool.submit(Task("html", response.text)))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the bodies read take, in bytes (estimated from the last one's)."""
+        if not self._read:
+            return 0
+        key, packed = next(reversed(self._read.items()))
+        return getsizeof(self._read) + len(self._read) * (getsizeof(key) + getsizeof(packed))
 
     def _pack(self, page: Page) -> bytes:
         sketch = b"" if page.sketch is None else self._method.to_bytes(page.sketch)

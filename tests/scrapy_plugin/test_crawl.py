@@ -1,5 +1,6 @@
 """Whole crawls: what is stored, dropped and counted."""
 
+import gc
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,15 +30,15 @@ def test_the_item_of_a_near_duplicate_is_dropped_and_says_of_what():
     [(item, exception)] = result.dropped
     assert names([item]) == ["copy"]
     verdict = exception.verdict
-    assert 1 <= verdict.distance <= 3
-    message = f"near-duplicate of <{url}/original> (simhash, distance {verdict.distance})"
+    assert verdict.distance == 2
+    message = f"near-duplicate of <{url}/original> (simhash, distance 2)"
     assert str(exception) == message
     assert result.stats["item_dropped_reasons_count/NearDuplicate"] == 1
     assert result.dedup_stats == {
         "pages": 3,
         "new": 2,
         "near_duplicates": 1,
-        f"distance/{verdict.distance}": 1,
+        "distance/2": 1,
         "items/dropped": 1,
     }
     assert "log_count/ERROR" not in result.stats
@@ -142,7 +143,7 @@ def test_marking_keeps_items_of_every_kind_and_marks_those_that_can_hold_it(kind
         assert mark == {
             "verdict": "near-duplicate",
             "original": f"{url}/original",
-            "distance": mark["distance"],
+            "distance": 2,
             "method": "simhash",
         }
         assert result.stats["dedup/items/marked"] == 2
@@ -405,7 +406,7 @@ def articles_of(self: Any, response: Any) -> Iterator[Any]:
 
 
 def test_items_are_judged_by_their_own_field():
-    texts = [article(1), article(2), edited(article(1)), article(2)]
+    texts = [article(1), article(2), edited(article(1), "edited"), article(2)]
     listing = "<html><body>" + "".join(f"<article><p>{text}</p></article>" for text in texts)
     with served({"/list": listing}) as url:
         result = crawl(spider_over(f"{url}/list", parse=articles_of), DEDUP_ITEM_FIELD="body")
@@ -413,8 +414,7 @@ def test_items_are_judged_by_their_own_field():
     assert sorted(str(exception) for _, exception in result.dropped) == sorted(
         [
             f"exact duplicate of <{url}/list#1> (normalised text equal)",
-            f"near-duplicate of <{url}/list#0> (simhash, distance "
-            f"{result.dropped[0][1].verdict.distance})",
+            f"near-duplicate of <{url}/list#0> (simhash, distance 1)",
         ]
     )
 
@@ -457,6 +457,7 @@ def test_a_missing_extension_is_an_error_that_names_it():
             ADDONS={},
             ITEM_PIPELINES={"dedup.scrapy_plugin.ItemPipeline": 0},
         )
+    gc.collect()  # Scrapy leaves aiohttp's client open; its warning belongs to this test
 
 
 def test_a_component_that_the_user_has_placed_stays_there():

@@ -1,0 +1,190 @@
+"""What dedup costs a crawl: the same pages with dedup off, inline, and with 1 and 2 workers.
+
+    python benchmarks/crawl.py FOLDER [--rounds N] [--json FILE]
+
+FOLDER holds sites/<name>/www, as for sites.py. Every page of both sites is fetched from a server in
+a process of its own, PASSES times, each time with a comment added, so that no body repeats while the
+texts do: what grows then, grows with the number of pages alone. Each round runs all modes in turn, so that a slow moment of the machine hits
+them alike; the table shows medians over the rounds.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sites import SITES, Silent, serve
+
+MODES: dict[str, dict[str, Any]] = {
+    "off": {"DEDUP_ENABLED": False},
+    "inline": {"DEDUP_WORKERS": 0},
+    "1 worker": {"DEDUP_WORKERS": 1},
+    "2 workers": {"DEDUP_WORKERS": 2},
+}
+LAG_INTERVAL = 0.005
+PASSES = 3
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--crawl", nargs=2, metavar=("MODE", "URLS"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.crawl:
+        mode, urls = arguments.crawl
+        print(json.dumps(crawl(mode, Path(urls).read_text().split())))
+        return 0
+    figures = measure(arguments.folder, arguments.rounds)
+    show(figures)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1))
+    return 0
+
+
+class Commented(Silent):
+    """Adds the query of the URL to the page, as a comment."""
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        super().copyfile(source, outputfile)
+        outputfile.write(self.comment)
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if keyword == "Content-Length":
+            self.comment = f"<!-- {self.path.partition('?')[2]} -->".encode()
+            value = str(int(value) + len(self.comment))
+        super().send_header(keyword, value)
+
+
+def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
+    """Return the medians by mode and figure."""
+    runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
+    urls = Path(f"/tmp/dedup-crawl-{os.getpid()}.txt")
+    roots = [folder / "sites" / name / "www" for name in SITES]
+    with serve(roots[0], Commented) as first, serve(roots[1], Commented) as second:
+        paths = [
+            f"{server}/{quote(str(path.relative_to(root)))}?pass={number}"
+            for number in range(PASSES)
+            for server, root in ((first, roots[0]), (second, roots[1]))
+            for path in sorted(root.rglob("*.html"))
+        ]
+        urls.write_text("\n".join(paths))
+        try:
+            for number in range(rounds):
+                for mode in MODES:
+                    print(f"round {number + 1}: {mode}", file=sys.stderr)
+                    command = [sys.executable, __file__, str(folder), "--crawl", mode, str(urls)]
+                    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+                    runs[mode].append(json.loads(done.stdout.splitlines()[-1]))
+        finally:
+            urls.unlink()
+    return {
+        mode: {name: statistics.median(run[name] for run in results) for name in results[0]}
+        for mode, results in runs.items()
+    }
+
+
+def crawl(mode: str, urls: list[str]) -> dict[str, float]:
+    """Crawl *urls* without following links; return the figures of this process and its workers."""
+    from scrapy import Spider
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    from dedup.scrapy_plugin import Extension
+
+    memory: list[int] = []
+    state: list[int] = []
+    lags: list[float] = []
+
+    class Pages(Spider):
+        name = "pages"
+        start_urls = urls
+        custom_settings = MODES[mode]
+        seen = 0
+
+        async def start(self) -> Any:
+            self.monitor = asyncio.create_task(watch_lag(lags))
+            async for request in super().start():
+                yield request
+
+        def closed(self, reason: str) -> None:
+            self.monitor.cancel()
+
+        def parse(self, response: Any) -> Any:
+            self.seen += 1
+            if self.seen % 100 == 0:
+                memory.append(resident_bytes())
+                if extension := self.crawler.get_extension(Extension):
+                    state.append(len(extension._expected) + len(extension._judged))
+            yield {"url": response.url}
+
+    settings = {
+        "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
+        "LOG_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "REMOTE_CONTROL_ENABLED": False,
+    }
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(Pages)
+    cpu, start = time.process_time(), time.perf_counter()
+    process.crawl(crawler)
+    process.start()
+    elapsed, cpu = time.perf_counter() - start, time.process_time() - cpu
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    stats = crawler.stats.get_stats()
+    pages = stats["response_received_count"]
+    figures = {
+        "pages_per_second": pages / elapsed,
+        "reactor_cpu_ms_per_page": cpu / pages * 1e3,
+        "worker_cpu_ms_per_page": (workers.ru_utime + workers.ru_stime) / pages * 1e3,
+        "lag_ms_median": statistics.median(lags) * 1e3,
+        "lag_ms_p95": statistics.quantiles(lags, n=20)[-1] * 1e3,
+        "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6,
+        "items_and_pages_in_flight_at_the_end": state[-1] if state else 0,
+        "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
+    }
+    if extension := crawler.get_extension(Extension):
+        sums = {name: stage.sum for name, stage in extension._summary._stages.items()}
+        for name in ("extraction", "tokens", "sketch", "index"):
+            figures[f"{name}_ms_per_page"] = sums[name] / pages * 1e3
+        own = sums["tokens"] + sums["sketch"] + sums["index"]
+        figures["own_work_share_of_extraction"] = own / sums["extraction"]
+        figures["index_share_of_extraction"] = sums["index"] / sums["extraction"]
+    return figures
+
+
+async def watch_lag(lags: list[float]) -> None:
+    """Note how much later than asked for the event loop wakes this up."""
+    while True:
+        start = time.perf_counter()
+        await asyncio.sleep(LAG_INTERVAL)
+        lags.append(time.perf_counter() - start - LAG_INTERVAL)
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def show(figures: dict[str, dict[str, float]]) -> None:
+    names = list(dict.fromkeys(name for figure in figures.values() for name in figure))
+    print(f"{'':38}" + "".join(f"{mode:>12}" for mode in figures))
+    for name in names:
+        values = (figure.get(name) for figure in figures.values())
+        cells = ("-" if value is None else f"{value:.3f}" for value in values)
+        print(f"{name:38}" + "".join(f"{cell:>12}" for cell in cells))
+    off, worker = figures["off"], figures["1 worker"]
+    whole = sum(worker[f"{part}_cpu_ms_per_page"] for part in ("reactor", "worker"))
+    beyond = whole - off["reactor_cpu_ms_per_page"] - worker["extraction_ms_per_page"]
+    print(f"all CPU with 1 worker beyond 'off' and extraction: {beyond:.3f} ms a page")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

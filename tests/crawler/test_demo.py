@@ -1,0 +1,124 @@
+"""The demonstration site, crawled with the project's own settings: every verdict."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+SCRIPT = """
+import json, sys
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.project import get_project_settings
+from crawler.demo import server, site
+
+pages = {}
+
+class Remembered(server.DemoServer):
+    def start(self):
+        super().start()
+        main = site.pages(self.url, self.mirror_url)
+        mirror = site.mirror_pages(self.url)
+        for root, part in ((self.url, main), (self.mirror_url, mirror)):
+            pages.update((root.rstrip("/") + path, page) for path, page in part.items())
+        return self
+
+import crawler.spiders.site
+crawler.spiders.site.DemoServer = Remembered
+stored, dropped = [], []
+def scraped(item):
+    stored.append(dict(item))
+def item_dropped(item, exception):
+    dropped.append([item["url"], exception.verdict.kind.value, exception.verdict.original])
+settings = get_project_settings()
+settings.set("DEDUP_REPORT", sys.argv[1])
+process = AsyncCrawlerProcess(settings)
+c = process.create_crawler("site")
+c.signals.connect(scraped, signals.item_scraped)
+c.signals.connect(item_dropped, signals.item_dropped)
+process.crawl(c)
+process.start()
+stats = {k: v for k, v in c.stats.get_stats().items() if isinstance(v, (int, float, str))}
+contents = {url: page.content for url, page in pages.items()}
+json.dump([stored, dropped, stats, contents], sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What was stored, dropped, counted, and the content of every page of the site."""
+    folder = tmp_path_factory.mktemp("reports")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder)],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=120,
+    )
+    [report] = folder.iterdir()
+    return (*json.loads(done.stdout), json.loads(report.read_text()))
+
+
+def test_every_content_is_stored_exactly_once(outcome: Any):
+    stored, _, _, contents, _ = outcome
+    judged = {content for content in contents.values() if content} - {"editors"}
+    pages = defaultdict(list)
+    for item in stored:
+        pages[contents[item["url"]]].append(item["url"])
+    once = {content: urls for content, urls in pages.items() if content}
+    assert set(once) == judged  # "editors" is what robots.txt disallows
+    assert [urls for urls in once.values() if len(urls) > 1] == []
+
+
+def test_every_duplicate_is_dropped_for_a_page_of_its_own_content(outcome: Any):
+    _, dropped, _, contents, _ = outcome
+    assert len(dropped) == 22
+    assert [
+        (url, original) for url, _, original in dropped if contents[url] != contents[original]
+    ] == []
+
+
+def test_what_differs_by_a_few_words_is_a_near_duplicate_and_the_rest_exact(outcome: Any):
+    _, dropped, _, contents, _ = outcome
+    near = {contents[url] for url, kind, _ in dropped if kind == "near-duplicate"}
+    assert near == {"lock-keeper", "ferry", "seed-library", "railway", "woodcuts"}
+
+
+def test_two_articles_on_one_topic_both_survive(outcome: Any):
+    stored, _, _, contents, _ = outcome
+    kept = {contents[item["url"]] for item in stored}
+    assert {"bridge-reopens", "bridge-masons", "corridor-bridge", "bridge-carpenters"} <= kept
+
+
+def test_empty_pages_and_what_is_not_html_are_kept(outcome: Any):
+    stored, _, stats, _, _ = outcome
+    without_text = {item["url"].rpartition("/")[2] for item in stored if not item["text"]}
+    assert {"levels.json", "sitemap.xml"} <= without_text
+    assert stats["dedup/skipped/empty"] == 2
+
+
+def test_the_numbers_add_up(outcome: Any):
+    stored, dropped, stats, _, report = outcome
+    pages = report["pages"]
+    assert pages["judged"] == len(stored) + len(dropped) == stats["dedup/pages"]
+    assert pages["new"] + sum(pages["skipped"].values()) == len(stored)
+    assert pages["exact_duplicates"] + pages["near_duplicates"] == len(dropped)
+    assert stats["item_dropped_count"] == report["items"]["dropped"] == len(dropped)
+    # The page that answers 500 on purpose, given up by Scrapy.
+    assert stats["log_count/ERROR"] == stats["retry/max_reached"] == 1
+
+
+def test_items_hold_clean_text_title_and_language(outcome: Any):
+    stored, _, _, contents, _ = outcome
+    [item] = [item for item in stored if contents[item["url"]] == "tea"]
+    assert item["language"] == "zh"
+    assert item["title"]
+    assert "广告" not in item["text"]
+    assert set(item) == {"url", "title", "text", "language", "fetched"}

@@ -1,0 +1,45 @@
+"""A script: one crawl on the reactor that is named, its stats as JSON on standard output.
+
+Not guarded by ``if __name__ == "__main__"``, like many scripts that run Scrapy: a pool that ran the
+main script again in its workers would crawl twice.
+"""
+
+import json
+import sys
+
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+
+MODES = {
+    "asyncio": (AsyncCrawlerProcess, {}),
+    "select": (
+        CrawlerProcess,
+        {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+    ),
+    "none": (AsyncCrawlerProcess, {"TWISTED_REACTOR_ENABLED": False}),
+}
+
+
+class TestSpider(Spider):
+    name = "test"
+    start_urls = sys.argv[3:]
+
+    async def parse(self, response):
+        yield {"url": response.url}
+
+
+process_class, reactor_settings = MODES[sys.argv[1]]
+process = process_class(
+    {
+        "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
+        "DEDUP_WORKERS": int(sys.argv[2]),
+        "CONCURRENT_REQUESTS": 1,
+        "LOG_LEVEL": "ERROR",
+        "TELNETCONSOLE_ENABLED": False,
+        **reactor_settings,
+    }
+)
+crawler = process.create_crawler(TestSpider)
+process.crawl(crawler)
+process.start()
+json.dump({k: v for k, v in crawler.stats.get_stats().items() if isinstance(v, int)}, sys.stdout)

@@ -1,0 +1,93 @@
+"""Hostile and broken pages end in a verdict or a counted reason; their items are kept."""
+
+import random
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from texts import article, page
+from web import Answer, served
+
+TEXT = article(1)
+NOISE = random.Random(0).randbytes(200_000)
+PAGES: dict[str, Answer | str] = {
+    "broken": "<html><body><p>" + TEXT + "</div></span><table><p>" + article(5),
+    "truncated": page(article(6))[:-300],
+    "unclosed-tag": "<html><body><p>" + article(7) + "<a href='",
+    "lying-encoding": Answer(
+        page("Grüße aus Köln. " + article(8)).encode("latin-1"),
+        content_type="text/html; charset=utf-8",
+    ),
+    "wrong-encoding-name": Answer(
+        page(article(9)).encode(), content_type="text/html; charset=no-such-thing"
+    ),
+    "utf-16": Answer(page(article(10)).encode("utf-16"), content_type="text/html"),
+    "gb18030": Answer(
+        page("我们在北京大学学习自然语言处理。" * 20).encode("gb18030"),
+        content_type="text/html; charset=gb18030",
+    ),
+    "nul-bytes": page(article(11)).replace(" ", " \0"),
+    "binary": Answer(NOISE, content_type="text/html"),
+    "gzip-inside": Answer(b"\x1f\x8b\x08\x00" + NOISE[:1000], content_type="text/html"),
+    "deep": "<html><body>" + "<div>" * 5000 + article(12) + "</div>" * 5000,
+    "many-attributes": "<html><body " + " ".join(f"a{i}=1" for i in range(20_000)) + ">",
+    "one-line": "<html><body><p>" + "x" * 5_000_000,
+    "one-line-han": "<html><body><p>" + "的" * 1_000_000,
+    "null-title": "<html><head><title></title></head><body><p>" + article(13),
+    "no-title": "<p>" + article(14),
+    "surrogates": "<html><body><p>&#xD800; &#xDFFF; " + article(15),
+    "right-to-left": page("مرحبا بالعالم " * 50),
+    "emoji": page("😀🎉👩‍👩‍👧 " * 100),
+    "comment-only": "<!-- " + article(16) + " -->",
+    "script-only": "<html><script>" + "var x = 1;" * 1000 + "</script></html>",
+    "doctype-only": "<!doctype html>",
+    "entities": "<p>" + "&amp;&lt;&#0;&#x110000;&bogus;" * 500,
+    "xml-declaration": '<?xml version="1.0" encoding="utf-8"?>' + page(article(17)),
+}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_every_bad_page_is_kept_and_accounted_for(workers: int):
+    with served({f"/{name}": body for name, body in PAGES.items()}) as url:
+        result = crawl(spider_over(*(f"{url}/{name}" for name in PAGES)), DEDUP_WORKERS=workers)
+    assert [item["url"].removeprefix(f"{url}/") for item in result.items] == list(PAGES)
+    stats = result.dedup_stats
+    skipped = sum(value for key, value in stats.items() if key.startswith("skipped/"))
+    assert stats["pages"] == stats["new"] + skipped == len(PAGES)
+    assert "errors" not in stats
+    assert not result.messages()
+    assert "log_count/ERROR" not in result.stats
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_bad_page_seen_twice_is_a_duplicate_or_skipped_for_the_same_reason(name: str):
+    with served({"/1": PAGES[name], "/2": PAGES[name]}) as url:
+        result = crawl(spider_over(f"{url}/1", f"{url}/2"))
+    stats = result.dedup_stats
+    twice = [key for key, value in stats.items() if value == 2 and key.startswith("skipped/")]
+    assert twice or stats["new"] == stats["exact_duplicates"] == 1
+
+
+def test_a_page_of_50_megabytes_is_not_read():
+    with served({"/big": "<html><body><p>" + "word " * 10_000_000}) as url:
+        result = crawl(spider_over(f"{url}/big"), DOWNLOAD_WARNSIZE=0)
+    assert result.dedup_stats == {"pages": 1, "skipped/too_big": 1}
+    assert len(result.items) == 1
+
+
+def test_an_items_field_of_any_kind_is_accounted_for():
+    values: list[Any] = [
+        None, 5, b"bytes", ["list"], "", " \n ", "\ud800 alone", "\0", "<", "<p>", "<html>",
+        "<p>" + TEXT, TEXT + "\udfff", "x" * 3_000_000, "&#0;<p>&#xD800;" + article(3),
+    ]  # fmt: skip
+
+    async def start(self: Any) -> Any:
+        for number, value in enumerate(values):
+            yield {"url": str(number), "body": value}
+
+    result = crawl(spider_over(start=start), DEDUP_ITEM_FIELD="body")
+    stats = result.dedup_stats
+    skipped = sum(value for key, value in stats.items() if key.startswith("skipped/"))
+    assert stats["pages"] == stats["new"] + skipped + stats["near_duplicates"]
+    assert stats["pages"] == len(result.items) + len(result.dropped) == len(values)
+    assert "errors" not in stats

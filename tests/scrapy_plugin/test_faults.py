@@ -1,0 +1,115 @@
+"""What goes wrong in dedup never costs an item, and never floods the log."""
+
+import logging
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from texts import article, page
+from web import served
+
+from dedup.methods import SimHash
+from dedup.text import Document
+
+
+@pytest.mark.parametrize(
+    ("word", "cause"),
+    [("CRASH", "crash"), ("EXIT", "crash"), ("HANG", "timeout"), ("RAISE", "error")],
+)
+def test_a_page_that_ruins_its_worker_is_kept_and_the_crawl_goes_on(word: str, cause: str):
+    site = {
+        "/a": page(article(1)),
+        "/bad": page(f"{word} {article(2)}"),
+        "/b": page(article(1)),
+        "/c": page(article(3)),
+    }
+    with served(site) as url:
+        result = crawl(
+            spider_over(*(url + path for path in site)),
+            DEDUP_WORKERS=1,
+            DEDUP_EXTRACTOR="extractors.fragile",
+            DEDUP_PAGE_TIMEOUT=2,
+        )
+    assert [item["url"].removeprefix(url) for item in result.items] == ["/a", "/bad", "/c"]
+    assert result.dedup_stats == {
+        "pages": 4,
+        "new": 2,
+        "exact_duplicates": 1,
+        "bodies_repeated": 1,
+        "skipped/extraction_failed": 1,
+        f"unread/{cause}": 1,
+        "items/dropped": 1,
+    }
+    assert not result.messages()
+
+
+def test_what_a_worker_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]):
+    with served({"/a": page(f"PRINT {article(1)}"), "/b": page(article(1))}) as url:
+        result = crawl(
+            spider_over(f"{url}/a", f"{url}/b"),
+            DEDUP_WORKERS=1,
+            DEDUP_EXTRACTOR="extractors.fragile",
+        )
+    assert len(result.items) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_body_that_could_not_be_read_is_not_tried_again():
+    site = {"/a": page(f"HANG {article(1)}"), "/b": page(f"HANG {article(1)}")}
+    with served(site) as url:
+        result = crawl(
+            spider_over(f"{url}/a", f"{url}/b"),
+            DEDUP_WORKERS=1,
+            DEDUP_EXTRACTOR="extractors.fragile",
+            DEDUP_PAGE_TIMEOUT=1,
+        )
+    assert len(result.items) == 2
+    assert result.stats["dedup/unread/timeout"] == 2
+    assert result.stats["elapsed_time_seconds"] < 6
+
+
+class NewlyBroken(SimHash):
+    """Fails where the fingerprint is looked up, in the crawler's own process."""
+
+    def sketch(self, document: Document) -> Any:
+        return "no fingerprint"
+
+    def to_bytes(self, sketch: Any) -> bytes:
+        return sketch.encode()
+
+
+def test_any_failure_of_dedup_keeps_the_item_and_is_logged_once():
+    site = {f"/{number}": page(article(number)) for number in range(5)}
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_METHOD=NewlyBroken)
+    assert len(result.items) == 5
+    assert result.dedup_stats == {"pages": 5, "skipped/error": 5, "errors": 5}
+    assert len(result.messages(logging.ERROR)) == 1
+
+
+def test_a_worker_that_cannot_start_keeps_every_item_and_says_why():
+    class Unimportable(SimHash):
+        pass
+
+    site = {f"/{number}": page(article(number)) for number in range(5)}
+    Unimportable.__qualname__ = "SimHash"  # pickles here, and is another class there
+    with served(site) as url, pytest.raises(ValueError, match="worker process"):
+        crawl(
+            spider_over(*(url + path for path in site)),
+            DEDUP_METHOD=Unimportable,
+            DEDUP_WORKERS=1,
+        )
+
+
+def test_a_report_that_cannot_be_written_does_not_spoil_the_end_of_the_crawl(tmp_path: Any):
+    folder = tmp_path / "reports"
+
+    def parse(self: Any, response: Any) -> Any:
+        folder.rmdir()
+        folder.write_text("now a file")
+        yield {"url": response.url}
+
+    with served({"/a": page(article(1))}) as url:
+        result = crawl(spider_over(f"{url}/a", parse=parse), DEDUP_REPORT=folder)
+    assert len(result.items) == 1
+    assert any("could not be written" in message for message in result.messages())

@@ -1,0 +1,230 @@
+import pytest
+
+from dedup.detector import Detector, Kind, Verdict
+from dedup.methods import SimHash
+from dedup.page import PageReader
+
+BRIDGE = (
+    "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
+    "began to number its blocks and carry them, one by one, to the meadow on the left bank. Every "
+    "stone went back to where it had lain, except for eleven that frost had split. For these the "
+    "quarry at Harrow Edge was opened for a single week, the first time since the war. The mayor "
+    "cut no ribbon. She walked across with the oldest and the youngest citizen of the town, and "
+    "the brass band followed with a march that nobody had rehearsed. Lorries have to take the long "
+    "way round by the mill for good, but bicycles, buses and sheep may cross at any hour."
+)
+GOATS = (
+    "Goats can open a latch, so the gate at Ransome's Piece has two, and a chain. Forty animals "
+    "give about ninety litres a day in May and none in December. The milk is carried in churns, "
+    "forty steps from parlour to dairy, because pumping bruises it. It must not be shaken, it must "
+    "not wait, and it tells you in the bucket what went on yesterday."
+)
+NOODLES = (
+    "镇上有十九家米粉店,没有一家做晚饭的生意。早上五点开门,卖到十点,锅一刷,门板一上,老板就去打牌了。"
+    "外地人起得晚,往往只看见一排关着的门,以为这条街已经倒闭。好米粉用的是陈米。新米黏,做出来糊汤;"
+    "放过一年的早稻米,涨性足,骨头硬。米先泡一夜,泡到用手指一捻就碎,再用石磨带水磨成浆。"
+)
+SHORT = "Page not found"
+
+
+@pytest.fixture
+def detector():
+    return Detector(SimHash())
+
+
+def page(text):
+    return PageReader(lambda html: html, SimHash()).read_html(text)
+
+
+def edited(text, *places):
+    """*text* with another word at each of these places."""
+    words = text.split()
+    for place in places:
+        words[place] = "otherwise"
+    return " ".join(words)
+
+
+def distance(first, second):
+    return (page(first).sketch ^ page(second).sketch).bit_count()
+
+
+def new():
+    return Verdict(Kind.NEW, "simhash")
+
+
+def exact(original):
+    return Verdict(Kind.EXACT, "simhash", original, 0)
+
+
+def near(original, bits):
+    return Verdict(Kind.NEAR, "simhash", original, bits)
+
+
+def skipped(reason):
+    return Verdict(Kind.SKIPPED, "simhash", reason=reason)
+
+
+def judge_all(detector, **texts):
+    """The verdicts on the texts, in this order, under their names."""
+    return [detector.judge(name, page(text)) for name, text in texts.items()]
+
+
+def test_different_pages_are_new(detector):
+    verdicts = judge_all(detector, bridge=BRIDGE, goats=GOATS, noodles=NOODLES, short=SHORT)
+    assert verdicts == [new()] * 4
+    assert len(detector) == 4
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        BRIDGE,
+        BRIDGE.upper(),
+        f"\n\t {BRIDGE} ".replace(" ", " \u00a0\r\n"),
+        BRIDGE.replace("ff", "\ufb00"),  # the ligature
+    ],
+    ids=["equal", "upper case", "white space", "ligature"],
+)
+def test_a_page_with_an_equal_normalised_text_is_an_exact_duplicate(detector, copy):
+    assert judge_all(detector, bridge=BRIDGE, copy=copy) == [new(), exact("bridge")]
+
+
+@pytest.mark.parametrize("text", [BRIDGE, GOATS, NOODLES])
+def test_another_punctuation_makes_a_near_duplicate_at_distance_0(detector, text):
+    copy = text.replace(",", " – ")
+    assert judge_all(detector, first=text, second=copy) == [new(), near("first", 0)]
+
+
+@pytest.mark.parametrize(("places", "bits"), [([15], 0), ([4], 1), ([0], 2), ([8], 3)])
+def test_a_page_within_the_threshold_is_a_near_duplicate(detector, places, bits):
+    copy = edited(BRIDGE, *places)
+    assert judge_all(detector, goats=GOATS, bridge=BRIDGE, copy=copy)[2] == near("bridge", bits)
+
+
+def test_a_page_beyond_the_threshold_is_new(detector):
+    other = edited(BRIDGE, 51, 90, 105)
+    assert distance(BRIDGE, other) == 4
+    assert judge_all(detector, bridge=BRIDGE, other=other) == [new(), new()]
+
+
+def test_the_threshold_is_that_of_the_method():
+    other = edited(BRIDGE, 51, 90, 105)
+    wide, narrow = Detector(SimHash(4)), Detector(SimHash(0))
+    assert judge_all(wide, bridge=BRIDGE, other=other)[1] == near("bridge", 4)
+    assert judge_all(narrow, bridge=BRIDGE, other=edited(BRIDGE, 4))[1] == new()
+
+
+def test_a_chinese_page_with_another_word_is_a_near_duplicate(detector):
+    copy = NOODLES.replace("老板就", "掌柜就")
+    assert judge_all(detector, noodles=NOODLES, copy=copy) == [new(), near("noodles", 3)]
+
+
+def test_the_nearest_page_is_the_original(detector):
+    far, close = BRIDGE, edited(BRIDGE, 12, 17, 36, 64, 96)
+    copy = edited(BRIDGE, 17, 36, 64)
+    assert [distance(far, close), distance(far, copy)] == [4, 3]
+    assert judge_all(detector, far=far, close=close, copy=copy)[2] == near("close", 1)
+
+
+def test_of_equally_near_pages_the_oldest_is_the_original():
+    detector = Detector(SimHash(0))
+    texts = {f"page{i}": BRIDGE.replace(",", mark) for i, mark in enumerate(" –;:/")}
+    detector.judge("other", page(GOATS))
+    verdicts = judge_all(detector, **texts)
+    assert verdicts == [new(), *[near("page0", 0)] * 4]
+
+
+def test_near_duplicates_are_not_remembered(detector):
+    a, b, c = BRIDGE, edited(BRIDGE, 49, 108), edited(BRIDGE, 49, 108, 53, 97, 113)
+    assert [distance(a, b), distance(b, c), distance(a, c)] == [3, 2, 5]
+    assert judge_all(detector, a=a, b=b, c=c) == [new(), near("a", 3), new()]
+    assert len(detector) == 2
+
+
+def test_exact_copies_of_a_near_duplicate_are_near_duplicates_too(detector):
+    copy = edited(BRIDGE, 4)
+    verdicts = judge_all(detector, bridge=BRIDGE, one=copy, two=copy)
+    assert verdicts == [new(), near("bridge", 1), near("bridge", 1)]
+
+
+def test_scopes_are_separate(detector):
+    verdicts = [
+        detector.judge("a/1", page(BRIDGE), "a"),
+        detector.judge("b/1", page(BRIDGE), "b"),
+        detector.judge("b/2", page(edited(BRIDGE, 4)), "b"),
+        detector.judge("a/2", page(BRIDGE.upper()), "a"),
+        detector.judge("c/1", page(edited(BRIDGE, 4)), "c"),
+    ]
+    assert verdicts == [new(), new(), near("b/1", 1), exact("a/1"), new()]
+    assert len(detector) == 3
+
+
+def test_short_pages_are_compared_by_their_text_only(detector):
+    verdicts = judge_all(detector, one=SHORT, two=SHORT.upper(), three=SHORT + "!")
+    assert verdicts == [new(), exact("one"), new()]
+
+
+def test_short_pages_are_kept_where_that_is_wanted():
+    detector = Detector(SimHash(), short_pages="keep")
+    assert judge_all(detector, one=SHORT, two=SHORT) == [skipped("too_short")] * 2
+    assert judge_all(detector, a=BRIDGE, b=BRIDGE) == [new(), exact("a")]
+    assert len(detector) == 1
+
+
+@pytest.mark.parametrize(("min_tokens", "verdict"), [(3, near("one", 0)), (4, new())])
+def test_a_page_is_short_below_the_least_number_of_tokens(min_tokens, verdict):
+    detector = Detector(SimHash(), min_tokens=min_tokens)
+    assert judge_all(detector, one="Page not found", two="Page: not found!")[1] == verdict
+
+
+@pytest.mark.parametrize("short_pages", ["exact", "keep"])
+@pytest.mark.parametrize("text", ["", " \n", None])
+def test_a_page_without_text_is_never_a_duplicate(short_pages, text):
+    detector = Detector(SimHash(), min_tokens=0, short_pages=short_pages)
+    assert judge_all(detector, one=text, two=text) == [skipped("empty")] * 2
+    assert len(detector) == 0
+
+
+def test_pages_without_words_are_compared_by_their_text_even_without_a_least_number():
+    detector = Detector(SimHash(), min_tokens=0)
+    assert judge_all(detector, one="?!", two="?!", three="!!") == [new(), exact("one"), new()]
+
+
+@pytest.mark.parametrize("key", ["", "http://例子.测试/?q=a b", "http://a/\ud800", "x" * 100_000])
+def test_a_page_may_have_any_key(detector, key):
+    detector.judge("first", page(GOATS))
+    detector.judge(key, page(BRIDGE))
+    detector.judge("last", page(NOODLES))
+    assert detector.judge("copy", page(BRIDGE)) == exact(key)
+
+
+def test_the_memory_grows_with_the_pages(detector):
+    before = detector.nbytes
+    for number in range(1000):
+        detector.judge(f"http://example.com/{number}", page(f"{number} {SHORT}"))
+    assert before + 1000 * 50 < detector.nbytes < before + 1000 * 500
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (new(), "new"),
+        (exact("http://a/"), "exact duplicate of <http://a/> (normalised text equal)"),
+        (near("http://a/", 2), "near-duplicate of <http://a/> (simhash, distance 2)"),
+        (skipped("empty"), "skipped (empty)"),
+    ],
+)
+def test_a_verdict_reads_as_a_sentence(verdict, text):
+    assert str(verdict) == text
+
+
+def test_only_exact_and_near_verdicts_are_of_duplicates():
+    verdicts = [new(), exact("a"), near("a", 3), skipped("empty")]
+    assert [verdict.is_duplicate for verdict in verdicts] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("short_pages", ["", "drop", None])
+def test_another_treatment_of_short_pages_is_refused(short_pages):
+    with pytest.raises(ValueError, match="short_pages must be one of") as error:
+        Detector(SimHash(), short_pages=short_pages)
+    assert str(error.value).endswith(f"('exact', 'keep'), got {short_pages!r}")

@@ -1,0 +1,205 @@
+import logging
+import random
+import subprocess
+import sys
+
+import pytest
+
+from dedup.extraction import (
+    EXTRACTORS,
+    Extraction,
+    language_of_script,
+    resiliparse,
+    text_of_fragment,
+    trafilatura,
+)
+
+PARAGRAPHS = [
+    "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
+    "began to number its blocks and carry them, one by one, to the meadow on the left bank.",
+    "Every stone went back to where it had lain, except for eleven that frost had split. For these "
+    "the quarry at Harrow Edge was opened for a single week, the first time since the war.",
+    "The mayor cut no ribbon. She walked across with the oldest and the youngest citizen of the "
+    "town, and the brass band followed with a march that nobody had rehearsed.",
+]
+ARTICLE = f"""<!DOCTYPE html>
+<html lang="en-GB"><head><title> The bridge
+ opens again </title><style>p {{ color: red }}</style><script>var tracking = 1;</script></head>
+<body>
+<header><nav><ul><li><a href="/">Home</a></li><li><a href="/town">Town news</a></li>
+<li><a href="/archive">Archive</a></li></ul></nav></header>
+<main><article><h1>The bridge opens again</h1>
+{"".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)}</article></main>
+<section id="comments" class="comments"><h2>Comments</h2>
+<div class="comment"><p>First! What a lovely bridge, said the troll beneath it.</p></div></section>
+<footer><p>Copyright 2024 The Alderbrook Lantern. All rights reserved.</p></footer>
+</body></html>"""
+
+BAD_PAGES = {
+    "empty": "",
+    "white space": " \n\t\u00a0 ",
+    "text": "no markup at all",
+    "NUL bytes only": "\x00\x00\x00",
+    "unclosed tags": "<html><body><div><p>one<p>two<table><tr><td>three",
+    "cut in a tag": ARTICLE[: ARTICLE.index("<article>") + 4],
+    "cut in an attribute": ARTICLE[: ARTICLE.index('"comments"') + 5],
+    "cut in an entity": "<html><body><p>fish &am",
+    "only a comment": "<!-- nothing -->",
+    "unclosed comment": "<html><body><!-- <p>text</p>",
+    "wrong nesting": "<b><p><i></b></p></i></td></html><html>",
+    "declared encoding": "<?xml version='1.0' encoding='utf-16'?><html><p>text</p></html>",
+    "frames": "<html><frameset><frame src='a'></frameset></html>",
+    "many attributes": f"<p {' '.join(f'a{i}=1' for i in range(5000))}>text</p>",
+    "picture": random.Random(1).randbytes(5000).decode("latin-1"),
+    "wrongly decoded picture": random.Random(2).randbytes(5000).decode("utf-8", "replace"),
+}
+
+
+@pytest.fixture(params=EXTRACTORS.values(), ids=EXTRACTORS.keys())
+def extract(request):
+    return request.param
+
+
+def test_the_main_text_is_the_article_alone(extract):
+    lines = extract(ARTICLE).text.splitlines()
+    assert [line for line in lines if len(line) > 60] == PARAGRAPHS
+    assert not {"Home", "Archive", "troll", "Copyright", "tracking"} & set(" ".join(lines).split())
+
+
+def test_title_and_declared_language_are_extracted(extract):
+    extraction = extract(ARTICLE)
+    assert (extraction.title, extraction.language) == ("The bridge opens again", "en")
+
+
+def test_a_page_without_title_and_language_has_none(extract):
+    extraction = extract(f"<html><body><p>{PARAGRAPHS[0]}</p></body></html>")
+    assert extraction == Extraction(PARAGRAPHS[0], None, None)
+
+
+@pytest.mark.parametrize(
+    ("markup", "language"),
+    [
+        ("<html lang='zh-CN'>", "zh"),
+        ("<html lang='EN'>", "en"),
+        ("<html lang=' pt_BR '>", "pt"),
+        ("<html lang='gsw'>", "gsw"),
+        ("<html xml:lang='de-AT'>", "de"),
+        ("<html lang='' xml:lang='fr'>", "fr"),
+        ("<html><head><meta http-equiv='Content-Language' content='it, en'></head>", "it"),
+        ("<html><head><meta property='og:locale' content='nl_NL'></head>", "nl"),
+        ("<html lang='es'><head><meta property='og:locale' content='nl_NL'></head>", "es"),
+        ("<html lang='english'>", None),
+        ("<html lang='{{ lang }}'>", None),
+        ("<html>", None),
+    ],
+)
+def test_the_declared_language_is_its_primary_subtag(markup, language):
+    html = f"{markup}<body><p>{PARAGRAPHS[0]}</p></body></html>"
+    assert trafilatura(html).language == language
+
+
+def test_the_declared_language_counts_more_than_the_script(extract):
+    text = "镇上有十九家米粉店,没有一家做晚饭的生意。早上五点开门,卖到十点,锅一刷,门板一上。"
+    assert extract(f"<html lang='ja'><body><p>{text}</p></body></html>").language == "ja"
+    assert extract(f"<html><body><p>{text}</p></body></html>").language == "zh"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("", None),
+        ("12345 !?", None),
+        ("Wir sind müde", None),
+        ("Мы в Москве", None),
+        ("我们在北京大学学习", "zh"),
+        ("東京は日本の首都です", "ja"),
+        ("안녕하세요 세계", "ko"),
+        ("สวัสดีชาวโลก", "th"),
+        ("Καλημέρα κόσμε", "el"),
+        ("שלום עולם", "he"),
+        ("The character 中 means middle", None),
+        ("Python 和 Java 的性能比较", "zh"),
+        ("—" * 2000 + "我们在北京", None),
+    ],
+)
+def test_the_script_tells_the_language_where_it_can(text, language):
+    assert language_of_script(text) == language
+
+
+@pytest.mark.parametrize("page", BAD_PAGES.values(), ids=BAD_PAGES.keys())
+def test_a_bad_page_is_extracted_without_error_or_log(page, extract, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    assert isinstance(extract(page), Extraction)
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("page", ["", " \n\t ", "\x00", "<html></html>", "<!-- nothing -->"])
+def test_a_page_without_text_gives_an_empty_one(page, extract):
+    assert extract(page).text == ""
+
+
+def test_a_truncated_page_keeps_the_text_before_the_cut(extract):
+    truncated = ARTICLE[: ARTICLE.index("brass band")]
+    assert PARAGRAPHS[1] in extract(truncated).text
+
+
+def test_nul_bytes_do_not_hide_the_text_around_them(extract):
+    text = extract(f"<html><body><p>{PARAGRAPHS[0]}</p>\x00<p>{PARAGRAPHS[1]}</p></body></html>")
+    assert PARAGRAPHS[0] in text.text
+    assert PARAGRAPHS[1] in text.text
+
+
+def test_the_text_is_the_same_each_time_the_page_is_extracted(extract):
+    assert len({extract(ARTICLE) for _ in range(6)}) == 1
+
+
+def test_the_levels_of_the_loggers_are_restored():
+    before = [logging.getLogger(name).level for name in ("trafilatura", "htmldate")]
+    trafilatura(BAD_PAGES["wrong nesting"])
+    assert [logging.getLogger(name).level for name in ("trafilatura", "htmldate")] == before
+
+
+@pytest.mark.parametrize("function", ["trafilatura", "resiliparse", "text_of_fragment"])
+def test_a_page_nested_5000_deep_does_no_harm(function):
+    script = (
+        f"from dedup.extraction import {function} as extract\n"
+        "for tag in ('div', 'b', 'table', 'ul', 'blockquote'):\n"
+        "    page = f'<{tag}>' * 5000 + 'depth' + f'</{tag}>' * 5000\n"
+        "    extract('<html><body>' + page + '</body></html>')\n"
+        f"print(extract('<html><body><p>{PARAGRAPHS[0]}</p></body></html>'))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert PARAGRAPHS[0] in run.stdout
+    assert run.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("", ""),
+        (" \n ", ""),
+        ("<p>one</p>", "one"),
+        ("<p>one</p>two<p>three</p>", "one two three"),
+        ("plain &amp; simple", "plain & simple"),
+        ("<ul><li>one<li>two</ul>", "one two"),
+        ("<p>one</p><script>alert(1)</script><style>p{}</style>two", "one two"),
+        ("<p>one<!-- hidden -->two</p>", "one two"),
+        ("<template>no</template><noscript>no</noscript><p>yes</p>", "yes"),
+        ("<p>a\x00b\x0bc</p>", "a b c"),
+        ("<div><p>cut in the mid", "cut in the mid"),
+        ("<p>中文 &eacute;</p>", "中文 é"),
+        ("<html><body><p>one</p></body></html>", "one"),
+        ("<!-- only -->", ""),
+    ],
+)
+def test_all_visible_text_of_a_fragment_is_its_text(html, text):
+    assert " ".join(text_of_fragment(html).split()) == text
+
+
+def test_resiliparse_reads_the_title_without_a_body():
+    assert resiliparse("<html lang='fr'><title> Un \n titre </title>") == Extraction(
+        "", "Un titre", "fr"
+    )

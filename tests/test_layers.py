@@ -1,0 +1,87 @@
+"""Who may import whom: dependencies point downwards only."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dedup
+
+PACKAGE = Path(dedup.__file__).parent
+LAYERS = [
+    {"text", "extraction"},
+    {"methods"},
+    {"index"},
+    {"page", "scopes"},
+    {"detector"},
+    {"workers", "report"},
+    {"scrapy_plugin"},
+]
+LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+FRAMEWORKS = {"scrapy", "twisted", "itemadapter"}
+
+
+def imported_modules(file):
+    """The absolute names of all modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} imports relatively"
+            yield node.module
+            if node.module == "dedup":
+                yield from (f"dedup.{alias.name}" for alias in node.names)
+
+
+def files_of(part):
+    return sorted((PACKAGE / part).rglob("*.py")) or [PACKAGE / f"{part}.py"]
+
+
+def dedup_parts_imported_by(part):
+    names = [name.split(".") for file in files_of(part) for name in imported_modules(file)]
+    return {name[1] for name in names if name[0] == "dedup" and len(name) > 1} - {part}
+
+
+def modules_loaded_by(statement):
+    script = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30
+        ).stdout.split()
+    )
+
+
+def test_every_part_has_its_layer():
+    parts = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert parts - {"__init__", "__pycache__", "py"} - set(LEVEL) == set()
+
+
+@pytest.mark.parametrize("part", LEVEL)
+def test_a_part_imports_from_lower_layers_only(part):
+    below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
+    assert dedup_parts_imported_by(part) <= below
+
+
+@pytest.mark.parametrize("part", sorted(set(LEVEL) - {"scrapy_plugin"}))
+def test_only_the_plugin_knows_scrapy(part):
+    imported = {name.split(".")[0] for file in files_of(part) for name in imported_modules(file)}
+    assert imported & FRAMEWORKS == set()
+
+
+def test_the_crawler_imports_nothing_of_dedup():
+    files = sorted((PACKAGE.parent / "crawler").rglob("*.py"))
+    imported = {name.split(".")[0] for file in files for name in imported_modules(file)}
+    assert files
+    assert "dedup" not in imported
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    loaded = modules_loaded_by("import dedup")
+    assert loaded & {*FRAMEWORKS, "trafilatura", "jieba", "rjieba", "numpy", "rich"} == set()
+
+
+def test_a_worker_loads_no_scrapy():
+    loaded = modules_loaded_by("import dedup.workers.worker")
+    assert loaded & {*FRAMEWORKS, "rich", "trafilatura", "jieba"} == set()

@@ -1,0 +1,119 @@
+import pytest
+import xxhash
+
+from dedup.extraction import Extraction, resiliparse, trafilatura
+from dedup.methods import SimHash
+from dedup.page import Page, PageReader
+
+TEXT = (
+    "Goats can open a latch, so the gate at Ransome's Piece has two, and a chain. Forty animals "
+    "give about ninety litres a day in May and none in December."
+)
+HTML = f"<!doctype html><html lang='en'><title>Goats</title><body><p>{TEXT}</p></body></html>"
+
+
+@pytest.fixture
+def reader():
+    return PageReader(trafilatura, SimHash())
+
+
+def page_of(text, title=None, language=None):
+    """The page that a reader has to make of an extracted text, stage by stage."""
+    normalised = " ".join(text.lower().split())
+    words = "".join(c if c.isalnum() else " " for c in normalised).split()
+    return Page(
+        text,
+        title,
+        language,
+        len(words),
+        xxhash.xxh3_128_digest(normalised.encode()),
+        PageReader(lambda html: html, SimHash()).read_html(" ".join(words)).sketch,
+    )
+
+
+def test_a_document_is_read_with_its_title_and_language(reader):
+    assert reader.read_html(HTML) == page_of(TEXT, "Goats", "en")
+
+
+@pytest.mark.parametrize("result", [TEXT, Extraction(TEXT)])
+def test_an_extractor_may_return_a_bare_string(result):
+    assert PageReader(lambda html: result, SimHash()).read_html("<p>") == page_of(TEXT)
+
+
+@pytest.mark.parametrize("result", [None, "", Extraction("")])
+def test_an_extractor_may_find_nothing(result):
+    page = PageReader(lambda html: result, SimHash()).read_html(HTML)
+    assert page == Page("", None, None, tokens=0, digest=None, sketch=None)
+
+
+@pytest.mark.parametrize("text", [" \n ", "\u3000"])
+def test_white_space_has_no_digest(text):
+    page = PageReader(lambda html: text, SimHash()).read_html("")
+    assert (page.tokens, page.digest, page.sketch) == (0, None, None)
+
+
+def test_text_without_words_has_a_digest_and_no_sketch():
+    page = PageReader(lambda html: "?!", SimHash()).read_html("")
+    assert (page.tokens, page.sketch) == (0, None)
+    assert page.digest == xxhash.xxh3_128_digest(b"?!")
+
+
+@pytest.mark.parametrize("content", [HTML, f"<p>{TEXT}</p>", TEXT, ""])
+def test_the_seconds_of_each_stage_are_measured(reader, content):
+    seconds = reader.read_field(content).seconds
+    assert list(seconds) == ["extraction", "tokens", "sketch"]
+    assert all(0 <= value < 5 for value in seconds.values())
+
+
+@pytest.mark.parametrize("value", [HTML, f"<body class=x><nav>Home</nav><p>{TEXT}</p></body>"])
+def test_a_field_with_a_whole_document_is_extracted(reader, value):
+    assert reader.read_field(value) == reader.read_html(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"<p>{TEXT}</p>",
+        f"<div class='body'><P\nid=x>{TEXT}</P></div>",
+        f"{TEXT}<br>",
+        f"<script>var x;</script><h2>{TEXT}</h2>",
+    ],
+)
+def test_a_field_with_a_fragment_is_read_whole(reader, value):
+    page = reader.read_field(value)
+    assert " ".join(page.text.split()) == TEXT
+    assert (page.digest, page.sketch) == (page_of(TEXT).digest, page_of(TEXT).sketch)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TEXT,
+        "vector<int> and a < b",
+        "if a <b and c> d: pass",
+        "1 < 2 > 0, &amp; stays",
+        "Dear <name>, mail <me@example.com> or see <https://example.com>",
+        "<bodyguard> <preface> <aside-note> </>",
+        "",
+    ],
+)
+def test_a_field_with_text_stays_text(reader, value):
+    assert reader.read_field(value).text == value
+
+
+def test_case_and_white_space_do_not_change_digest_and_sketch(reader):
+    first = reader.read_field(TEXT)
+    second = reader.read_field(f"  {TEXT.upper()}\n".replace(" ", " \t"))
+    assert (first.digest, first.sketch, first.tokens) == (
+        second.digest,
+        second.sketch,
+        second.tokens,
+    )
+
+
+@pytest.mark.parametrize("extractor", [trafilatura, resiliparse])
+@pytest.mark.parametrize("markup", ["{}", "<p>{}</p>", "<html><body><p>{}</p></body></html>"])
+def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
+    value = markup.format(f"{TEXT} \ud83d And a goat.")
+    page = PageReader(extractor, SimHash()).read_field(value)
+    assert page.text.split()[-3:] == ["And", "a", "goat."]

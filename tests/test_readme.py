@@ -1,0 +1,84 @@
+"""What the README shows, works as it stands there."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from scrapy.settings import Settings
+from texts import article, edited, page
+from web import served
+
+from crawler.spiders.site import SiteSpider
+from dedup.scrapy_plugin.settings import DedupSettings
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+
+
+def names_of(snippet: str) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec(snippet, names)
+    return {name: value for name, value in names.items() if name.isupper()}
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_every_snippet_is_settings_that_a_crawl_accepts(snippet: str, tmp_path: Path):
+    settings = names_of(snippet)
+    if "DEDUP_REPORT" in settings:
+        settings["DEDUP_REPORT"] = tmp_path
+    if "EXTENSIONS" in settings:
+        settings["ADDONS"] = {}
+    site = {"/a": page(article(1)), "/b": page(edited(article(1))), "/c": page(article(2))}
+
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": response.url, "body": response.text}
+
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site), parse=parse), **settings)
+    kept = 3 if settings.get("DEDUP_ACTION") == "mark" else 2
+    assert len(result.items) == kept
+    assert not result.messages()
+
+
+def test_the_commands_install_and_run_what_they_say():
+    run, site, test = COMMANDS
+    install = "python3 -m pip --python .venv/bin/python install -q -e"
+    assert install in run
+    assert install in test
+    for command in COMMANDS:
+        assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
+    arguments = dict(re.findall(r"-a (\w+)=(\S+)", site))
+    assert SiteSpider(**arguments).allowed_domains == ["docs.example.com"]
+
+
+def test_every_argument_of_the_spider_is_in_the_readme():
+    table = set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE))
+    assert table == {"url", "domains", "sitemap", "max_pages", "max_depth", "save_html"}
+    for name in table:
+        assert re.search(rf"^    {name} ", SiteSpider.__doc__ or "", re.MULTILINE)
+
+
+def test_every_setting_is_documented_with_its_default():
+    shown = DedupSettings.from_settings(Settings()).shown
+    documented = dict(re.findall(r"## (DEDUP_\w+)\n\nType: .*?Default: `([^`]*)`", SETTINGS))
+    assert {name: eval(default) for name, default in documented.items()} == dict(
+        shown
+    )  # eval: the defaults are Python literals
+
+
+def test_every_dependency_has_its_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    reasons = README[README.index("## What it stands on") :]
+    for requirement in project["dependencies"]:
+        assert re.match(r"[\w-]+", requirement)[0] in reasons
+
+
+def test_the_readme_is_short_enough_to_be_read():
+    assert len(README.splitlines()) < 250

@@ -1,0 +1,78 @@
+import subprocess
+import sys
+
+import pytest
+
+from dedup.scopes import SCOPES, crawl, domain, host
+
+URLS = ["https://a.example/x", "", "not a url", "http://[broken", "mailto:a@b.example"]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_the_whole_crawl_is_one_scope(url):
+    assert crawl(url) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://WWW.Example.com/A", "www.example.com"),
+        ("https://www.example.com:8080/", "www.example.com:8080"),
+        ("http://user:p@ss@example.com/", "example.com"),
+        ("http://127.0.0.1:8080/", "127.0.0.1:8080"),
+        ("http://[2001:DB8::1]:8080/", "[2001:db8::1]:8080"),
+        ("http://例子.测试/", "例子.测试"),
+        ("data:text/html,x", ""),
+        ("not a url", ""),
+        ("http://[broken", ""),
+        ("", ""),
+    ],
+)
+def test_a_host_has_its_port_and_no_user(url, name):
+    assert host(url) == name
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://docs.example.com/", "example.com"),
+        ("https://example.com", "example.com"),
+        ("https://A.B.Example.CO.UK:8080/", "example.co.uk"),
+        ("https://news.sina.com.cn/", "sina.com.cn"),
+        ("https://someone.github.io/", "github.io"),  # private suffixes are domains like others
+        ("http://user@www.example.org:80/", "example.org"),
+        ("http://127.0.0.1:8080/", "127.0.0.1"),
+        ("http://localhost:6800/", "localhost"),
+        ("http://[2001:db8::1]/", "[2001:db8::1]"),
+        ("http://com/", "com"),
+        ("http://[broken", ""),
+        ("", ""),
+    ],
+)
+def test_a_domain_is_what_somebody_registered(url, name):
+    assert domain(url) == name
+
+
+@pytest.mark.parametrize("port", ["", ":80", ":8080"])
+@pytest.mark.parametrize("address", ["example.com", "127.0.0.1", "[::1]"])
+def test_the_port_does_not_change_the_domain(address, port):
+    assert domain(f"http://{address}{port}/") == domain(f"http://{address}/")
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES.keys())
+def test_every_scope_names_any_url(scope, url):
+    assert isinstance(scope(url), str)
+
+
+def test_domains_are_known_without_network_and_cache():
+    script = (
+        "import socket, os\n"
+        "def refuse(*args, **kwargs): raise AssertionError('network')\n"
+        "socket.socket.connect = refuse\n"
+        "os.makedirs = refuse\n"
+        "from dedup.scopes import domain\n"
+        "print(domain('https://a.example.co.jp/'))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
+    assert (run.stdout, run.stderr) == ("example.co.jp\n", "")

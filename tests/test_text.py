@@ -1,0 +1,221 @@
+import subprocess
+import sys
+
+import jieba
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.text import Document, han_cutter, jieba_cutter, normalise, tokenise
+
+jieba.setLogLevel("WARNING")
+
+NEWS = (
+    "3月14日,青溪镇的老石桥在修缮七个月之后重新开放。工匠们把每一块石头编了号,拆下来,"
+    "又按原来的样子砌回去。镇长李国平说,这座桥建于明朝万历年间,四百多年来只断过两次。"
+    "北京大学考古文博学院的三位研究生参加了测绘,他们在桥墩下面发现了一枚铜钱。"
+)
+COOKING = (
+    "好米粉用的是陈米。新米黏,做出来糊汤;放过一年的早稻米,涨性足,骨头硬。"
+    "米先泡一夜,泡到用手指一捻就碎,再用石磨带水磨成浆。"
+)
+SCIENCE = (
+    "研究人员利用机器学习算法分析了两千万条微博数据,结果表明人工智能模型的准确率比"
+    "传统方法高出百分之十五。中华人民共和国国家标准对此没有规定。"
+)
+TRADITIONAL = "臺灣的鐵路便當歷史悠久,從日治時期開始,旅客們就喜歡在月臺上購買熱騰騰的飯盒。"
+HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FD5)
+ANY_TEXT = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from("aZ0 \t\n\u00a0é́ßİΣЖعकि한中文さタกခឃ々\U00020000\ufe0f\u200d\ud800\udc00"),
+    )
+)
+
+
+def words(text: str) -> list[str]:
+    return tokenise(normalise(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "normalised"),
+    [
+        ("", ""),
+        (" \t\r\n\u00a0\u3000\u2028", ""),
+        ("  One \n\n two\tTHREE ", "one two three"),
+        ("Ｆｕｌｌ　ｗｉｄｔｈ １２", "full width 12"),
+        ("oﬃce ½ ①", "office 1⁄2 1"),
+        ("Cafe\u0301", "caf\u00e9"),
+        ("ÄRGER ЁЖ ΆΛΦΑ", "ärger ёж άλφα"),
+        ("İstanbul", "i\u0307stanbul"),
+        ("ﾊﾝｶｸ ｶﾞ", "ハンカク ガ"),
+        ("a\ud800b \udc00", "a\ufffdb \ufffd"),
+        ("\ud83d\ude00", "\U0001f600"),  # a pair of surrogates is the character that it encodes
+        ("\ufeffbom", "\ufeffbom"),
+        ("a\x00b", "a\x00b"),
+    ],
+)
+def test_text_is_normalised(text, normalised):
+    assert normalise(text) == normalised
+
+
+@given(ANY_TEXT)
+def test_normalising_twice_changes_nothing(text):
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(ANY_TEXT)
+def test_normalised_text_can_be_stored_as_utf8(text):
+    assert normalise(text).encode().decode() == normalise(text)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_takes_a_short_cut_to_the_same_text(text):
+    assert normalise(text) == normalise(text + " é").removesuffix("é").rstrip()
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", []),
+        ("!?… — ♥ \x00", []),
+        ("It's the 2nd cat_dog-fox.", ["it", "s", "the", "2nd", "cat", "dog", "fox"]),
+        ("a\x00b", ["a", "b"]),
+        ("naïve cafe\u0301s", ["naïve", "cafés"]),
+        ("Ёлки и палки, 1961 г.", ["ёлки", "и", "палки", "1961", "г"]),
+        ("اَلْعَرَبِيَّةُ لغة", ["اَلْعَرَبِيَّةُ", "لغة"]),  # with vowel marks
+        ("क्या हिन्दी में है?", ["क्या", "हिन्दी", "में", "है"]),  # with vowel signs and virama
+        ("안녕하세요, 세계!", ["안녕하세요", "세계"]),
+        ("שָׁלוֹם עולם", [normalise("שָׁלוֹם"), "עולם"]),
+        ("x²+y²", ["x2", "y2"]),
+    ],
+)
+def test_a_word_is_a_run_of_letters_marks_and_digits(text, tokens):
+    assert words(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("さくら", ["さく", "くら"]),
+        ("スーパー", ["スー", "ーパ", "パー"]),
+        ("の", ["の"]),
+        ("ภาษาไทย", ["ภา", "าษ", "ษา", "าไ", "ไท", "ทย"]),
+        ("ພາສາ", ["ພາ", "າສ", "ສາ"]),
+        ("ខ្មែរ", ["ខ្", "្ម", "មែ", "ែរ"]),
+        ("မြန်", ["မြ", "ြန", "န်"]),
+        ("ㄅㄆㄇ", ["ㄅㄆ", "ㄆㄇ"]),
+        ("\U00020000\U00020001\U00020002", ["\U00020000\U00020001", "\U00020001\U00020002"]),
+        ("\u3400\u3401\u3402", ["\u3400\u3401", "\u3401\u3402"]),
+        ("\u9fd6\u9fd7\u9fd8", ["\u9fd6\u9fd7", "\u9fd7\u9fd8"]),  # Han, but not jieba's
+    ],
+)
+def test_scripts_without_spaces_are_cut_into_pairs_of_characters(text, tokens):
+    assert words(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        pytest.param(first, last, id=name)
+        for name, first, last in [
+            ("jieba's Han", 0x4E00, 0x9FD5),
+            ("later Han", 0x9FD6, 0x9FFF),
+            ("Han extension A", 0x3400, 0x4DBF),
+            ("Han extension B", 0x20000, 0x2A6DF),
+            ("Han extension G", 0x30000, 0x3134A),
+            ("Hiragana", 0x3041, 0x3096),
+            ("Katakana", 0x30A1, 0x30FA),
+            ("Bopomofo", 0x3105, 0x312F),
+            ("Yi", 0xA000, 0xA48C),
+            ("Tangut", 0x17000, 0x187F7),
+            ("Nushu", 0x1B170, 0x1B2FB),
+            ("Thai", 0x0E01, 0x0E30),
+            ("Lao", 0x0E94, 0x0EA3),
+            ("Khmer", 0x1780, 0x17B3),
+            ("Myanmar", 0x1000, 0x102A),
+            ("Tai Le", 0x1950, 0x196D),
+            ("New Tai Lue", 0x1980, 0x19AB),
+            ("Tai Tham", 0x1A20, 0x1A54),
+            ("Tai Viet", 0xAA80, 0xAAAF),
+            ("Javanese", 0xA984, 0xA9B2),
+            ("Balinese", 0x1B05, 0x1B33),
+        ]
+    ],
+)
+def test_no_script_without_spaces_gives_a_giant_token(first, last):
+    letters = [chr(first + i * 7 % (last - first + 1)) for i in range(400)]
+    tokens = words("".join(letters))
+    assert len(tokens) > 100
+    assert max(map(len, tokens)) <= 16
+
+
+def test_mixed_text_is_cut_where_the_script_changes():
+    text = "GPU加速2024年AI大会 in 东京タワーでสวัสดี한국어"
+    assert words(text) == [
+        *("gpu", "加速", "2024", "年", "ai", "大会", "in", "东京"),
+        *("タワ", "ワー", "ーで", "でส", "สว", "วั", "ัส", "สด", "ดี", "한국어"),
+    ]
+
+
+@pytest.mark.parametrize("text", [NEWS, COOKING, SCIENCE, TRADITIONAL])
+def test_chinese_words_are_those_of_jieba(text):
+    runs = regex.findall(r"\p{Han}+|[0-9]+", text)
+    assert words(text) == [word for run in runs for word in jieba.lcut(run)]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text(HAN, min_size=1, max_size=60))
+def test_any_run_of_han_characters_is_cut_as_jieba_cuts_it(run):
+    assert han_cutter()(run) == jieba.lcut(run) == jieba_cutter()(run)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(NEWS + COOKING + SCIENCE + TRADITIONAL), min_size=1))
+def test_common_han_characters_in_any_order_are_cut_as_jieba_cuts_them(characters):
+    runs = regex.findall(r"\p{Han}+", "".join(characters))
+    assert [han_cutter()(run) for run in runs] == [jieba.lcut(run) for run in runs]
+
+
+def test_tokens_are_the_same_without_rjieba():
+    script = (
+        "import sys; sys.modules['rjieba'] = None\n"
+        "from dedup.text import Document, han_cutter, jieba_cutter\n"
+        "assert han_cutter() is jieba_cutter()\n"
+        "text = sys.stdin.buffer.read().decode()\n"
+        "sys.stdout.buffer.write('|'.join(Document.from_main_text(text).tokens).encode())"
+    )
+    text = NEWS + COOKING + SCIENCE + TRADITIONAL + " and English タワー"
+    run = subprocess.run(
+        [sys.executable, "-c", script], input=text.encode(), capture_output=True, check=True
+    )
+    assert run.stdout.decode().split("|") == words(text)
+    assert run.stderr == b""
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_gives_the_same_tokens_beside_chinese(text):
+    assert words(text + " 中") == [*words(text), "中"]
+
+
+@settings(deadline=None)
+@given(ANY_TEXT, ANY_TEXT)
+def test_tokens_of_two_texts_follow_each_other(first, second):
+    assert words(first + "\n" + second) == words(first) + words(second)
+
+
+@settings(deadline=None)
+@given(ANY_TEXT)
+def test_tokens_hold_every_letter_mark_and_digit_and_nothing_else(text):
+    tokens = words(text)
+    letters = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+    assert all(letters.fullmatch(token) for token in tokens)
+    assert set("".join(tokens)) == set("".join(letters.findall(normalise(text))))
+
+
+def test_a_document_cuts_its_text_once():
+    document = Document.from_main_text("Ｄｏｇ  bites\nMAN 北京大学")
+    assert document == Document("dog bites man 北京大学")
+    assert document.tokens == ["dog", "bites", "man", "北京大学"]
+    assert document.tokens is document.tokens
