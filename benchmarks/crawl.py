@@ -3,9 +3,9 @@
     python benchmarks/crawl.py FOLDER [--rounds N] [--json FILE]
 
 FOLDER holds sites/<name>/www, as for sites.py. Every page of both sites is fetched from a server in
-a process of its own, PASSES times, each time with a comment added, so that no body repeats while the
-texts do: what grows then, grows with the number of pages alone. Each round runs all modes in turn, so that a slow moment of the machine hits
-them alike; the table shows medians over the rounds.
+a process of its own, PASSES times, each time with another comment added, so that texts repeat and
+bodies do not: what grows then, grows with the number of pages alone. Each round runs all modes in
+turn, so that a slow moment of the machine hits them alike; the table shows medians over the rounds.
 """
 
 import argparse
@@ -54,15 +54,14 @@ def main() -> int:
 class Commented(Silent):
     """Adds the query of the URL to the page, as a comment."""
 
-    def copyfile(self, source: Any, outputfile: Any) -> None:
-        super().copyfile(source, outputfile)
-        outputfile.write(self.comment)
-
-    def send_header(self, keyword: str, value: str) -> None:
-        if keyword == "Content-Length":
-            self.comment = f"<!-- {self.path.partition('?')[2]} -->".encode()
-            value = str(int(value) + len(self.comment))
-        super().send_header(keyword, value)
+    def do_GET(self) -> None:
+        comment = f"<!-- {self.path.partition('?')[2]} -->".encode()
+        body = Path(self.translate_path(self.path)).read_bytes() + comment
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
 
 def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:

@@ -114,7 +114,7 @@ def _title(tree: "HtmlElement") -> str | None:
 def _declared_language(tree: "HtmlElement") -> str | None:
     for expression in (
         "/html/@lang",
-        "/html/@*[local-name()='lang']",
+        "/html/@*[name()='xml:lang']",
         "//meta[translate(@http-equiv,'CLANGUE','clangue')='content-language']/@content",
         "//meta[@property='og:locale']/@content",
     ):

@@ -11,7 +11,7 @@ import xxhash
 
 from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.methods import Method
-from dedup.text import Document
+from dedup.text import Document, without_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class PageReader:
         """Return the page of a whole HTML document."""
         seconds: dict[str, float] = {}
         with _timed(seconds, "extraction"):
-            extracted = self._extractor(html)
+            extracted = self._extractor(without_surrogates(html))
             if not isinstance(extracted, Extraction):
                 extracted = Extraction(extracted or "")
         return self._page(extracted, seconds)
@@ -57,7 +57,8 @@ class PageReader:
             return self.read_html(value)
         seconds: dict[str, float] = {}
         with _timed(seconds, "extraction"):
-            text = text_of_fragment(value) if _HTML_TAG.search(value) else value
+            is_html = _HTML_TAG.search(value)
+            text = text_of_fragment(without_surrogates(value)) if is_html else value
         return self._page(Extraction(text), seconds)
 
     def _page(self, extracted: Extraction, seconds: dict[str, float]) -> Page:
@@ -76,7 +77,7 @@ _HTML_DOCUMENT = regex.compile(r"<(?:!doctype\s+html|html|body)\b", regex.IGNORE
 # Only tags that content is made of: "vector<int>" and "a <b and c> d" are text.
 _HTML_TAG = regex.compile(
     r"</?(?:p|br|div|span|a|ul|ol|li|table|tr|td|h[1-6]|em|strong|b|i|img|hr|pre|code|figure"
-    r"|blockquote|article|section|main)(?:\s[^<>]*)?/?>",
+    r"|blockquote|article|section|main)(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>",
     regex.IGNORECASE,
 )
 

@@ -29,7 +29,7 @@ def domain(url: str) -> str:
     >>> domain("https://docs.example.co.uk:8080/a"), domain("http://127.0.0.1:8080/")
     ('example.co.uk', '127.0.0.1')
     """
-    name = host(url).rpartition("]")[2].partition(":")[0] or host(url)
+    name = _split(url).hostname or ""
     return _extract_domain()(name).top_domain_under_public_suffix or name
 
 

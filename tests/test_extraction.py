@@ -128,7 +128,7 @@ def test_the_script_tells_the_language_where_it_can(text, language):
 
 @pytest.mark.parametrize("page", BAD_PAGES.values(), ids=BAD_PAGES.keys())
 def test_a_bad_page_is_extracted_without_error_or_log(page, extract, caplog, capfd):
-    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.INFO)
     assert isinstance(extract(page), Extraction)
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")

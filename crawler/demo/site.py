@@ -169,7 +169,7 @@ def _files(url: str) -> Iterator[Page]:
         ("/style.css", STYLE, "text/css; charset=utf-8"),
         ("/robots.txt", robots.encode(), "text/plain; charset=utf-8"),
         ("/sitemap.xml", sitemap.encode(), "application/xml; charset=utf-8"),
-        ("/media/walk.pdf", one_page(WALK), "application/pdf"),
+        ("/media/walk", one_page(WALK), "application/pdf"),
         ("/media/levels.json", json.dumps(LEVELS).encode(), "application/json"),
     ):
         yield Page(path, _same(body), content_type=content_type)

@@ -44,9 +44,13 @@ class SiteSpider(SitemapSpider):
         max_pages: str = "",
         max_depth: str = "",
         save_html: str = "",
+        **others: Any,
     ) -> None:
-        """Check the arguments; raises ValueError for a wrong one."""
+        """Check the arguments; raises ValueError for a wrong or unknown one."""
         super().__init__()
+        for name in others:
+            if not name.startswith("_"):  # as those that schedulers add
+                raise ValueError(f"there is no argument {name!r}, but {', '.join(_ARGUMENTS)}")
         self.start_urls = [_checked_url(part) for part in _parts(url)]
         self.max_pages = _positive("max_pages", max_pages)
         self.max_depth = _positive("max_depth", max_depth)
@@ -125,6 +129,9 @@ class SiteSpider(SitemapSpider):
             "{0.scheme}://{0.netloc}".format(urlsplit(u)) for u in self.start_urls
         )
         return [root + path for root in roots for path in ("/robots.txt", "/sitemap.xml")]
+
+
+_ARGUMENTS = ("url", "domains", "sitemap", "max_pages", "max_depth", "save_html")
 
 
 def _parts(text: str) -> list[str]:

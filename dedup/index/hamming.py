@@ -83,7 +83,7 @@ class HammingIndex(Index):
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in ([self._few] if self._few else self._tables))
+        return sum(part.nbytes for part in (self._tables if self._few is None else [self._few]))
 
 
 class _BlockTable:

@@ -72,6 +72,7 @@ class Extension:
         self._judged: WeakKeyDictionary[Response, _Judged] = WeakKeyDictionary()
         self._expected: dict[int, _Expected] = {}
         self._warned: set[str] = set()
+        self._table = ""
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "Extension":
@@ -81,6 +82,7 @@ class Extension:
         extension = cls(settings, crawler)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
 
     @classmethod
@@ -102,8 +104,11 @@ class Extension:
         self._pool.close()
         if not self.settings.enabled:
             return
-        numbers = {"spider": spider.name, **self._summary.finish(self._detector, self._bodies.nbytes)}
-        logger.info("Dedup report:\n%s", as_text(numbers), extra={"spider": spider})
+        numbers = {
+            "spider": spider.name,
+            **self._summary.finish(self._detector, self._bodies.nbytes),
+        }
+        self._table = as_text(numbers)
         if folder := self.settings.report:
             started = numbers["started"].replace("+00:00", "Z").replace(":", "")
             path = folder / f"{spider.name}-{started}.json"
@@ -114,6 +119,11 @@ class Extension:
                 logger.warning("Dedup report could not be written to %s: %s", path, error)
             else:
                 logger.info("Dedup report written to %s", path, extra={"spider": spider})
+
+    def engine_stopped(self) -> None:
+        # Not before: Scrapy's dump of all stats would push the table out of sight.
+        if self._table:
+            logger.info("Dedup report:\n%s", self._table, extra={"spider": self._crawler.spider})
 
     async def expect_item(self, item: Any, response: Response) -> None:
         """Remember that *item* of *response* is on its way, with the verdict on the page."""

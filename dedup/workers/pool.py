@@ -150,6 +150,8 @@ class _Worker(threading.Thread):
             self._start()
         while entry := self._tasks.get():
             task, future = entry
+            if not future.set_running_or_notify_cancel():
+                continue
             try:
                 future.set_result(self._read(task))
             except ReadError as error:
@@ -187,20 +189,25 @@ class _Worker(threading.Thread):
             return self.process
         if self._failed_starts >= _START_ATTEMPTS:
             raise ReadError("start", "no worker process could be started")
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "dedup.workers.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_environment(),
-            start_new_session=True,  # Ctrl-C is for the crawler, which then closes the pipe
-        )
         self._failed_starts += 1
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "dedup.workers.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=_environment(),
+                start_new_session=True,  # Ctrl-C is for the crawler, which then closes the pipe
+            )
+        except (OSError, ValueError) as error:
+            raise ReadError("start", f"the worker process did not start: {error}") from error
         if self._closed.is_set():  # close() may have looked for a process to kill too early
             self._stop()
             raise ReadError("closed", "the pool was closed")
         try:
             answer = self._exchange(self.process, None, _START_SECONDS)
         except ReadError as error:
+            if error.cause == "closed":
+                raise
             raise ReadError("start", f"the worker process did not start: {error}") from error
         if isinstance(answer, Failure):
             self._stop()

@@ -29,8 +29,8 @@ def main() -> None:
         pickle.dump(Failure(traceback.format_exc()), answers)
         answers.flush()
         return
-    # What the first page would have to wait for.
-    setup.reader.read_html("<html><body><p>Warm up: load what extraction and methods import.</p>")
+    with contextlib.suppress(Exception):  # a page of no account
+        setup.reader.read_html("<html><body><p>Load what extraction and methods import.</p>")
     pickle.dump(None, answers)
     answers.flush()
     with contextlib.suppress(EOFError, BrokenPipeError):

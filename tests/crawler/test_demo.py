@@ -100,8 +100,8 @@ def test_two_articles_on_one_topic_both_survive(outcome: Any):
 def test_empty_pages_and_what_is_not_html_are_kept(outcome: Any):
     stored, _, stats, _, _ = outcome
     without_text = {item["url"].rpartition("/")[2] for item in stored if not item["text"]}
-    assert {"levels.json", "sitemap.xml"} <= without_text
-    assert stats["dedup/skipped/empty"] == 2
+    assert {"levels.json", "sitemap.xml", "walk"} <= without_text
+    assert (stats["dedup/skipped/empty"], stats["dedup/skipped/not_html"]) == (2, 3)
 
 
 def test_the_numbers_add_up(outcome: Any):

@@ -1,0 +1,236 @@
+import math
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.methods import SimHash
+from dedup.methods.simhash import combine, feature_hash, fingerprint, log_weights, pack_bits
+from dedup.text import Document
+
+WEIGHTS = st.dictionaries(
+    st.text(min_size=1, max_size=4), st.integers(1, 20 * 2**16).map(lambda n: n / 2**16)
+)
+ENGLISH = (
+    "The ferry across the Wend has carried cattle, brides and one grand piano. The ferryman says "
+    "that the piano was the quietest of them, and that the brides were not."
+)
+CHINESE = (
+    "镇上有十九家米粉店,没有一家做晚饭的生意。早上五点开门,卖到十点,锅一刷,门板一上,"
+    "老板就去打牌了。外地人起得晚,往往只看见一排关着的门,以为这条街已经倒闭。"
+)
+MIXED = "我们用 Python 3 写了一个爬虫, and it fetched 2,000 pages from さくら市. Это всё!"
+GOLDEN = {
+    ENGLISH: 0xD954C7637C522D7D,
+    CHINESE: 0x104CC5A4A1353D10,
+    MIXED: 0x613190A81E04E582,
+}
+
+
+def fingerprint_by_hand(counts):
+    """Simhash with whole numbers, one bit and one feature at a time."""
+    result = 0
+    for bit in range(64):
+        total = 0
+        for feature, count in counts.items():
+            weight = round((1 + math.log(count)) * 2**16)
+            total += weight if xxhash.xxh3_64_intdigest(feature.encode()) >> bit & 1 else -weight
+        result |= (total > 0) << bit
+    return result
+
+
+def combined(patterns, weights):
+    """The bits, as a string, for hashes written as rows of +1 and -1, the first bit first."""
+    hashes = [int("".join("1" if x > 0 else "0" for x in row)[::-1], 2) for row in patterns]
+    result = combine(np.array(hashes, np.uint64), np.array(weights, np.float64))
+    return format(result, "064b")[::-1][: len(patterns[0])]
+
+
+def rows_with_sums(sums):
+    """One feature for each bit: weights and patterns whose weighted sums are *sums*."""
+    count = len(sums)
+    patterns, weights = [], []
+    for i, total in enumerate(sums):
+        sign = 1 if total > 0 else -1
+        row = [sign if i == j else 1 for j in range(count)]
+        # A feature and its mirror image elsewhere: all bits but the i-th cancel out.
+        patterns += [row, [sign if i == j else -1 for j in range(count)]]
+        weights += [abs(total) / 2] * 2
+    return patterns, weights
+
+
+def vector_pair(cosine, chooser, features=400):
+    """Two weighted documents, sharing features, whose vectors have that cosine."""
+    shared = {f"s{chooser.random()}": chooser.uniform(0.5, 2) for _ in range(features)}
+    norm = sum(w * w for w in shared.values())
+    own = []
+    for _ in range(2):
+        weights = [chooser.uniform(0.5, 2) for _ in range(features)]
+        wanted = norm * (1 / cosine - 1) if cosine else 1
+        scale = math.sqrt(wanted / sum(w * w for w in weights))
+        own.append({f"o{chooser.random()}": w * scale for w in weights})
+    return [({**shared, **part} if cosine else part) for part in own]
+
+
+def distance(first, second):
+    return (first ^ second).bit_count()
+
+
+def test_the_worked_example_of_five_words():
+    words = [(1, -1, 1), (-1, 1, 1), (1, -1, -1), (-1, -1, 1), (1, 1, -1)]
+    counts = (1, 2, 0, 3, 0)
+    sums = [sum(d * h[i] for d, h in zip(counts, words, strict=True)) for i in range(3)]
+    assert sums == [-4, -2, 6]
+    assert combined(words, counts) == "001"
+
+
+def test_simhash_is_a_projection_on_hyperplanes():
+    planes = [(1, -1, 1, -1, 1), (-1, 1, -1, -1, 1), (1, 1, -1, 1, -1)]
+    counts = (1, 2, 0, 3, 0)
+    products = [sum(d * r for d, r in zip(counts, plane, strict=True)) for plane in planes]
+    assert products == [-4, -2, 6]
+    assert combined(list(zip(*planes, strict=True)), counts) == "001"
+
+
+@pytest.mark.parametrize(
+    ("sums", "bits"),
+    [
+        ([13, 108, -22, -5, -32, 55], "110001"),
+        ([-7, 1, -9, 9, 3, 9], "010111"),
+        ([1, 0, -1], "100"),  # a sum of exactly 1 gives 1, of exactly 0 gives 0
+        ([0, 0, 0], "000"),
+        ([2**-16, -(2**-16), 2**36], "101"),
+    ],
+)
+def test_a_bit_is_1_where_the_sum_is_positive(sums, bits):
+    assert combined(*rows_with_sums(sums)) == bits
+
+
+def test_the_hamming_distance_of_the_worked_example():
+    assert distance(0b100111, 0b101010) == 3
+
+
+def test_a_single_feature_gives_its_hash():
+    assert fingerprint({"word": 1.0}) == feature_hash("word") == xxhash.xxh3_64_intdigest(b"word")
+
+
+def test_opposite_features_of_equal_weight_cancel_out():
+    hashes = np.array([0x0123456789ABCDEF, 0xFEDCBA9876543210], np.uint64)
+    assert combine(hashes, np.array([1.5, 1.5])) == 0
+    assert combine(hashes, np.array([1.5, 1.5 + 2**-16])) == 0xFEDCBA9876543210
+
+
+def test_bits_are_packed_from_the_lowest():
+    assert pack_bits(i in (0, 9, 63) for i in range(64)) == 1 | 1 << 9 | 1 << 63
+
+
+def test_no_features_give_zero_and_no_sketch():
+    assert fingerprint({}) == 0
+    assert SimHash().sketch(Document("")) is None
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=4), st.integers(1, 1000), min_size=1))
+def test_a_fingerprint_is_that_computed_by_hand(counts):
+    assert fingerprint(log_weights(counts)) == fingerprint_by_hand(counts)
+
+
+@pytest.mark.parametrize("features", [4095, 4096, 4097, 8192, 10_000])
+def test_many_features_give_the_fingerprint_computed_by_hand(features):
+    chooser = random.Random(features)
+    counts = {f"word{i}": chooser.randint(1, 9) for i in range(features)}
+    assert fingerprint(log_weights(counts)) == fingerprint_by_hand(counts)
+
+
+@given(WEIGHTS, st.sampled_from([2**-8, 0.5, 2, 3, 1024]))
+def test_scaling_all_weights_changes_nothing(weights, factor):
+    scaled = {feature: weight * factor for feature, weight in weights.items()}
+    assert fingerprint(scaled) == fingerprint(weights)
+
+
+@given(WEIGHTS.flatmap(lambda w: st.tuples(st.just(w), st.permutations(list(w)))))
+def test_the_order_of_features_changes_nothing(weights_and_order):
+    weights, order = weights_and_order
+    assert fingerprint({feature: weights[feature] for feature in order}) == fingerprint(weights)
+
+
+def test_the_order_of_many_words_changes_nothing():
+    words = [f"word{i % 6000}" for i in range(9000)]
+    shuffled = random.Random(3).sample(words, len(words))
+    first, second = (SimHash().sketch(Document(" ".join(order))) for order in (words, shuffled))
+    assert first == second
+
+
+def test_weights_grow_with_the_logarithm_of_the_count():
+    weights = log_weights({"once": 1, "twice": 2, "often": 1000})
+    expected = {"once": 1.0, "twice": 1 + math.log(2), "often": 1 + math.log(1000)}
+    assert weights == pytest.approx(expected, abs=2**-17)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers(1, 10**6)))
+def test_weights_are_multiples_of_their_unit(counts):
+    weights = log_weights(counts)
+    assert list(weights) == list(counts)
+    assert all((weight * 2**16).is_integer() for weight in weights.values())
+
+
+@given(st.sets(st.text("abcdef", min_size=1, max_size=3), min_size=1), st.integers(2, 5))
+def test_repeating_a_text_of_different_words_changes_nothing(words, times):
+    text = " ".join(sorted(words))
+    assert SimHash().sketch(Document(" ".join([text] * times))) == SimHash().sketch(Document(text))
+
+
+def test_repeating_a_text_moves_its_words_towards_equal_weights():
+    # 1 + ln(n tf) is no multiple of 1 + ln(tf), so repetition is not scaling: in the limit every
+    # word weighs the same. (21 words: no bit of the limit is a tie.)
+    counts = {f"word{i}": 1 + i for i in range(21)}
+    repeated = {word: count * 10**15 for word, count in counts.items()}
+    of_equals = fingerprint(dict.fromkeys(counts, 1.0))
+    once, many = fingerprint(log_weights(counts)), fingerprint(log_weights(repeated))
+    assert distance(many, of_equals) < distance(once, of_equals)
+
+
+def test_bits_of_unrelated_documents_differ_by_chance():
+    chooser = random.Random(1)
+    sketches = [fingerprint(vector_pair(0, chooser, 100)[0]) for _ in range(600)]
+    distances = [distance(a, b) for a, b in zip(sketches[::2], sketches[1::2], strict=True)]
+    assert abs(sum(distances) / 300 - 32) < 4 * 4 / math.sqrt(300)
+
+
+@pytest.mark.parametrize("cosine", [0.995, 0.98, 0.9, 0.5, 0])
+def test_a_bit_differs_with_the_probability_of_the_angle(cosine):
+    chooser = random.Random(2)
+    pairs = 300
+    differing = sum(distance(*map(fingerprint, vector_pair(cosine, chooser))) for _ in range(pairs))
+    expected = math.acos(cosine) / math.pi
+    error = math.sqrt(expected * (1 - expected) / (64 * pairs))
+    assert abs(differing / (64 * pairs) - expected) < 4 * error
+
+
+@pytest.mark.parametrize("text", GOLDEN, ids=["English", "Chinese", "mixed"])
+def test_a_fingerprint_never_changes(text):
+    assert hex(SimHash().sketch(Document.from_main_text(text))) == hex(GOLDEN[text])
+
+
+@pytest.mark.parametrize("seed", ["0", "4242"])
+def test_a_fingerprint_is_equal_in_every_process(seed):
+    script = (
+        "import sys\n"
+        "from dedup.methods import SimHash\n"
+        "from dedup.text import Document\n"
+        "for text in sys.stdin.buffer.read().decode().split('|'):\n"
+        "    print(SimHash().sketch(Document.from_main_text(text)))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        input="|".join(GOLDEN).encode(),
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        check=True,
+    )
+    assert list(map(int, run.stdout.split())) == list(GOLDEN.values())

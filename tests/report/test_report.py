@@ -1,0 +1,250 @@
+import json
+from datetime import datetime
+
+import pytest
+
+from dedup.detector import Detector, Kind, Verdict
+from dedup.methods import SimHash
+from dedup.page import PageReader
+from dedup.report import Summary, as_text
+
+SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}
+EMPTY_PAGES = {
+    "judged": 0,
+    "new": 0,
+    "exact_duplicates": 0,
+    "near_duplicates": 0,
+    "skipped": {},
+    "per_second": 0.0,
+}
+
+
+class Stats:
+    """Counters in a dict, as Scrapy's stats collector keeps them."""
+
+    def __init__(self):
+        self.values = {}
+
+    def inc_value(self, key, count=1, start=0):
+        self.values[key] = self.values.get(key, start) + count
+
+    def set_value(self, key, value):
+        self.values[key] = value
+
+    def get_value(self, key, default=None):
+        return self.values.get(key, default)
+
+    def get_stats(self):
+        return self.values
+
+
+@pytest.fixture
+def stats():
+    return Stats()
+
+
+@pytest.fixture
+def summary(stats):
+    return Summary(stats, SETTINGS)
+
+
+@pytest.fixture
+def detector():
+    return Detector(SimHash())
+
+
+def new():
+    return Verdict(Kind.NEW, "simhash")
+
+
+def exact(original):
+    return Verdict(Kind.EXACT, "simhash", original, 0)
+
+
+def near(original, distance):
+    return Verdict(Kind.NEAR, "simhash", original, distance)
+
+
+def row(table, label):
+    """The value beside *label*, the lines of it joined."""
+    cells = [line.split("|")[1:3] for line in table.splitlines() if line.count("|") == 3]
+    start = next(i for i, (name, _) in enumerate(cells) if name.strip() == label)
+    value = [cells[start][1].strip()]
+    for name, text in cells[start + 1 :]:
+        if name.strip():
+            break
+        value.append(text.strip())
+    return "\n".join(value)
+
+
+def test_verdicts_are_counted_in_the_stats(summary, stats):
+    summary.record(new(), "http://a/1", 100)
+    summary.record(exact("http://a/1"), "http://a/2", 20)
+    summary.record(near("http://a/1", 2), "http://b/3", 30)
+    summary.record(near("http://a/1", 2), "http://b/4", 40)
+    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://a/5", 5)
+    assert stats.values == {
+        "dedup/pages": 5,
+        "dedup/new": 1,
+        "dedup/exact_duplicates": 1,
+        "dedup/near_duplicates": 2,
+        "dedup/bytes_saved": 90,
+        "dedup/distance/2": 2,
+        "dedup/skipped/too_short": 1,
+    }
+
+
+def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
+    numbers = summary.finish(detector)
+    assert datetime.fromisoformat(numbers.pop("started")).utcoffset() is not None
+    assert 0 <= numbers.pop("seconds") < 5
+    assert numbers.pop("index") == {"pages": 0, "bytes": detector.nbytes}
+    assert numbers == {
+        "settings": SETTINGS,
+        "pages": EMPTY_PAGES,
+        "items": {"dropped": 0, "marked": 0, "unknown": 0},
+        "links_held_back": 0,
+        "distances": {},
+        "groups": 0,
+        "largest_groups": [],
+        "duplicates_by_host": {},
+        "saved": {"bytes": 0, "pages_not_read_again": 0, "seconds": 0},
+        "seconds_per_page": {},
+        "unread": {},
+        "errors": 0,
+    }
+
+
+def test_the_report_tells_groups_hosts_and_distances(summary, detector):
+    summary.record(exact("http://a/1"), "http://a/2", 20)
+    summary.record(near("http://a/1", 3), "http://B:80/3", 30)
+    summary.record(near("http://c/", 1), "http://b:80/4", 40)
+    numbers = summary.finish(detector)
+    first = [
+        {"url": "http://a/2", "verdict": "exact-duplicate", "distance": 0},
+        {"url": "http://B:80/3", "verdict": "near-duplicate", "distance": 3},
+    ]
+    other = [{"url": "http://b:80/4", "verdict": "near-duplicate", "distance": 1}]
+    assert numbers["largest_groups"] == [
+        {"original": "http://a/1", "duplicates": 2, "first": first},
+        {"original": "http://c/", "duplicates": 1, "first": other},
+    ]
+    assert numbers["duplicates_by_host"] == {"b:80": 2, "a": 1}
+    assert numbers["distances"] == {1: 1, 3: 1}
+    assert numbers["groups"] == 2
+
+
+def test_other_counters_reach_the_report(summary, detector):
+    for name in ("items/dropped", "items/marked", "items/unknown", "links_held_back", "errors"):
+        summary.count(name)
+    summary.count("unread/timeout", 2)
+    summary.count("bodies_repeated")
+    summary.count("seconds_saved", 0.25)
+    numbers = summary.finish(detector)
+    assert numbers["items"] == {"dropped": 1, "marked": 1, "unknown": 1}
+    assert numbers["saved"] == {"bytes": 0, "pages_not_read_again": 1, "seconds": 0.25}
+    assert (numbers["links_held_back"], numbers["errors"]) == (1, 1)
+    assert numbers["unread"] == {"timeout": 2}
+
+
+def test_the_times_of_stages_are_summed(summary, detector):
+    for milliseconds in range(1, 101):
+        summary.record_time("extraction", milliseconds / 1000)
+    times = summary.finish(detector)["seconds_per_page"]
+    expected = {"pages": 100, "median": 0.05, "p95": 0.095, "sum": 5.05}
+    assert times == {"extraction": pytest.approx(expected, rel=0.02)}
+
+
+def test_the_size_of_the_index_is_in_report_and_stats(summary, stats, detector):
+    page = PageReader(lambda html: html, SimHash()).read_html("a page of some words " * 20)
+    detector.judge("http://a/", page)
+    numbers = summary.finish(detector)
+    assert numbers["index"] == {"pages": 1, "bytes": detector.nbytes}
+    assert stats.values["dedup/index/pages"] == 1
+    assert stats.values["dedup/index/bytes"] == detector.nbytes > 0
+
+
+def test_memory_outside_the_detector_is_counted_too(summary, stats, detector):
+    numbers = summary.finish(detector, other_bytes=1000)
+    assert numbers["index"] == {"pages": 0, "bytes": detector.nbytes + 1000}
+    assert stats.values["dedup/index/bytes"] == detector.nbytes + 1000
+
+
+def test_the_report_can_be_written_as_json(summary, detector):
+    summary.record(near("http://a/\ud800", 3), "http://例子.测试/[b]", 30)
+    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="empty"), "", 0)
+    summary.record_time("sketch", 0.5)
+    numbers = summary.finish(detector)
+    read_again = json.loads(json.dumps(numbers))
+    assert read_again.pop("distances") == {"3": 1}
+    assert read_again == {key: value for key, value in numbers.items() if key != "distances"}
+
+
+def test_an_empty_crawl_has_a_table(summary, detector):
+    table = as_text(summary.finish(detector))
+    assert "Duplicates in this crawl" in table
+    assert row(table, "pages") == "0 (0.0 a second)"
+    assert row(table, "method") == "simhash, distance at most 3"
+    assert row(table, "settings") == "scope=crawl"
+
+
+def test_the_table_shows_counts_with_their_shares(summary, detector):
+    for verdict in [new()] * 1500 + [exact("http://a/")] * 300 + [near("http://a/", 2)] * 200:
+        summary.record(verdict, "http://b/", 10)
+    table = as_text(summary.finish(detector))
+    assert row(table, "new") == "1,500 (75.0%)"
+    assert row(table, "exact duplicates") == "300 (15.0%)"
+    assert row(table, "near-duplicates") == "200 (10.0%)"
+    assert row(table, "duplicates by host") == "b: 500"
+
+
+def test_the_table_shows_skipped_and_unread_pages_by_reason(summary, detector):
+    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://a/", 5)
+    summary.count("unread/timeout", 3)
+    table = as_text(summary.finish(detector))
+    assert row(table, "skipped (kept)") == "1 (100.0%): too short: 1"
+    assert row(table, "pages not read") == "timeout: 3"
+
+
+def test_the_bars_of_distances_are_as_long_as_their_counts(summary, detector):
+    for distance, count in [(1, 30), (3, 1)]:
+        for _ in range(count):
+            summary.record(near("http://a/", distance), "http://b/", 10)
+    table = as_text(summary.finish(detector))
+    bars = [row(table, f"distance {distance}") for distance in range(4)]
+    assert bars == ["0", "#" * 30 + " 30", "0", "# 1"]
+
+
+@pytest.mark.parametrize(
+    "hostile", ["[bold]x[/bold]", "[/]", "[/red]", "[link=http://evil/]", "\\[b]", ":smile:", "{0}"]
+)
+def test_markup_in_urls_is_shown_as_it_is(summary, detector, hostile):
+    url = f"http://a{hostile}/{hostile}"
+    summary.record(near(url, 2), url, 10)
+    table = as_text(summary.finish(detector))
+    assert row(table, "group of 2") == f"{url}\n= {url} (distance 2)"
+    assert "\x1b" not in table
+
+
+def test_the_table_tells_exact_copies_from_near_ones(summary, detector):
+    summary.record(exact("http://a/"), "http://b/", 10)
+    summary.record(near("http://a/", 0), "http://c/", 10)
+    lines = row(as_text(summary.finish(detector)), "group of 3").splitlines()
+    assert lines == ["http://a/", "= http://b/ (exact)", "= http://c/ (distance 0)"]
+
+
+def test_only_some_copies_and_hosts_are_shown(summary, detector):
+    for number in range(9):
+        summary.record(exact("http://a/"), f"http://host{number}/", 10)
+    table = as_text(summary.finish(detector))
+    assert row(table, "group of 10").endswith("and 6 more")
+    assert row(table, "duplicates by host").endswith("and 4 hosts more")
+
+
+def test_the_table_is_ascii_and_fits_its_width(summary, detector):
+    summary.record(near("http://a/" + "x" * 500, 2), "http://b/" + "y" * 500, 10**9)
+    summary.record_time("extraction", 0.01)
+    table = as_text(summary.finish(detector))
+    assert table.isascii()
+    assert max(map(len, table.splitlines())) <= 100
+    assert table.count("x") >= 500

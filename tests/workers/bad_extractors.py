@@ -1,0 +1,118 @@
+"""Extractors that do to their process what pages and libraries do to it at their worst.
+
+Each looks at the page for its own name, so that the next page is read normally.
+"""
+
+import os
+import signal
+import sys
+import time
+
+
+def well(html):
+    return html.removeprefix("well ")
+
+
+def misbehaving(html):
+    """Do what the first word of the page says; else return the page."""
+    action = ACTIONS.get(html.partition(" ")[0])
+    return action() if action else html
+
+
+def raising_always(html):
+    raise LookupError("no main text")
+
+
+def with_process_id(html):
+    return str(os.getpid())
+
+
+def slowly(html):
+    time.sleep(0.5)
+    return html
+
+
+def _raise():
+    raise KeyError("of the extractor")
+
+
+def _recurse():
+    return _recurse()
+
+
+def _exit():
+    os._exit(3)
+
+
+def _leave():
+    sys.exit("extractor leaves")
+
+
+def _interrupt():
+    raise KeyboardInterrupt
+
+
+def _crash():
+    signal.raise_signal(signal.SIGSEGV)
+
+
+def _hang():
+    time.sleep(60)
+
+
+def _hang_deaf():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        pass
+
+
+def _print():
+    print("text on stdout")
+    print("text on stderr", file=sys.stderr)
+    sys.stdout.flush()
+    os.write(1, b"bytes on descriptor 1")
+    return "printed"
+
+
+def _read_stdin():
+    return f"stdin: {sys.stdin.read()!r} {os.read(0, 10)!r}"
+
+
+def _return_number():
+    return 5
+
+
+class _Unpicklable(str):
+    def __reduce__(self):
+        raise TypeError("cannot be pickled")
+
+
+class _UnpickledWithError(str):
+    def __reduce__(self):
+        return _raise, ()
+
+
+def _return_unpicklable():
+    return _Unpicklable("text")
+
+
+def _return_unpickled_with_error():
+    return _UnpickledWithError("text")
+
+
+ACTIONS = {
+    "raise": _raise,
+    "recurse": _recurse,
+    "exit": _exit,
+    "leave": _leave,
+    "interrupt": _interrupt,
+    "crash": _crash,
+    "hang": _hang,
+    "hang-deaf": _hang_deaf,
+    "print": _print,
+    "read-stdin": _read_stdin,
+    "return-number": _return_number,
+    "return-unpicklable": _return_unpicklable,
+    "return-unpickled-with-error": _return_unpickled_with_error,
+}

@@ -1,0 +1,36 @@
+"""A crawl in small: ``python parent.py EXTRACTOR PAGE_TIMEOUT PAGE``, for tests to kill.
+
+Prints the id of its worker process while this reads the page, then the text of the page.
+"""
+
+import sys
+import time
+
+import bad_extractors
+
+from dedup.methods import SimHash
+from dedup.page import PageReader
+from dedup.workers import WorkerPool
+from dedup.workers.protocol import Task
+
+
+def main(extractor, page_timeout, page):
+    reader = PageReader(getattr(bad_extractors, extractor), SimHash())
+    pool = WorkerPool(reader, page_timeout=float(page_timeout))
+    pool.start()
+    pool.submit(Task("html", "a page that makes sure the worker runs")).result(30)
+    future = pool.submit(Task("html", page))
+    time.sleep(0.2)  # until the worker is in the middle of it
+    print(pool.process_ids[0], flush=True)
+    while True:
+        try:
+            print(future.result(30).text, flush=True)
+            sys.stdin.read()  # until the test closes it
+            break
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    pool.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

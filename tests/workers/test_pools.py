@@ -1,0 +1,103 @@
+"""What every pool has to do."""
+
+import random
+
+import pytest
+from bad_extractors import misbehaving
+
+from dedup.extraction import resiliparse, trafilatura
+from dedup.methods import SimHash
+from dedup.page import PageReader
+from dedup.workers import InlinePool, ReadError, WorkerPool
+from dedup.workers.protocol import Task
+
+TEXTS = [
+    "The ferry across the Wend has carried cattle, brides and one grand piano.",
+    "镇上有十九家米粉店,没有一家做晚饭的生意。早上五点开门,卖到十点,锅一刷就收摊。",
+    "さくらの花が咲きました。 We came to see it, все вместе. \ud800",
+    "",
+    "word " * 100_000,
+]
+TASKS = [
+    *(
+        Task("html", f"<html lang='en'><title>T</title><body><p>{t}</p></body></html>")
+        for t in TEXTS
+    ),
+    *(Task("field", f"<div><p>{text}</p></div>") for text in TEXTS),
+    *(Task("field", text) for text in TEXTS),
+]
+POOLS = {
+    "InlinePool": InlinePool,
+    "1 worker": WorkerPool,
+    "2 workers": lambda reader: WorkerPool(reader, workers=2),
+}
+
+
+@pytest.fixture(scope="module", params=POOLS.values(), ids=POOLS)
+def pool(request):
+    """A pool whose extractor does what the page says."""
+    pool = request.param(PageReader(misbehaving, SimHash()))
+    pool.start()
+    yield pool
+    pool.close()
+
+
+@pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
+def test_pages_are_those_that_the_reader_reads(make):
+    reader = PageReader(trafilatura, SimHash())
+    pool = make(reader)
+    pool.start()
+    pages = [pool.submit(task).result(60) for task in TASKS]
+    pool.close()
+    assert pages == [task.run(reader) for task in TASKS]
+
+
+@pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
+def test_another_extractor_and_method_reach_the_worker(make):
+    reader = PageReader(resiliparse, SimHash(7))
+    pool = make(reader)
+    pool.start()
+    page = pool.submit(TASKS[0]).result(60)
+    pool.close()
+    assert page == reader.read_html(TASKS[0].content)
+
+
+def test_each_future_has_its_own_page(pool):
+    texts = [f"page {number} " * (number % 50 + 1) for number in range(300)]
+    futures = {text: pool.submit(Task("html", text)) for text in texts}
+    random.Random(1).shuffle(texts)
+    assert [futures[text].result(20).text for text in texts] == texts
+
+
+def test_the_stages_are_timed_in_the_worker_too(pool):
+    seconds = pool.submit(Task("html", "a page")).result(20).seconds
+    assert list(seconds) == ["extraction", "tokens", "sketch"]
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("raise", "KeyError: 'of the extractor'"),
+        ("recurse", "RecursionError: maximum recursion depth exceeded"),
+        ("return-number", "AttributeError: "),
+    ],
+)
+def test_an_error_of_the_extractor_is_told(pool, page, message):
+    error = pool.submit(Task("html", page)).exception(20)
+    assert isinstance(error, ReadError)
+    assert error.cause == "error"
+    assert str(error).startswith(message)
+
+
+def test_after_an_error_the_next_page_is_read(pool):
+    futures = [pool.submit(Task("html", text)) for text in ("raise", "next", "raise", "last")]
+    causes = [getattr(future.exception(20), "cause", None) for future in futures]
+    assert causes == ["error", None, "error", None]
+    assert futures[3].result().text == "last"
+
+
+@pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
+def test_closing_twice_and_unstarted_does_no_harm(make):
+    pool = make(PageReader(misbehaving, SimHash()))
+    pool.close()
+    pool.close()

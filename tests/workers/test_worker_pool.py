@@ -1,0 +1,310 @@
+"""What pages and people do to worker processes, and what becomes of it. Needs /proc."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import wait
+from contextlib import contextmanager
+from pathlib import Path
+
+import bad_extractors
+import pytest
+from processes import children, is_running, seconds_until
+
+from dedup.methods import SimHash
+from dedup.page import PageReader
+from dedup.workers import ReadError, WorkerPool
+from dedup.workers.protocol import Task
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+
+# Longer than any test takes; only a fault makes one wait for so long.
+LIMIT = 20
+
+
+@contextmanager
+def started(extractor, **options):
+    pool = WorkerPool(PageReader(extractor, SimHash()), **options)
+    pool.start()
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+@pytest.fixture
+def pool():
+    """A pool of one worker whose extractor does what the page says, for at most a second."""
+    with started(bad_extractors.misbehaving, page_timeout=1) as pool:
+        yield pool
+
+
+def read(pool, text):
+    """The text of the page, or the cause for which it was not read."""
+    try:
+        return pool.submit(Task("html", text)).result(LIMIT).text
+    except ReadError as error:
+        return f"({error.cause})"
+
+
+@pytest.mark.parametrize(
+    ("page", "outcome"),
+    [
+        ("raise", "(error)"),
+        ("recurse", "(error)"),
+        ("return-unpickled-with-error", "(error)"),
+        ("return-unpicklable", "(crash)"),
+        ("exit", "(crash)"),
+        ("leave", "(crash)"),
+        ("interrupt", "(crash)"),
+        ("crash", "(crash)"),
+        ("hang", "(timeout)"),
+        ("hang-deaf", "(timeout)"),
+        ("print", "printed"),
+        ("read-stdin", "stdin: '' b''"),
+    ],
+)
+def test_whatever_a_page_does_the_next_one_is_read(pool, page, outcome):
+    assert [read(pool, page), read(pool, "next")] == [outcome, "next"]
+
+
+def test_the_message_tells_how_the_worker_ended(pool):
+    errors = [
+        pool.submit(Task("html", page)).exception(LIMIT) for page in ("exit", "crash", "hang")
+    ]
+    assert list(map(str, errors)) == [
+        "worker died (exit status 3)",
+        f"worker died (exit status {-signal.SIGSEGV})",
+        "not read within 1 seconds",
+    ]
+
+
+def test_nothing_that_a_page_prints_reaches_the_crawl(pool, capfd):
+    assert read(pool, "print") == "printed"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_page_is_given_up_at_its_time_limit():
+    with started(bad_extractors.misbehaving, page_timeout=0.5) as pool:
+        read(pool, "first")
+        start = time.monotonic()
+        assert read(pool, "hang") == "(timeout)"
+        assert 0.5 <= time.monotonic() - start < 2
+
+
+def test_slow_pages_within_the_limit_are_read():
+    with started(bad_extractors.slowly, page_timeout=1.5) as pool:
+        assert [read(pool, text) for text in "abcd"] == list("abcd")
+
+
+def test_a_hanging_page_holds_up_its_own_worker_only():
+    with started(bad_extractors.misbehaving, workers=2, page_timeout=5) as pool:
+        hanging = pool.submit(Task("html", "hang"))
+        assert [read(pool, f"page {i}") for i in range(20)] == [f"page {i}" for i in range(20)]
+        assert not hanging.done()
+
+
+@pytest.mark.parametrize("size", [1, 5_000_000])
+def test_a_stopped_worker_is_killed_at_the_time_limit(pool, size):
+    read(pool, "first")
+    stopped = pool.process_ids[0]
+    os.kill(stopped, signal.SIGSTOP)
+    # A large page does not fit into the pipe, so that even writing it blocks.
+    assert [read(pool, "x" * size), read(pool, "next")] == ["(timeout)", "next"]
+    assert not is_running(stopped)
+
+
+def test_a_worker_killed_between_pages_is_replaced(pool):
+    read(pool, "first")
+    os.kill(pool.process_ids[0], signal.SIGKILL)
+    assert read(pool, "second") in ("(crash)", "second")
+    assert read(pool, "third") == "third"
+
+
+def test_a_worker_is_replaced_after_so_many_pages():
+    with started(bad_extractors.with_process_id, recycle_after=2) as pool:
+        ids = [read(pool, "page") for _ in range(6)]
+    assert [ids[0], ids[2], ids[4]] == [ids[1], ids[3], ids[5]]
+    assert len(set(ids)) == 3
+    assert not any(map(is_running, ids))
+
+
+def test_a_cancelled_page_does_not_end_the_worker():
+    with started(bad_extractors.slowly) as pool:
+        read(pool, "first")
+        pool.submit(Task("html", "busy"))
+        pool.submit(Task("html", "cancelled")).cancel()
+        assert pool.submit(Task("html", "next")).result(5).text == "next"
+
+
+@pytest.mark.parametrize(
+    "extractor", [lambda html: html, sys.stdout.write], ids=["lambda", "method of a file"]
+)
+def test_an_extractor_that_cannot_be_sent_is_refused(extractor):
+    with pytest.raises(ValueError, match="cannot be sent to a worker process"):
+        WorkerPool(PageReader(extractor, SimHash()))
+
+
+def test_an_extractor_that_the_worker_cannot_import_is_told(tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def extract(html): return html")
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        from only_here import extract
+    with started(extract) as pool:
+        errors = [pool.submit(Task("html", "page")).exception(LIMIT) for _ in range(5)]
+    assert {error.cause for error in errors} == {"start"}
+    assert "No module named 'only_here'" in str(errors[0])
+
+
+def test_an_extractor_that_raises_on_every_page_is_told():
+    with started(bad_extractors.raising_always) as pool:
+        error = pool.submit(Task("html", "page")).exception(LIMIT)
+    assert (error.cause, str(error)) == ("error", "LookupError: no main text")
+
+
+def test_an_interpreter_that_cannot_be_started_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with started(bad_extractors.well) as pool:
+        error = pool.submit(Task("html", "page")).exception(3)
+    assert error.cause == "start"
+
+
+def test_modules_beside_the_main_script_are_not_run_again_by_the_worker(tmp_path):
+    script = tmp_path / "crawl.py"
+    script.write_text(
+        "print('main script runs')\n"
+        "from dedup.extraction import trafilatura\n"
+        "from dedup.methods import SimHash\n"
+        "from dedup.page import PageReader\n"
+        "from dedup.workers import WorkerPool\n"
+        "from dedup.workers.protocol import Task\n"
+        "pool = WorkerPool(PageReader(trafilatura, SimHash()))\n"
+        "pool.start()\n"
+        "print(pool.submit(Task('field', 'a page')).result(30).text)\n"
+        "pool.close()\n"
+    )
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert (run.stdout, run.stderr) == ("main script runs\na page\n", "")
+
+
+class TestClosing:
+    def test_pages_not_read_fail_at_once(self):
+        with started(bad_extractors.misbehaving, workers=2) as pool:
+            futures = [pool.submit(Task("html", "hang")) for _ in range(50)]
+            time.sleep(0.5)
+            start = time.monotonic()
+            pool.close()
+            assert time.monotonic() - start < 2
+        assert wait(futures, timeout=0).not_done == set()
+        assert {future.exception().cause for future in futures} == {"closed"}
+
+    def test_a_page_that_waits_for_a_new_worker_fails_with_the_same_cause(self):
+        with started(bad_extractors.well, recycle_after=1) as pool:
+            read(pool, "first")
+            future = pool.submit(Task("html", "second"))
+            time.sleep(0.05)  # the next worker has been started, and is not ready yet
+        assert future.exception(0).cause == "closed"
+
+    def test_pages_submitted_afterwards_fail(self, pool):
+        assert read(pool, "page") == "page"
+        pool.close()
+        assert [read(pool, "page"), read(pool, "page")] == ["(closed)", "(closed)"]
+
+    def test_a_pool_may_be_closed_twice(self, pool):
+        read(pool, "page")
+        pool.close()
+        pool.close()
+        assert pool.process_ids == []
+
+    @pytest.mark.parametrize("seconds", [0, 0.02, 0.1, 0.3])
+    def test_no_process_is_left_of_a_pool_closed_while_it_starts(self, seconds):
+        before = children()
+        with started(bad_extractors.misbehaving, workers=2) as pool:
+            future = pool.submit(Task("html", "hang"))
+            time.sleep(seconds)
+            start = time.monotonic()
+        assert time.monotonic() - start < 2
+        assert children() - before == set()
+        assert future.exception(0).cause == "closed"
+
+    @pytest.mark.parametrize("page", ["page", "hang", "hang-deaf", "crash"])
+    def test_no_process_is_left_of_a_pool_that_read_pages(self, page):
+        before = children()
+        with started(bad_extractors.misbehaving, workers=2) as pool:
+            read(pool, "first")
+            pool.submit(Task("html", page))
+            time.sleep(0.1)
+            ids = pool.process_ids
+            assert children() - before >= set(ids)
+        assert children() - before == set()
+
+    def test_no_thread_and_no_open_file_is_left(self):
+        def open_files():
+            return set(os.listdir("/proc/self/fd"))
+
+        def threads():
+            return set(os.listdir("/proc/self/task"))
+
+        before, threads_before = open_files(), threads()
+        with started(bad_extractors.misbehaving, workers=2, page_timeout=1) as pool:
+            assert [read(pool, page) for page in ("page", "crash")] == ["page", "(crash)"]
+        assert open_files() <= before
+        seconds_until(lambda: threads() <= threads_before, 2)
+
+
+@contextmanager
+def parent(*arguments):
+    """The script parent.py in a session of its own, and the id of its worker."""
+    process = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("parent.py"), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    worker = int(process.stdout.readline())
+    try:
+        yield process, worker
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+        if is_running(worker):
+            os.kill(worker, signal.SIGKILL)
+
+
+class TestWhenTheCrawlDies:
+    def test_an_idle_worker_ends_at_once(self):
+        with parent("misbehaving", "30", "page") as (process, worker):
+            assert process.stdout.readline() == "page\n"
+            assert is_running(worker)
+            process.kill()
+            seconds_until(lambda: not is_running(worker), 3)
+
+    @pytest.mark.parametrize("page", ["hang", "hang-deaf"])
+    def test_a_worker_at_a_hanging_page_ends_soon_after_its_time_limit(self, page):
+        with parent("misbehaving", "0.5", page) as (process, worker):
+            process.kill()
+            seconds_until(lambda: not is_running(worker), 7)
+
+    def test_a_worker_at_a_slow_page_ends_after_it(self):
+        with parent("slowly", "30", "page") as (process, worker):
+            process.kill()
+            seconds_until(lambda: not is_running(worker), 3)
+
+    @pytest.mark.parametrize("whom", ["process group", "worker"])
+    def test_an_interrupt_does_not_disturb_the_page(self, whom):
+        with parent("slowly", "30", "page") as (process, worker):
+            if whom == "worker":
+                os.kill(worker, signal.SIGINT)
+            else:
+                os.killpg(process.pid, signal.SIGINT)
+                assert process.stdout.readline() == "interrupted\n"
+            assert process.stdout.readline() == "page\n"
+            assert is_running(worker)
+            process.stdin.close()
+            seconds_until(lambda: not is_running(worker), 3)
+            assert process.wait(LIMIT) == 0
