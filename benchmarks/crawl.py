@@ -54,7 +54,7 @@ def main() -> int:
 class Commented(Silent):
     """Adds the query of the URL to the page, as a comment."""
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  # the name that http.server calls
         comment = f"<!-- {self.path.partition('?')[2]} -->".encode()
         body = Path(self.translate_path(self.path)).read_bytes() + comment
         self.send_response(200)

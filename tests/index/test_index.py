@@ -5,7 +5,7 @@ import random
 from itertools import combinations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dedup.index import HammingIndex, Index, LinearIndex, Match, index_for
@@ -182,7 +182,10 @@ STARTS = {
 
 @pytest.mark.parametrize("size", [0, LIMIT - 5, LIMIT + 50])
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    phases=set(Phase) - {Phase.explain},  # it takes minutes over so large an oracle
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(max_distance=st.integers(0, 3), steps=STEPS)
 def test_additions_and_queries_in_any_order_agree_with_the_oracle(kind, size, max_distance, steps):

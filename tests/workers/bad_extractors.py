@@ -32,6 +32,11 @@ def slowly(html):
     return html
 
 
+def slow_from_the_start(html):
+    time.sleep(4)
+    return html
+
+
 def _raise():
     raise KeyError("of the extractor")
 

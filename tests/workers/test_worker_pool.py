@@ -221,8 +221,8 @@ class TestClosing:
     @pytest.mark.parametrize("seconds", [0, 0.02, 0.1, 0.3])
     def test_no_process_is_left_of_a_pool_closed_while_it_starts(self, seconds):
         before = children()
-        with started(bad_extractors.misbehaving, workers=2) as pool:
-            future = pool.submit(Task("html", "hang"))
+        with started(bad_extractors.slow_from_the_start, workers=2) as pool:
+            future = pool.submit(Task("html", "page"))
             time.sleep(seconds)
             start = time.monotonic()
         assert time.monotonic() - start < 2
