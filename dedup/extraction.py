@@ -52,7 +52,7 @@ def resiliparse(html: str) -> Extraction:
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(html)
-    text = extract_plain_text(tree, main_content=True, alt_texts=False)
+    text = extract_plain_text(tree, main_content=True, alt_texts=False, comments=False)
     root = tree.document.query_selector("html") if tree.document else None
     declared = _primary_subtag(root.getattr("lang") if root else None)
     return Extraction(text, _one_line(tree.title), declared or language_of_script(text))
@@ -69,12 +69,26 @@ def text_of_fragment(html: str) -> str:
 
     if not html.strip():
         return ""
+    parser = lxml_html.HTMLParser(huge_tree=True)  # else nesting beyond 255 loses what is inside
     try:
-        root = lxml_html.fragment_fromstring(_without_control_characters(html), create_parent=True)
+        root = lxml_html.fragment_fromstring(
+            _CONTROL_CHARACTERS.sub(" ", html), create_parent=True, parser=parser
+        )
     except (etree.ParserError, ValueError):
         return ""
     etree.strip_elements(root, "script", "style", "noscript", "template", with_tail=False)
-    return " ".join(root.itertext(with_tail=True))
+    for element in root.iter():
+        if element.tag not in _INLINE_TAGS:
+            element.text = f"\n{element.text or ''}"
+            element.tail = f"\n{element.tail or ''}"
+    return str(root.text_content())
+
+
+_CONTROL_CHARACTERS = regex.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_INLINE_TAGS = frozenset(
+    "a abbr b bdi bdo big cite code data del dfn em font i ins kbd mark q rb ruby s samp small "
+    "span strike strong sub sup time tt u var wbr".split()
+)
 
 
 _LANGUAGE_OF_SCRIPT = {
@@ -131,13 +145,6 @@ def _primary_subtag(tag: str | None) -> str | None:
 
 def _one_line(text: str | None) -> str | None:
     return " ".join(text.split()) or None if text else None
-
-
-_CONTROL_CHARACTERS = regex.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-
-
-def _without_control_characters(html: str) -> str:
-    return _CONTROL_CHARACTERS.sub(" ", html)
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def test_a_host_has_its_port_and_no_user(url, name):
         ("http://user@www.example.org:80/", "example.org"),
         ("http://127.0.0.1:8080/", "127.0.0.1"),
         ("http://localhost:6800/", "localhost"),
-        ("http://[2001:db8::1]/", "[2001:db8::1]"),
+        ("http://[2001:DB8::1]:8080/", "2001:db8::1"),
         ("http://com/", "com"),
         ("http://[broken", ""),
         ("", ""),

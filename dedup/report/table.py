@@ -71,7 +71,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for group in numbers["largest_groups"][:_GROUPS]:
         copies = group["duplicates"]
         shown = group["first"][:_URLS]
-        lines = [group["original"], *map(_copy, shown)]
+        lines = [_printable(group["original"]), *map(_copy, shown)]
         if copies > len(shown):
             lines.append(f"  and {copies - len(shown):,} more")
         yield f"group of {copies + 1:,}", "\n".join(lines)
@@ -86,7 +86,12 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _copy(copy: Mapping[str, Any]) -> str:
     how = "exact" if copy["verdict"] == "exact-duplicate" else f"distance {copy['distance']}"
-    return f"  = {copy['url']} ({how})"
+    return f"  = {_printable(copy['url'])} ({how})"
+
+
+def _printable(url: str) -> str:
+    """Return *url* without what would break a line or steer a terminal."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in url)
 
 
 def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

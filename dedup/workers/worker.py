@@ -29,8 +29,10 @@ def main() -> None:
         pickle.dump(Failure(traceback.format_exc()), answers)
         answers.flush()
         return
+    _set_alarm(setup.seconds_per_page + _ORPHAN_SECONDS)
     with contextlib.suppress(Exception):  # a page of no account
         setup.reader.read_html("<html><body><p>Load what extraction and methods import.</p>")
+    _set_alarm(0)
     pickle.dump(None, answers)
     answers.flush()
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -3,6 +3,8 @@
 Prints the id of its worker process while this reads the page, then the text of the page.
 """
 
+import os
+import signal
 import sys
 import time
 
@@ -15,6 +17,7 @@ from dedup.workers.protocol import Task
 
 
 def main(extractor, page_timeout, page):
+    signal.signal(signal.SIGINT, lambda *_: os.write(1, b"interrupted\n"))
     reader = PageReader(getattr(bad_extractors, extractor), SimHash())
     pool = WorkerPool(reader, page_timeout=float(page_timeout))
     pool.start()
@@ -22,13 +25,8 @@ def main(extractor, page_timeout, page):
     future = pool.submit(Task("html", page))
     time.sleep(0.2)  # until the worker is in the middle of it
     print(pool.process_ids[0], flush=True)
-    while True:
-        try:
-            print(future.result(30).text, flush=True)
-            sys.stdin.read()  # until the test closes it
-            break
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
+    print(future.result(30).text, flush=True)
+    sys.stdin.read()  # until the test closes it
     pool.close()
 
 
