@@ -2,15 +2,16 @@
 
 from array import array
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from sys import getsizeof
 
 from dedup.index import Index, index_for
 from dedup.methods import Method
 from dedup.page import Page
+from dedup.text import printable
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """What a verdict says."""
 
     NEW = "new"
@@ -38,10 +39,10 @@ class Verdict:
         return self.kind in (Kind.EXACT, Kind.NEAR)
 
     def __str__(self) -> str:
-        if self.kind is Kind.EXACT:
-            return f"exact duplicate of <{self.original}> (normalised text equal)"
-        if self.kind is Kind.NEAR:
-            return f"near-duplicate of <{self.original}> ({self.method}, distance {self.distance})"
+        if self.is_duplicate:
+            kind = "exact duplicate" if self.kind is Kind.EXACT else "near-duplicate"
+            original = printable(self.original or "")
+            return f"{kind} of <{original}> ({self.method}, distance {self.distance})"
         return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else "new"
 
 

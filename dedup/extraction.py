@@ -122,7 +122,8 @@ def language_of_script(text: str) -> str | None:
 
 
 def _title(tree: "HtmlElement") -> str | None:
-    return _one_line(tree.findtext(".//title"))
+    # A drawing has titles too, and may come first in a broken page.
+    return _one_line(tree.findtext(".//head/title") or tree.findtext(".//title"))
 
 
 def _declared_language(tree: "HtmlElement") -> str | None:

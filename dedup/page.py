@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html import unescape
 from time import perf_counter
 from typing import Any
 
@@ -43,9 +44,7 @@ class PageReader:
         """Return the page of a whole HTML document."""
         seconds: dict[str, float] = {}
         with _timed(seconds, "extraction"):
-            extracted = self._extractor(without_surrogates(html))
-            if not isinstance(extracted, Extraction):
-                extracted = Extraction(extracted or "")
+            extracted = _checked(self._extractor(without_surrogates(html)))
         return self._page(extracted, seconds)
 
     def read_field(self, value: str) -> Page:
@@ -53,12 +52,11 @@ class PageReader:
 
         A fragment was cut out by the spider, so all of its text is main text.
         """
-        if _HTML_DOCUMENT.search(value):
+        if _HTML_DOCUMENT.match(value):
             return self.read_html(value)
         seconds: dict[str, float] = {}
         with _timed(seconds, "extraction"):
-            is_html = _HTML_TAG.search(value)
-            text = text_of_fragment(without_surrogates(value)) if is_html else value
+            text = _text_of(without_surrogates(value))
         return self._page(Extraction(text), seconds)
 
     def _page(self, extracted: Extraction, seconds: dict[str, float]) -> Page:
@@ -73,13 +71,51 @@ class PageReader:
         )
 
 
-_HTML_DOCUMENT = regex.compile(r"<(?:!doctype\s+html|html|body)\b", regex.IGNORECASE)
-# Only tags that content is made of: "vector<int>" and "a <b and c> d" are text.
-_HTML_TAG = regex.compile(
-    r"</?(?:p|br|div|span|a|ul|ol|li|table|tr|td|h[1-6]|em|strong|b|i|img|hr|pre|code|figure"
-    r"|blockquote|article|section|main)(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>",
+_HTML_DOCUMENT = regex.compile(
+    r"(?:\s|<\?xml[^>]*>|<!--.*?-->)*+<(?:!doctype\s+html|html|head|body)\b",
+    regex.IGNORECASE | regex.DOTALL,
+)
+# Text may mention tags: only what begins with one or closes one that content is made of is HTML.
+_CONTENT_TAGS = (
+    "p|div|span|a|ul|ol|li|dl|dt|dd|table|tbody|tr|td|th|h[1-6]|em|strong|b|i|u|img|figure|pre|code"
+    "|blockquote|article|section|main"
+)
+_HTML_FRAGMENT = regex.compile(
+    rf"^\s*<(?:{_CONTENT_TAGS})\b[^<>]*>|<(?:br|hr)\s*/?>|</(?:{_CONTENT_TAGS})\s*>",
     regex.IGNORECASE,
 )
+_MARKUP = regex.compile(
+    r"<!--.*?-->|<(script|style|noscript|template)\b.*?</\1\s*>|<[^<>]*>",
+    regex.IGNORECASE | regex.DOTALL,
+)
+
+
+def _checked(extracted: Extraction | str | None) -> Extraction:
+    """Return what an extractor gave as an `Extraction` that can be stored anywhere.
+
+    Raises TypeError if it is anything else than an extractor may return.
+    """
+    if extracted is None or isinstance(extracted, str):
+        extracted = Extraction(extracted or "")
+    texts = (extracted.text, extracted.title or "", extracted.language or "")
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"an extractor must give texts, got {extracted!r:.200}")
+    title = without_surrogates(extracted.title) if extracted.title else None
+    return Extraction(without_surrogates(extracted.text), title, extracted.language)
+
+
+def _text_of(value: str) -> str:
+    """Return the text of an HTML fragment, or *value* itself if it is text.
+
+    What a parser loses much of was no HTML: in "if x <y" all that follows is a tag to it.
+    """
+    if not _HTML_FRAGMENT.search(value):
+        return value
+    text = text_of_fragment(value)
+    without_markup = _MARKUP.sub("", value)
+    if len("".join(text.split())) < 0.8 * len("".join(unescape(without_markup).split())):
+        return value
+    return text
 
 
 @contextmanager

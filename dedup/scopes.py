@@ -15,12 +15,16 @@ def crawl(url: str) -> str:
 
 
 def host(url: str) -> str:
-    """Return the host of *url* with its port, in lower case; "" if it has none.
+    """Return the host of *url* in lower case, with its port if that is not the scheme's own.
 
-    >>> host("https://User@Docs.Example.co.uk:8080/a")
-    'docs.example.co.uk:8080'
+    "" if there is none.
+
+    >>> host("https://User@Docs.Example.co.uk:8080/a"), host("http://example.com:80/")
+    ('docs.example.co.uk:8080', 'example.com')
     """
-    return _split(url).netloc.rpartition("@")[2].lower()
+    split = _split(url)
+    name = split.netloc.rpartition("@")[2].lower()
+    return name.removesuffix(_OWN_PORT.get(split.scheme, ":"))
 
 
 def domain(url: str) -> str:
@@ -32,6 +36,8 @@ def domain(url: str) -> str:
     name = _split(url).hostname or ""
     return _extract_domain()(name).top_domain_under_public_suffix or name
 
+
+_OWN_PORT = {"http": ":80", "https": ":443"}
 
 SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "host": host}
 """The scopes by the name that settings use."""

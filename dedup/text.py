@@ -26,6 +26,8 @@ _RUN_IN_WORD = regex.compile(
     rf"|(?P<unspaced>[[{_UNSPACED}]--[{_JIEBA_HAN}]]+)"
     rf"|[[{_LETTERS}]--[{_UNSPACED}{_JIEBA_HAN}]]+"
 )
+# No word is longer: a run that is, is of a script without spaces that is not listed above.
+_LONGEST_WORD = 40
 # Every unspaced script lies above: a text wholly below needs no second look at its words.
 _FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")  # re is the faster one where it suffices
@@ -86,6 +88,15 @@ def without_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def printable(text: str) -> str:
+    """Return *text* with U+FFFD for what would break a line or steer a terminal.
+
+    >>> printable("http://a/\\x1b[31m\\n")
+    'http://a/�[31m�'
+    """
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
 def tokenise(text: str) -> list[str]:
     """Return the tokens of normalised *text* in order; an empty list if it has none.
 
@@ -109,7 +120,7 @@ def _cut(word: str) -> "Iterator[str]":
         run = match.group()
         if match.lastgroup == "han":
             yield from han_cutter()(run)
-        elif match.lastgroup == "unspaced":
+        elif match.lastgroup == "unspaced" or len(run) > _LONGEST_WORD:
             yield from _character_bigrams(run)
         else:
             yield run

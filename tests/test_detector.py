@@ -209,7 +209,7 @@ def test_the_memory_grows_with_the_pages(detector):
     ("verdict", "text"),
     [
         (new(), "new"),
-        (exact("http://a/"), "exact duplicate of <http://a/> (normalised text equal)"),
+        (exact("http://a/"), "exact duplicate of <http://a/> (simhash, distance 0)"),
         (near("http://a/", 2), "near-duplicate of <http://a/> (simhash, distance 2)"),
         (skipped("empty"), "skipped (empty)"),
     ],

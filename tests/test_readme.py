@@ -55,7 +55,7 @@ def test_the_commands_install_and_run_what_they_say():
     for command in COMMANDS:
         assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
     arguments = dict(re.findall(r"-a (\w+)=(\S+)", site))
-    assert SiteSpider(**arguments).allowed_domains == ["docs.example.com"]
+    assert SiteSpider(**arguments).start_urls == ["https://docs.example.com/"]
 
 
 def test_every_argument_of_the_spider_is_in_the_readme():

@@ -1,13 +1,11 @@
 """Crawls a whole site."""
 
-import contextlib
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
@@ -26,10 +24,10 @@ class SiteSpider(SitemapSpider):
 
     url         where to start; several separated by commas
     domains     the domains to stay in, separated by commas; default: the hosts of the URLs
-    sitemap     yes: also start from the sitemaps that robots.txt names, or /sitemap.xml;
+    sitemap     yes: also start from /sitemap.xml and the sitemaps that robots.txt names;
                 or the URLs of sitemaps, separated by commas
-    max_pages   visit at most so many pages
-    max_depth   follow links at most so many clicks away from the start
+    max_pages   visit at most so many pages; what is under way then is still downloaded
+    max_depth   follow links at most so many clicks away from the start; 0: none
     save_html   yes: store the HTML too
     """
 
@@ -38,11 +36,11 @@ class SiteSpider(SitemapSpider):
     def __init__(
         self,
         *,
-        url: str = "",
+        url: str | None = None,
         domains: str = "",
         sitemap: str = "",
-        max_pages: str = "",
-        max_depth: str = "",
+        max_pages: str | int | None = None,
+        max_depth: str | int | None = None,
         save_html: str = "",
         **others: Any,
     ) -> None:
@@ -51,37 +49,35 @@ class SiteSpider(SitemapSpider):
         for name in others:
             if not name.startswith("_"):  # as those that schedulers add
                 raise ValueError(f"there is no argument {name!r}, but {', '.join(_ARGUMENTS)}")
-        self.start_urls = [_checked_url(part) for part in _parts(url)]
-        self.max_pages = _positive("max_pages", max_pages)
-        self.max_depth = _positive("max_depth", max_depth)
+        self.start_urls = [_checked_url(part) for part in _parts(url or "")]
+        if url is not None and not self.start_urls:
+            raise ValueError("url is empty; leave it out to crawl the demonstration site")
+        self.max_pages = _whole_number("max_pages", max_pages, at_least=1)
+        self.max_depth = _whole_number("max_depth", max_depth, at_least=0)
         self.save_html = _yes_or_no("save_html", save_html)
         self.sitemap_urls = self._sitemaps(sitemap)
-        hosts = [urlsplit(start).hostname or "" for start in (*self.start_urls, *self.sitemap_urls)]
-        self.allowed_domains = _parts(domains) or list(dict.fromkeys(hosts)) or ["127.0.0.1"]
+        starts = [*self.start_urls, *self.sitemap_urls]
+        if domains and not starts:
+            raise ValueError("domains needs a url or a sitemap")
+        # Not allowed_domains: Scrapy's filter would also drop the robots.txt of a start's host that
+        # is not among them, and that host would be crawled without asking.
+        self.domains = [_checked_domain(part) for part in _parts(domains)]
+        self._origins = {_origin(start) for start in starts}
         self._links = LinkExtractor()
-        self._ports = {urlsplit(start).netloc for start in (*self.start_urls, *self.sitemap_urls)}
         self._pages = 0
         self._demo: DemoServer | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> "SiteSpider":
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        assert isinstance(spider, cls)
-        if spider.max_depth:
-            crawler.settings.set("DEPTH_LIMIT", spider.max_depth, priority="spider")
-        return spider
 
     async def start(self) -> AsyncIterator[Any]:
         if not self.start_urls and not self.sitemap_urls:
             self._demo = DemoServer()
             self._demo.start()
             self.start_urls = [self._demo.url]
-            self._ports = {urlsplit(u).netloc for u in (self._demo.url, self._demo.mirror_url)}
+            self._origins = {_origin(self._demo.url), _origin(self._demo.mirror_url)}
             self.logger.info("No url was given: crawling the demonstration site")
         async for request in super().start():
             yield request
         for url in self.start_urls:
-            yield Request(url, meta={"allow_offsite": True})
+            yield Request(url, meta={"is_start": True})
 
     def closed(self, reason: str) -> None:
         if self._demo:
@@ -89,22 +85,40 @@ class SiteSpider(SitemapSpider):
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         if self.max_pages and self._pages >= self.max_pages:
-            raise CloseSpider("max_pages")
+            return
+        if response.meta.get("is_start"):
+            self._origins.add(_origin(response.url))  # where a start URL has led to
+        elif not self._is_of_site(response.url):
+            self.logger.debug("Redirected off the site: %s", response.url)
+            return
         self._pages += 1
         yield self._item(response)
-        if isinstance(response, HtmlResponse):
-            with contextlib.suppress(ValueError, AttributeError):  # lxml: not a tree at all
-                for link in self._links.extract_links(response):
-                    if self._is_of_site(link.url):
-                        yield Request(link.url)
+        if self._pages == self.max_pages:
+            raise CloseSpider("max_pages")
+        clicks = response.meta.get("clicks", 0)
+        if self.max_depth is not None and clicks >= self.max_depth:
+            return
+        for url in self._links_of(response):
+            if self._is_of_site(url):
+                yield Request(url, meta={"clicks": clicks + 1})
+
+    def _links_of(self, response: Response) -> list[str]:
+        if not isinstance(response, HtmlResponse):
+            return []
+        try:
+            return [link.url for link in self._links.extract_links(response)]
+        except (ValueError, AttributeError):  # lxml finds no tree in it
+            return []
 
     def _is_of_site(self, url: str) -> bool:
-        """Return False for another port of the host: another service, often on one's own machine.
+        """Return whether *url* is within the domains, or at the host and port of a start.
 
-        Which hosts are of the site, `allowed_domains` says.
+        Another port of a start's host is another service, often one on the user's own machine.
         """
-        netloc = urlsplit(url).netloc
-        return netloc in self._ports or ":" not in netloc
+        origin = host, _ = _origin(url)
+        if not self.domains or any(host == known for known, _ in self._origins):
+            return origin in self._origins
+        return any(host == domain or host.endswith(f".{domain}") for domain in self.domains)
 
     def _item(self, response: Response) -> PageItem:
         item = PageItem(
@@ -119,7 +133,7 @@ class SiteSpider(SitemapSpider):
         return item
 
     def _sitemaps(self, sitemap: str) -> list[str]:
-        if "." in sitemap:  # a switch has none, a URL has
+        if "." in sitemap or ":" in sitemap:  # a switch has neither, a URL has
             return [_checked_url(part) for part in _parts(sitemap)]
         if not _yes_or_no("sitemap", sitemap):
             return []
@@ -146,11 +160,28 @@ def _checked_url(text: str) -> str:
     return url
 
 
-def _positive(name: str, text: str) -> int | None:
+def _checked_domain(text: str) -> str:
+    if "/" in text or ":" in text:
+        raise ValueError(f"domains must be names such as example.com, got {text!r}")
+    return text.lower()
+
+
+def _origin(url: str) -> tuple[str, int | None]:
+    """Return the host of *url* and its port, the scheme's own where none is given."""
+    try:
+        split = urlsplit(url)
+        port = split.port or {"http": 80, "https": 443}.get(split.scheme)
+    except ValueError:  # a bracket that is not closed, a port that is no number
+        return "", None
+    return split.hostname or "", port
+
+
+def _whole_number(name: str, value: str | int | None, *, at_least: int) -> int | None:
+    text = "" if value is None else str(value)
     if not text:
         return None
-    if not text.isdecimal() or not int(text):
-        raise ValueError(f"{name} must be a whole number of at least 1, got {text!r}")
+    if not text.isdecimal() or int(text) < at_least:
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, got {text!r}")
     return int(text)
 
 
@@ -159,4 +190,5 @@ def _yes_or_no(name: str, text: str) -> bool:
         return True
     if text.lower() in ("", "0", "no", "false", "off"):
         return False
-    raise ValueError(f"{name} must be yes or no, got {text!r}")
+    or_what = " or URLs" if name == "sitemap" else ""
+    raise ValueError(f"{name} must be yes or no{or_what}, got {text!r}")

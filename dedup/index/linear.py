@@ -1,5 +1,7 @@
 """An index that looks at every fingerprint: slow, obviously right."""
 
+from typing import Any
+
 import numpy as np
 
 from dedup.index.base import Index, Match
@@ -21,8 +23,8 @@ class LinearIndex(Index):
 
     def add(self, sketch: int, page: int) -> None:
         if self._size == len(self._fingerprints):
-            self._fingerprints = np.resize(self._fingerprints, 2 * self._size)
-            self._pages = np.resize(self._pages, 2 * self._size)
+            self._fingerprints = _longer(self._fingerprints)
+            self._pages = _longer(self._pages)
         self._fingerprints[self._size] = sketch
         self._pages[self._size] = page
         self._size += 1
@@ -49,3 +51,10 @@ class LinearIndex(Index):
     @property
     def nbytes(self) -> int:
         return self._fingerprints.nbytes + self._pages.nbytes
+
+
+def _longer(values: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    # Not np.resize, whose result is a view of twice its size.
+    longer = np.empty(len(values) * 3 // 2, values.dtype)
+    longer[: len(values)] = values
+    return longer

@@ -30,7 +30,8 @@ class Groups:
     def add(self, verdict: Verdict, url: str) -> None:
         """Count the page at *url* to the group of its *verdict*, which must name an original."""
         original = verdict.original
-        assert original is not None
+        if original is None:
+            raise ValueError(f"a duplicate's verdict was expected, got {verdict}")
         group = self._groups.get(original)
         if group is None:
             self._make_room()

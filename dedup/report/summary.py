@@ -29,9 +29,15 @@ class StatCollector(Protocol):
 class Summary:
     """Counts what happened, in the crawl's own stats, and what these cannot hold, here."""
 
-    def __init__(self, stats: StatCollector, settings: Mapping[str, Any]) -> None:
-        """Start to count into *stats*; *settings* are shown in the report as they are."""
+    def __init__(
+        self, stats: StatCollector, settings: Mapping[str, Any], *, drops: bool = True
+    ) -> None:
+        """Start to count into *stats*.
+
+        *settings* are shown in the report as they are; *drops*: duplicates are not stored.
+        """
         self._stats = stats
+        self._drops = drops
         self._settings = settings
         self._started = datetime.now(UTC)
         self._start = monotonic()
@@ -51,7 +57,8 @@ class Summary:
             return
         self.count(_COUNTER[verdict.kind])
         if verdict.is_duplicate:
-            self.count("bytes_saved", size)
+            if self._drops:
+                self.count("bytes_saved", size)
             if verdict.kind is Kind.NEAR:
                 self.count(f"distance/{verdict.distance}")
             self._hosts[host(url)] += 1
@@ -86,6 +93,7 @@ class Summary:
             "items": {
                 "dropped": self._value("items/dropped"),
                 "marked": self._value("items/marked"),
+                "unmarked": self._value("items/unmarked"),
                 "unknown": self._value("items/unknown"),
             },
             "links_held_back": self._value("links_held_back"),
@@ -105,7 +113,8 @@ class Summary:
             "duplicates_by_host": dict(self._hosts.most_common()),
             "saved": {
                 "bytes": self._value("bytes_saved"),
-                "pages_not_read_again": self._value("bodies_repeated"),
+                "pages_not_read_again": self._value("bodies_repeated")
+                - self._value("bodies_read_again"),
                 "seconds": round(self._value("seconds_saved"), 3),
             },
             "seconds_per_page": {

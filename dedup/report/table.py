@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dedup.text import printable
+
 _WIDTH = 100
 _GROUPS = 5
 _URLS = 3
@@ -71,7 +73,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for group in numbers["largest_groups"][:_GROUPS]:
         copies = group["duplicates"]
         shown = group["first"][:_URLS]
-        lines = [_printable(group["original"]), *map(_copy, shown)]
+        lines = [printable(group["original"]), *map(_copy, shown)]
         if copies > len(shown):
             lines.append(f"  and {copies - len(shown):,} more")
         yield f"group of {copies + 1:,}", "\n".join(lines)
@@ -86,12 +88,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _copy(copy: Mapping[str, Any]) -> str:
     how = "exact" if copy["verdict"] == "exact-duplicate" else f"distance {copy['distance']}"
-    return f"  = {_printable(copy['url'])} ({how})"
-
-
-def _printable(url: str) -> str:
-    """Return *url* without what would break a line or steer a terminal."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in url)
+    return f"  = {printable(copy['url'])} ({how})"
 
 
 def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -129,8 +126,10 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _bytes(count: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+    if count < 1000:
+        return f"{count:,.0f} bytes"
+    for unit in ("kB", "MB"):
         count /= 1000
-    raise AssertionError
+        if count < 1000:
+            return f"{count:,.1f} {unit}"
+    return f"{count / 1000:,.1f} GB"

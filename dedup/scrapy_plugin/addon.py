@@ -7,15 +7,18 @@ EXTENSION_ORDER = 500
 SPIDER_MIDDLEWARE_ORDER = 10
 # First: no other pipeline works for an item that is dropped, or replaces it before.
 ITEM_PIPELINE_ORDER = 0
+# The last to see a response before the spider does.
+DOWNLOADER_MIDDLEWARE_ORDER = 10
 
 
 class Addon:
-    """Adds the extension, the spider middleware and the item pipeline.
+    """Adds the extension, the two middlewares and the item pipeline.
 
     ``ADDONS = {"dedup.scrapy_plugin.Addon": 500}``
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
+        from dedup.scrapy_plugin.backpressure import DownloaderMiddleware
         from dedup.scrapy_plugin.extension import Extension
         from dedup.scrapy_plugin.middleware import SpiderMiddleware
         from dedup.scrapy_plugin.pipeline import ItemPipeline
@@ -24,5 +27,6 @@ class Addon:
             ("EXTENSIONS", Extension, EXTENSION_ORDER),
             ("SPIDER_MIDDLEWARES", SpiderMiddleware, SPIDER_MIDDLEWARE_ORDER),
             ("ITEM_PIPELINES", ItemPipeline, ITEM_PIPELINE_ORDER),
+            ("DOWNLOADER_MIDDLEWARES", DownloaderMiddleware, DOWNLOADER_MIDDLEWARE_ORDER),
         ):
             settings.setdefault_in_component_priority_dict(setting, component, order)

@@ -1,7 +1,9 @@
-"""Waiting for the result of another thread, whatever drives the crawl."""
+"""Waiting, whatever drives the crawl: for the result of another thread, and for room."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from scrapy.utils.asyncio import is_asyncio_available
@@ -27,6 +29,33 @@ async def result_of(future: "Future[T]") -> T:
         future.add_done_callback(lambda _: call_in_loop(awake))
         await maybe_deferred_to_future(awakened)
     return future.result()
+
+
+class Backlog:
+    """Counts work under way, and lets others wait while there is much of it."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._under_way = 0
+        self._waiting: deque[Deferred[None]] = deque()
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """Count one piece of work for the length of the block."""
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if self._waiting:
+                self._waiting.popleft().callback(None)
+
+    async def room(self) -> None:
+        """Wait while as much as the limit is under way."""
+        while self._under_way >= self._limit:
+            awakened: Deferred[None] = Deferred()
+            self._waiting.append(awakened)
+            await maybe_deferred_to_future(awakened)
 
 
 def _call_in_loop() -> Callable[[Callable[[], Any]], Any]:

@@ -1,12 +1,12 @@
 """The extension: holds what the middleware and the pipeline share, for the length of a crawl."""
 
-import json
 import logging
+import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
@@ -14,10 +14,11 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup.detector import Detector, Kind, Verdict
 from dedup.page import Page, PageReader
-from dedup.report import Summary, as_text
+from dedup.report import Summary, as_text, write_json
 from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.awaiting import result_of
-from dedup.scrapy_plugin.exceptions import ExactDuplicate, NearDuplicate
+from dedup.scrapy_plugin.awaiting import Backlog, result_of
+from dedup.scrapy_plugin.exceptions import DuplicatePage, ExactDuplicate, NearDuplicate
+from dedup.scrapy_plugin.expected import ExpectedItems
 from dedup.scrapy_plugin.items import get_field, set_field
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -30,24 +31,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MARK_FIELD = "dedup"
+_PAGES_WAITING = 48
+_PAGES_WAITING_PER_WORKER = 16
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Judged:
-    """The verdict on a response, and its page where there is one."""
+    """A page on its way: its verdict, what was read of it, and its response while there is one."""
 
     verdict: Verdict
     page: Page | None = None
-
-
-@dataclass(slots=True)
-class _Expected:
-    """An item on its way to the pipeline. The reference keeps its identity from being reused."""
-
-    item: Any
-    response: Response
-    judged: _Judged | None
-    times: int = 1
+    response: "ref[Response] | None" = None
 
 
 class Extension:
@@ -63,15 +57,17 @@ class Extension:
             if settings.workers
             else InlinePool(reader)
         )
-        self._bodies = BodyReader(self._pool, settings.method)
+        self._backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
+        self._bodies = BodyReader(self._pool, settings.method, self._backlog)
         self._detector = Detector(
             settings.method, min_tokens=settings.min_tokens, short_pages=settings.short_pages
         )
         self._scope = SCOPES[settings.scope]
-        self._summary = Summary(crawler.stats, settings.shown)
+        self._summary = Summary(crawler.stats, settings.shown, drops=settings.action == "drop")
         self._judged: WeakKeyDictionary[Response, _Judged] = WeakKeyDictionary()
-        self._expected: dict[int, _Expected] = {}
-        self._warned: set[str] = set()
+        self._expected: ExpectedItems[_Judged] = ExpectedItems()
+        self._components: set[str] = set()
+        self._told: set[str] = set()
         self._table = ""
 
     @classmethod
@@ -86,19 +82,26 @@ class Extension:
         return extension
 
     @classmethod
-    def of(cls, crawler: "Crawler") -> "Extension":
-        """Return the extension of *crawler*, for the other components.
+    def of(cls, crawler: "Crawler", component: str) -> "Extension":
+        """Return the extension of *crawler* for its *component*, which it will not miss then.
 
         Raises NotConfigured if dedup is switched off, ValueError if the extension is missing.
         """
         if extension := crawler.get_extension(cls):
+            extension._components.add(component)
             return extension
-        if DedupSettings.from_settings(crawler.settings).enabled:
+        if crawler.settings.getbool("DEDUP_ENABLED", True):
             raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
         raise NotConfigured
 
     def spider_opened(self) -> None:
         self._pool.start()
+        for setting, component in (
+            ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
+            ("ITEM_PIPELINES", "ItemPipeline"),
+        ):
+            if component not in self._components:
+                logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
 
     def spider_closed(self, spider: Spider) -> None:
         self._pool.close()
@@ -110,13 +113,10 @@ class Extension:
         }
         self._table = as_text(numbers)
         if folder := self.settings.report:
-            started = numbers["started"].replace("+00:00", "Z").replace(":", "")
-            path = folder / f"{spider.name}-{started}.json"
-            text = json.dumps(numbers, ensure_ascii=False, indent=1, default=str)
             try:
-                path.write_text(text, encoding="utf-8", errors="backslashreplace")
+                path = write_json(numbers, folder)
             except OSError as error:
-                logger.warning("Dedup report could not be written to %s: %s", path, error)
+                logger.warning("Dedup report could not be written: %s", error)
             else:
                 logger.info("Dedup report written to %s", path, extra={"spider": spider})
 
@@ -125,15 +125,19 @@ class Extension:
         if self._table:
             logger.info("Dedup report:\n%s", self._table, extra={"spider": self._crawler.spider})
 
+    async def room_for_pages(self) -> None:
+        """Wait while many pages wait to be read."""
+        await self._backlog.room()
+
     async def expect_item(self, item: Any, response: Response) -> None:
         """Remember that *item* of *response* is on its way, with the verdict on the page."""
-        judged = None if self.settings.item_field else await self._judge_response(response)
-        expected = self._expected.get(id(item))
-        if expected is None:
-            self._expected[id(item)] = _Expected(item, response, judged)
+        if self.settings.item_field:
+            judged = self._judged.get(response)
+            if judged is None:
+                judged = self._judged[response] = _Judged(_UNDECIDED, response=ref(response))
         else:
-            expected.response, expected.judged = response, judged
-            expected.times += 1
+            judged = await self._judge_response(response)
+        self._expected.expect(item, response, judged)
 
     async def holds_back_links(self, response: Response) -> bool:
         """Return whether a link of *response* is not to be followed, and count it."""
@@ -149,47 +153,46 @@ class Extension:
 
         Raises ExactDuplicate or NearDuplicate to drop it.
         """
-        expected = self._take_expected(item)
+        try:
+            await self._carry_out(item)
+        except DuplicatePage:
+            raise
+        except Exception:
+            self._count_error("an item of %s", type(item).__name__)
+
+    async def _carry_out(self, item: Any) -> None:
+        judged = self._expected.take(item)
         if self.settings.item_field:
-            verdict = await self._judge_item(item, expected.response if expected else None)
-            page = None
-        elif expected and expected.judged:
-            verdict, page = expected.judged.verdict, expected.judged.page
-        else:
+            judged = await self._judge_item(item, judged)
+        if judged is None:
             self._summary.count("items/unknown")
-            self._warn_once(
+            self._tell_once(
                 "Items of unknown pages are not judged, such as those from start(), from errbacks, "
-                "or replaced by an earlier pipeline; DEDUP_ITEM_FIELD judges any item. One: %.200r",
-                item,
+                "or replaced by an earlier pipeline; DEDUP_ITEM_FIELD judges any item. One is a %s",
+                type(item).__name__,
             )
             return
+        verdict = judged.verdict
         if verdict.is_duplicate and self.settings.action == "drop":
             self._summary.count("items/dropped")
             duplicate = ExactDuplicate if verdict.kind is Kind.EXACT else NearDuplicate
             raise duplicate(verdict, self.settings.log_level)
-        if self.settings.fields and page and expected:
-            await self._fill(item, page, expected.response)
+        if self.settings.fields:
+            await self._fill(item, judged)
         if self.settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
             self._mark(item, verdict)
-
-    def _take_expected(self, item: Any) -> _Expected | None:
-        expected = self._expected.get(id(item))
-        if expected is not None:
-            expected.times -= 1
-            if not expected.times:
-                del self._expected[id(item)]
-        return expected
 
     async def _judge_response(self, response: Response) -> _Judged:
         judged = self._judged.get(response)
         if judged is None:
             judged = await self._kept_on_failure(self._read_and_judge(response), response.url)
+            judged.response = ref(response)
             self._judged[response] = judged
             self._summary.record(judged.verdict, response.url, len(response.body))
         return judged
 
     async def _read_and_judge(self, response: Response) -> _Judged:
-        switched_off = not self.settings.enabled or response.meta.get("dedup", True) is False
+        switched_off = not self.settings.enabled or _is_switched_off(response)
         if switched_off and not self.settings.fields:
             return _Judged(self._detector.skipped("switched_off"))
         if reason := reason_to_skip(response, self.settings.max_page_bytes):
@@ -202,25 +205,34 @@ class Extension:
             return _Judged(self._detector.skipped("switched_off"), page)
         return _Judged(self._judge(response.url, page), page)
 
-    async def _judge_item(self, item: Any, response: Response | None) -> Verdict:
-        key = str(get_field(item, "url") or (response.url if response else ""))
-        if response is not None and response.meta.get("dedup", True) is False:
+    async def _judge_item(self, item: Any, of_page: _Judged | None) -> _Judged:
+        response = of_page.response() if of_page and of_page.response else None
+        url = get_field(item, "url")
+        key = url if isinstance(url, str) and url else (response.url if response else "")
+        value = get_field(item, self.settings.item_field or "")
+        if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+            value = "\n".join(value)  # as item loaders leave it
+        content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
+        if response is not None and _is_switched_off(response):
             judged = _Judged(self._detector.skipped("switched_off"))
+        elif content is None:
+            judged = _Judged(self._detector.skipped("no_field"))
+            self._tell_once(
+                "Items without text in the field %r (DEDUP_ITEM_FIELD) are not judged. One is a %s",
+                self.settings.item_field,
+                type(item).__name__,
+            )
+        elif len(content) > self.settings.max_page_bytes:
+            judged = _Judged(self._detector.skipped("too_big"))
         else:
-            judged = await self._kept_on_failure(self._read_and_judge_field(item, key), key)
-        value = get_field(item, self.settings.item_field or "")
-        size = len(value.encode("utf-8", "replace")) if isinstance(value, str) else 0
-        self._summary.record(judged.verdict, key, size)
-        return judged.verdict
+            judged = await self._kept_on_failure(self._read_and_judge_field(value, key), key)
+        self._summary.record(judged.verdict, key, len(content or b""))
+        return judged
 
-    async def _read_and_judge_field(self, item: Any, key: str) -> _Judged:
-        value = get_field(item, self.settings.item_field or "")
-        if not isinstance(value, str):
-            return _Judged(self._detector.skipped("no_field"))
-        if len(value) > self.settings.max_page_bytes:
-            return _Judged(self._detector.skipped("too_big"))
+    async def _read_and_judge_field(self, value: str, key: str) -> _Judged:
         start = perf_counter()
-        page = await result_of(self._pool.submit(Task("field", value)))
+        with self._backlog.one_more():
+            page = await result_of(self._pool.submit(Task("field", value)))
         self._count_reading(page, False, perf_counter() - start)
         return _Judged(self._judge(key, page), page)
 
@@ -230,25 +242,20 @@ class Extension:
         self._summary.record_time("index", perf_counter() - start)
         return verdict
 
-    async def _kept_on_failure(self, judging: Awaitable[_Judged], url: str) -> _Judged:
+    async def _kept_on_failure(self, judging: Awaitable[_Judged], key: str) -> _Judged:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.
 
-        The one place where any error of ours ends: dedup must never lose an item, or a page's
-        other items, by its own fault.
+        Dedup must never lose an item, or a page's other items, by its own fault.
         """
         try:
             return await judging
         except ReadError as error:
             self._summary.count(f"unread/{error.cause}")
-            logger.debug("Dedup cannot read <%s>: %s", url, error)
-            if error.cause == "start":
-                self._warn_once("Dedup judges nothing: %s", error)
+            logger.debug("Dedup cannot read <%s> (%s): %.500s", key, error.cause, error)
+            self._tell_once(f"A page cannot be read ({error.cause}): <%s>: %.500s", key, error)
             return _Judged(self._detector.skipped("extraction_failed"))
-        except Exception as error:
-            self._summary.count("errors")
-            if type(error).__name__ not in self._warned:
-                self._warned.add(type(error).__name__)
-                logger.exception("Dedup failed on <%s>; its items are kept", url)
+        except Exception:
+            self._count_error("<%s>", key)
             return _Judged(self._detector.skipped("error"))
 
     def _count_reading(self, page: Page, repeated: bool, waited: float) -> None:
@@ -260,18 +267,24 @@ class Extension:
             self._summary.record_time(stage, seconds)
         self._summary.record_time("waiting", waited - sum(page.seconds.values()))
 
-    async def _fill(self, item: Any, page: Page, response: Response) -> None:
+    async def _fill(self, item: Any, judged: _Judged) -> None:
         """Set the fields of *item* that DEDUP_FIELDS names and the spider left empty."""
-        if page.text is None and isinstance(response, HtmlResponse):
+        response = judged.response() if judged.response else None
+        if judged.page and judged.page.text is None and isinstance(response, HtmlResponse):
             try:
-                page = await self._bodies.read_again(response)
+                judged.page = await self._bodies.read_again(response)
             except ReadError as error:
-                logger.debug("Dedup cannot read <%s> again: %s", response.url, error)
-                return
+                logger.debug("Dedup cannot read <%s> again: %.500s", response.url, error)
+                judged.page = None
+            self._summary.count("bodies_read_again")
+        if judged.page is None:
+            return
         for key, field in self.settings.fields.items():
-            value = getattr(page, key)
-            if not get_field(item, field) and not set_field(item, field, value):
-                self._warn_once("Items cannot hold the field %r of DEDUP_FIELDS", field)
+            present = get_field(item, field)
+            if not (present is None or (isinstance(present, str) and not present)):
+                continue
+            if not set_field(item, field, getattr(judged.page, key)):
+                self._tell_once("Items cannot hold the field %r of DEDUP_FIELDS", field)
 
     def _mark(self, item: Any, verdict: Verdict) -> None:
         mark = {
@@ -284,13 +297,28 @@ class Extension:
             self._summary.count("items/marked")
         else:
             self._summary.count("items/unmarked")
-            self._warn_once(
+            self._tell_once(
                 "Items of %s cannot be marked: they have no field %r, or are frozen",
                 type(item).__name__,
                 MARK_FIELD,
             )
 
-    def _warn_once(self, message: str, *arguments: Any) -> None:
-        if message not in self._warned:
-            self._warned.add(message)
+    def _count_error(self, what: str, name: str) -> None:
+        """Count the exception being handled, a fault of ours, and log the first of its type."""
+        self._summary.count("errors")
+        error = type(sys.exception()).__name__
+        if error not in self._told:
+            self._told.add(error)
+            logger.exception(f"Dedup failed on {what}; the item is kept", name)
+
+    def _tell_once(self, message: str, *arguments: Any) -> None:
+        if message not in self._told:
+            self._told.add(message)
             logger.warning(message, *arguments)
+
+
+_UNDECIDED = Verdict(Kind.SKIPPED, "", reason="undecided")
+
+
+def _is_switched_off(response: Response) -> bool:
+    return response.meta.get("dedup", True) is False

@@ -24,7 +24,7 @@ class SpiderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "SpiderMiddleware":
-        return cls(Extension.of(crawler))
+        return cls(Extension.of(crawler, cls.__name__))
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]

@@ -20,7 +20,7 @@ class ItemPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "ItemPipeline":
-        return cls(Extension.of(crawler))
+        return cls(Extension.of(crawler, cls.__name__))
 
     async def process_item(self, item: Any) -> Any:
         await self._extension.carry_out(item)

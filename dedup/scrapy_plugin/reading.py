@@ -3,13 +3,14 @@
 import struct
 from concurrent.futures import Future
 from sys import getsizeof
+from typing import Any
 
 import xxhash
 from scrapy.http import HtmlResponse, Response
 
 from dedup.methods import Method
 from dedup.page import Page
-from dedup.scrapy_plugin.awaiting import result_of
+from dedup.scrapy_plugin.awaiting import Backlog, result_of
 from dedup.workers import Pool, ReadError
 from dedup.workers.protocol import Task
 
@@ -33,7 +34,8 @@ class BodyReader:
     What is remembered of a body is the little that a verdict needs (some 180 bytes), not its text.
     """
 
-    def __init__(self, pool: Pool, method: Method) -> None:
+    def __init__(self, pool: Pool, method: Method, backlog: Backlog) -> None:
+        self._backlog = backlog
         self._pool = pool
         self._method = method
         self._read: dict[bytes, bytes] = {}
@@ -41,7 +43,7 @@ class BodyReader:
         self._being_read: dict[bytes, Future[Page]] = {}
 
     async def read(self, response: HtmlResponse) -> tuple[Page, bool]:
-        """Return the page, and whether its body was seen before; then the page has no text.
+        """Return the page, and whether its body was seen before; then its text was not kept.
 
         Raises ReadError if the page cannot be read, or could not be when its body was seen before.
         """
@@ -54,11 +56,12 @@ class BodyReader:
             return await result_of(future), True
         future = self._being_read[key] = self._pool.submit(Task("html", response.text))
         try:
-            page = await result_of(future)
+            with self._backlog.one_more():
+                page = await result_of(future)
             self._read[key] = self._pack(page)
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
-                self._unreadable[key] = error.cause, str(error)
+                self._unreadable[key] = error.cause, str(error)[:200]
             raise
         finally:
             del self._being_read[key]
@@ -70,11 +73,13 @@ class BodyReader:
 
     @property
     def nbytes(self) -> int:
-        """The memory that the bodies read take, in bytes (estimated from the last one's)."""
-        if not self._read:
-            return 0
-        key, packed = next(reversed(self._read.items()))
-        return getsizeof(self._read) + len(self._read) * (getsizeof(key) + getsizeof(packed))
+        """The memory that the bodies read take, in bytes (estimated from one of them)."""
+        tables: tuple[dict[bytes, Any], ...] = (self._read, self._unreadable)
+        return sum(
+            getsizeof(table) + len(table) * sum(map(getsizeof, next(iter(table.items()))))
+            for table in tables
+            if table
+        )
 
     def _pack(self, page: Page) -> bytes:
         sketch = b"" if page.sketch is None else self._method.to_bytes(page.sketch)
@@ -83,12 +88,13 @@ class BodyReader:
     def _unpack(self, packed: bytes) -> Page:
         digest, tokens, seconds = _PAGE.unpack_from(packed)
         sketch = packed[_PAGE.size :]
+        has_text = any(digest)
         return Page(
-            text=None,
+            text=None if has_text else "",
             title=None,
             language=None,
             tokens=tokens,
-            digest=digest if any(digest) else None,
+            digest=digest if has_text else None,
             sketch=self._method.from_bytes(sketch) if sketch else None,
             seconds={"read": seconds},
         )

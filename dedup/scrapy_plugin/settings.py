@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import logging
 import os
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from scrapy.utils.misc import load_object
 
 from dedup.detector import SHORT_PAGES
 from dedup.extraction import EXTRACTORS, Extractor
+from dedup.index import index_for
 from dedup.methods import METHODS, Method
 from dedup.scopes import SCOPES
 
@@ -61,6 +63,10 @@ class DedupSettings:
         method = read.method()
         extractor_name, extractor = read.extractor()
         item_field = read.text("DEDUP_ITEM_FIELD", "") or None
+        workers = read.number("DEDUP_WORKERS", 1, int, at_least=0)
+        if workers:
+            read.check_importable("DEDUP_METHOD", method)
+            read.check_importable("DEDUP_EXTRACTOR", extractor)
         result = cls(
             enabled=read.switch("DEDUP_ENABLED", True),
             method=method,
@@ -73,8 +79,10 @@ class DedupSettings:
             follow_duplicates=read.switch("DEDUP_FOLLOW_DUPLICATES", True),
             item_field=item_field,
             fields=read.fields(),
-            workers=read.number("DEDUP_WORKERS", 1, int, at_least=0),
-            page_timeout=read.number("DEDUP_PAGE_TIMEOUT", 30.0, float, at_least=0.1),
+            workers=workers,
+            page_timeout=read.number(
+                "DEDUP_PAGE_TIMEOUT", 30.0, float, at_least=0.1, at_most=86400
+            ),
             max_page_bytes=read.number("DEDUP_MAX_PAGE_BYTES", 10_000_000, int, at_least=1),
             log_level=read.log_level(),
             report=read.folder("DEDUP_REPORT"),
@@ -116,28 +124,31 @@ class _Reader:
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         value: str = self._get(name, choices[0])
-        if value not in choices:
+        if not isinstance(value, str) or value not in choices:
             raise SettingError(f"{name} must be {_or(choices)}, got {value!r}")
         return value
 
     def switch(self, name: str, default: bool) -> bool:
-        self._get(name, default)
+        value = self._get(name, default)
         try:
-            return self._settings.getbool(name, default)
-        except ValueError as error:
-            got = self._settings.get(name)
-            raise SettingError(f"{name} must be True or False, got {got!r}") from error
+            self.shown[name] = self._settings.getbool(name, default)
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"{name} must be True or False, got {value!r}") from error
+        return bool(self.shown[name])
 
-    def number(self, name: str, default: Any, kind: type, *, at_least: float) -> Any:
+    def number(
+        self, name: str, default: Any, kind: type, *, at_least: float, at_most: float | None = None
+    ) -> Any:
         value = self._get(name, default)
         what = "a whole number" if kind is int else "a number"
         try:
             number = kind(value)
-            exact = number == float(value) and abs(number) != float("inf")
+            exact = number == float(value) and number <= (at_most or 10**15)
         except (TypeError, ValueError, OverflowError):
             exact = False
         if not exact or number < at_least or isinstance(value, bool):
-            raise SettingError(f"{name} must be {what} of at least {at_least}, got {value!r}")
+            choices = f"{what} of at least {at_least}" + (f", at most {at_most}" if at_most else "")
+            raise SettingError(f"{name} must be {choices}, got {value!r}")
         self.shown[name] = number
         return number
 
@@ -158,22 +169,22 @@ class _Reader:
         self.shown[name] = os.fspath(value)
         if not os.fspath(value):
             return None
-        path = Path(value)
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SettingError(f"{name} must be a folder, got {value!r}: {error}") from error
-        if not os.access(path, os.W_OK):
-            raise SettingError(f"{name}: the folder {value!r} is not writable")
+        path = Path(value).absolute()
+        # It is made when there is something to put in; that it can be made must show now.
+        there = next(folder for folder in (path, *path.parents) if folder.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            raise SettingError(f"{name} must be a folder that can be written, got {value!r}")
         return path
 
     def log_level(self) -> str:
         name, levels = "DEDUP_LOG_LEVEL", logging.getLevelNamesMapping()
         value = self._get(name, "DEBUG")
-        level = logging.getLevelName(value) if isinstance(value, int) else value
+        is_number = str(value).isdecimal()
+        level = logging.getLevelName(int(value)) if is_number else str(value).upper()
         if level not in levels:
             raise SettingError(f"{name} must be {_or(tuple(levels))}, got {value!r}")
-        return str(level)
+        self.shown[name] = level
+        return level
 
     def fields(self) -> dict[str, str]:
         fields = self.dictionary("DEDUP_FIELDS")
@@ -188,7 +199,7 @@ class _Reader:
     def extractor(self) -> tuple[str, Extractor]:
         name = "DEDUP_EXTRACTOR"
         value = self._get(name, "trafilatura")
-        if value in EXTRACTORS and not importlib.util.find_spec(value):
+        if isinstance(value, str) and value in EXTRACTORS and not importlib.util.find_spec(value):
             raise SettingError(f"{name} {value!r} needs: pip install 'scrapy-dedup[{value}]'")
         extractor = self._load(name, value, EXTRACTORS)
         if not callable(extractor):
@@ -202,26 +213,60 @@ class _Reader:
         method_class = self._load(name, value, METHODS)
         if not (isinstance(method_class, type) and issubclass(method_class, Method)):
             raise SettingError(f"{name} must be a subclass of dedup.methods.Method, got {value!r}")
+        if inspect.isabstract(method_class):
+            missing = ", ".join(sorted(method_class.__abstractmethods__))
+            raise SettingError(f"{name}: {value!r} lacks {missing}")
         self.shown[name] = value if isinstance(value, str) else _import_path(method_class)
         arguments = self.dictionary("DEDUP_METHOD_ARGS")
         if self._settings.get("DEDUP_MAX_DISTANCE") is not None:
             distance = self.number("DEDUP_MAX_DISTANCE", None, int, at_least=0)
-            arguments = {"max_distance": distance, **arguments}
+            if arguments.setdefault("max_distance", distance) != distance:
+                raise SettingError(
+                    f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD_ARGS it is "
+                    f"{arguments['max_distance']!r}: set one of them only"
+                )
         takes = inspect.signature(method_class)
         try:
             takes.bind(**arguments)
         except TypeError as error:
             choices = ", ".join(takes.parameters) or "no arguments"
             raise SettingError(
-                f"DEDUP_METHOD_ARGS: {value} takes {choices}, got {arguments!r}"
+                f"DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE: {self.shown[name]} takes {choices}, "
+                f"got {arguments!r}"
             ) from error
         try:
             method = method_class(**arguments)
         except (TypeError, ValueError) as error:
-            source = "DEDUP_MAX_DISTANCE" if "max_distance" in str(error) else "DEDUP_METHOD_ARGS"
+            by_itself = self._settings.get("DEDUP_MAX_DISTANCE") is not None
+            is_distance = by_itself and "max_distance" in str(error)
+            source = "DEDUP_MAX_DISTANCE" if is_distance else "DEDUP_METHOD_ARGS"
             raise SettingError(f"{source}: {error}") from error
+        for attribute, kind in (("name", str), ("version", int)):
+            if not isinstance(getattr(method, attribute, None), kind):
+                raise SettingError(
+                    f"{name}: {self.shown[name]} lacks a {attribute} ({kind.__name__})"
+                )
         self.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
+        try:
+            index_for(method)
+        except TypeError as error:
+            raise SettingError(f"{name}: {error}") from error
         return method
+
+    def check_importable(self, name: str, used: Any) -> None:
+        """Refuse what a worker process could not load."""
+        try:
+            pickle.dumps(used)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise SettingError(
+                f"{name} cannot be sent to a worker process: {error}; define it in a module, or "
+                "set DEDUP_WORKERS = 0"
+            ) from error
+        if used.__module__ == "__main__":
+            raise SettingError(
+                f"{name} is defined in the script that is run, which a worker process cannot "
+                "import; define it in a module, or set DEDUP_WORKERS = 0"
+            )
 
     def _load(self, name: str, value: Any, by_short_name: Mapping[str, Any]) -> Any:
         if isinstance(value, str):

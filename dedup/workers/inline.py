@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 
 from dedup.page import Page, PageReader
-from dedup.workers.pool import Pool, ReadError
+from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import Task
 
 

@@ -4,48 +4,23 @@ import contextlib
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
-from abc import ABC, abstractmethod
 from concurrent.futures import Future
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
 from dedup.page import Page, PageReader
-from dedup.workers.protocol import Failure, Setup, Task
+from dedup.workers.base import Pool, ReadError
+from dedup.workers.protocol import READY, Failure, Setup, Task
 
-_START_SECONDS = 120.0
+_START_SECONDS = 60.0
+# After so many failures in a row, a start is only tried again after a while.
 _START_ATTEMPTS = 3
+_SECONDS_BETWEEN_STARTS = 10.0
 _WATCH_EVERY = 0.2
-
-
-class ReadError(Exception):
-    """A page could not be read.
-
-    *cause* is "error" (the extractor raised), "crash" (its process died), "timeout" (it was killed
-    for exceeding the time limit), "start" (no worker process could be started) or "closed".
-    """
-
-    def __init__(self, cause: str, message: str) -> None:
-        super().__init__(message)
-        self.cause = cause
-
-
-class Pool(ABC):
-    """Reads pages, somewhere."""
-
-    @abstractmethod
-    def start(self) -> None:
-        """Make ready to read; may be called once."""
-
-    @abstractmethod
-    def submit(self, task: Task) -> "Future[Page]":
-        """Return the future page; its exception can only be a `ReadError`."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End all work at once; pages not read yet fail with cause "closed"."""
 
 
 class WorkerPool(Pool):
@@ -89,6 +64,8 @@ class WorkerPool(Pool):
         future: Future[Page] = Future()
         if self._closed.is_set():
             future.set_exception(ReadError("closed", "the pool is closed"))
+        elif not any(worker.is_alive() for worker in self._workers):
+            future.set_exception(ReadError("start", "the pool is not started"))
         else:
             self._tasks.put((task, future))
         return future
@@ -100,7 +77,7 @@ class WorkerPool(Pool):
             worker.kill()
         for worker in self._workers:
             if worker.is_alive():
-                worker.join()
+                worker.join(5)
         while True:
             try:
                 entry = self._tasks.get_nowait()
@@ -115,9 +92,14 @@ class WorkerPool(Pool):
         return [worker.process.pid for worker in self._workers if worker.process]
 
     def _watch(self) -> None:
+        last = monotonic()
         while not self._closed.wait(_WATCH_EVERY):
+            now = monotonic()
+            # A process that was stopped (Ctrl-Z) has no claim on the pages of the meantime.
+            slept = now - last - _WATCH_EVERY
+            last = now
             for worker in self._workers:
-                worker.kill_if_late()
+                worker.kill_if_late(extra=slept if slept > 1 else 0)
 
 
 class _Worker(threading.Thread):
@@ -140,6 +122,7 @@ class _Worker(threading.Thread):
         self._recycle_after = recycle_after
         self._pages = 0
         self._failed_starts = 0
+        self._last_start = 0.0
         # Without the lock, a page that ends just in time could let the next one die in its place.
         self._lock = threading.Lock()
         self._deadline: float | None = None
@@ -156,39 +139,46 @@ class _Worker(threading.Thread):
                 future.set_result(self._read(task))
             except ReadError as error:
                 future.set_exception(error)
-            except Exception as error:  # an answer that cannot be unpickled: any error is possible
-                self._stop()
-                future.set_exception(ReadError("error", f"{type(error).__name__}: {error}"))
         self._stop()
 
     def kill(self) -> None:
         if process := self.process:
-            process.kill()
+            _kill(process)
 
-    def kill_if_late(self) -> None:
+    def kill_if_late(self, extra: float) -> None:
         with self._lock:
-            if self._deadline is not None and monotonic() > self._deadline:
+            if self._deadline is None:
+                return
+            self._deadline += extra
+            if monotonic() > self._deadline:
                 self._was_late = True
                 self.kill()
 
     def _read(self, task: Task) -> Page:
-        if self._closed.is_set():
-            raise ReadError("closed", "the pool was closed")
-        process = self._start()
-        answer = self._exchange(process, task, self._page_timeout)
+        try:
+            answer = self._exchange(self._start(), task, self._page_timeout)
+        except ReadError as error:
+            if error.cause != "crash":
+                raise
+            # The worker may have died of something else, while it waited: try a fresh one, once.
+            answer = self._exchange(self._start(), task, self._page_timeout)
         self._pages += 1
         if self._was_late or self._pages >= self._recycle_after:
             self._stop()
-        if isinstance(answer, Failure):
-            raise ReadError("error", answer.message)
-        assert isinstance(answer, Page)
+        if not isinstance(answer, Page):
+            raise ReadError("error", getattr(answer, "message", f"no page: {type(answer)}"))
         return answer
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        if self.process:
+        if self.process and self.process.poll() is None:
             return self.process
-        if self._failed_starts >= _START_ATTEMPTS:
+        self._stop()
+        if self._closed.is_set():
+            raise ReadError("closed", "the pool was closed")
+        soon = monotonic() < self._last_start + _SECONDS_BETWEEN_STARTS
+        if self._failed_starts >= _START_ATTEMPTS and soon:
             raise ReadError("start", "no worker process could be started")
+        self._last_start = monotonic()
         self._failed_starts += 1
         try:
             self.process = subprocess.Popen(
@@ -196,9 +186,11 @@ class _Worker(threading.Thread):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=_environment(),
-                start_new_session=True,  # Ctrl-C is for the crawler, which then closes the pipe
+                # Ctrl-C is for the crawler, which then closes the pipe; and what a worker starts
+                # can be killed with it.
+                start_new_session=True,
             )
-        except (OSError, ValueError) as error:
+        except Exception as error:
             raise ReadError("start", f"the worker process did not start: {error}") from error
         if self._closed.is_set():  # close() may have looked for a process to kill too early
             self._stop()
@@ -224,11 +216,15 @@ class _Worker(threading.Thread):
         try:
             if task is None:
                 process.stdin.write(self._setup)
+                process.stdin.flush()
+                _skip_stray_output(process.stdout)
             else:
                 pickle.dump(task, process.stdin)
-            process.stdin.flush()
+                process.stdin.flush()
             return pickle.load(process.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError) as error:
+        except BaseException as error:  # of half a pickle, any is possible
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)  # for the exit status of its own
             self._stop()
             if self._closed.is_set():
                 raise ReadError("closed", "the pool was closed") from error
@@ -242,7 +238,7 @@ class _Worker(threading.Thread):
     def _stop(self) -> None:
         if process := self.process:
             self.process = None
-            process.kill()
+            _kill(process)
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 with contextlib.suppress(OSError):  # of what was written and never read
@@ -250,7 +246,27 @@ class _Worker(threading.Thread):
                         pipe.close()
 
 
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a worker with all that it started, which would keep its pipes open."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+
+
+def _skip_stray_output(output: IO[bytes]) -> None:
+    """Read up to the sign of a worker that is ready: Python's start-up files may have printed."""
+    last = b""
+    while last != READY:
+        byte = output.read(1)
+        if not byte:
+            raise EOFError
+        last = (last + byte)[-len(READY) :]
+
+
 def _environment() -> dict[str, str]:
     """Return the environment of a worker: this process's import path, one thread for NumPy."""
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    entries = [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)]
+    path = os.pathsep.join(entries)
     return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}

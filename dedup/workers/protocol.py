@@ -5,6 +5,9 @@ from typing import Literal
 
 from dedup.page import Page, PageReader
 
+READY = b"\0dedup worker is ready\n"
+"""What a worker writes before its first answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

@@ -7,20 +7,27 @@ import pickle
 import signal
 import sys
 import traceback
+from pathlib import Path
 from typing import BinaryIO
 
 from dedup.page import Page
-from dedup.workers.protocol import Failure, Setup, Task
+from dedup.workers.protocol import READY, Failure, Setup, Task
 
 # The pool kills a worker that exceeds the limit; this is for the worker whose pool has died.
 _ORPHAN_SECONDS = 5
+_MEMORY_LIMIT = 4 << 30
+# A worker that a page has made this large ends after it, and a new one takes over.
+_LARGEST = 1 << 30
+_LONGEST_MESSAGE = 500
 
 
 def main() -> None:
     """Read pages until the pool closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()
+    _limit_memory()
     requests, answers = _take_over_pipes()
+    answers.write(READY)
     try:
         setup: Setup = pickle.load(requests)
     except EOFError:
@@ -36,14 +43,14 @@ def main() -> None:
     pickle.dump(None, answers)
     answers.flush()
     with contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
+        while _resident_bytes() < _LARGEST:
             task: Task = pickle.load(requests)
             _set_alarm(setup.seconds_per_page + _ORPHAN_SECONDS)
             answer: Page | Failure
             try:
                 answer = task.run(setup.reader)
             except Exception as error:
-                answer = Failure(f"{type(error).__name__}: {error}")
+                answer = Failure(f"{type(error).__name__}: {error}"[:_LONGEST_MESSAGE])
             _set_alarm(0)
             pickle.dump(answer, answers)
             answers.flush()
@@ -51,12 +58,36 @@ def main() -> None:
 
 def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
     """Return the pool's pipes, and leave the standard ones where a stray print does no harm."""
-    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (sys.stdin, sys.stdout, sys.stderr):
-        os.dup2(nowhere, standard.fileno())
+    while (nowhere := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # a crawler without standard error has left a gap that a copy would fall into
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
     return requests, answers
+
+
+def _limit_memory() -> None:
+    """Let a page that needs too much of it fail here, and not the crawler."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard == resource.RLIM_INFINITY or hard > _MEMORY_LIMIT:
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, hard))
+    with contextlib.suppress(OSError):  # not Linux
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _resident_bytes() -> int:
+    """Return the most memory that this process has taken, in bytes; 0 where it cannot be told."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _set_alarm(seconds: float) -> None:

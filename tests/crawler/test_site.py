@@ -115,10 +115,66 @@ def test_the_sitemap_is_followed_on_demand():
     assert paths(by_url, url) == {"/only-in-the-sitemap"}
 
 
+def test_the_depth_of_a_sitemaps_pages_is_that_of_a_start():
+    index = "<sitemapindex><sitemap><loc>{0}/inner.xml</loc></sitemap></sitemapindex>"
+    inner = "<urlset><url><loc>{0}/a</loc></url></urlset>"
+    site = dict(SITE)
+    with served(site) as url:
+        for path, body in (("/outer.xml", index), ("/inner.xml", inner)):
+            site[path] = Answer(body.format(url).encode(), content_type="application/xml")
+        shallow = crawl_site({"sitemap": f"{url}/outer.xml", "max_depth": "0"})
+        deeper = crawl_site({"sitemap": f"{url}/outer.xml", "max_depth": "1"})
+    assert paths(shallow, url) == {"/a"}
+    assert paths(deeper, url) == {"/a", "/deep"}
+
+
+def test_a_start_that_is_redirected_to_another_host_is_crawled_there():
+    with served(SITE) as there:
+        away = Answer(b"", 301, headers={"Location": f"{there}/a"})
+        with served({"/": away}) as here:
+            result = crawl_site({"url": here})
+    assert paths(result, there) == {"/a", "/deep", "/deeper"}
+
+
+def test_a_page_that_is_redirected_off_the_site_is_not_stored():
+    with served(SITE) as there:
+        away = Answer(b"", 301, headers={"Location": f"{there}/a"})
+        with served({"/": page(article(9), "/away"), "/away": away}) as here:
+            result = crawl_site({"url": here})
+    assert paths(result, here) == {""}
+
+
+def test_robots_txt_is_asked_for_at_a_start_outside_the_domains():
+    with served(SITE) as url:
+        result = crawl_site({"url": f"{url}/b", "domains": "example.com"}, ROBOTSTXT_OBEY=True)
+    assert result.items == []
+    assert result.stats["robotstxt/forbidden"] == 1
+
+
 def test_domains_widen_the_crawl():
     spider = SiteSpider(url="https://docs.example.com/", domains="example.com, example.org")
-    assert spider.allowed_domains == ["example.com", "example.org"]
-    assert SiteSpider(url="docs.example.com").allowed_domains == ["docs.example.com"]
+    followed = {
+        "https://docs.example.com/a": True,
+        "https://docs.example.com:443/a": True,
+        "https://docs.example.com:8443/a": False,
+        "http://docs.example.com/a": False,
+        "https://www.example.com/a": True,
+        "https://example.org/a": True,
+        "https://badexample.org/a": False,
+        "https://[/a": False,
+    }
+    assert {url: spider._is_of_site(url) for url in followed} == followed
+
+
+def test_without_domains_a_crawl_stays_at_the_hosts_and_ports_of_its_urls():
+    spider = SiteSpider(url="docs.example.com,http://127.0.0.1:8080/")
+    followed = {
+        "https://docs.example.com/a": True,
+        "https://www.docs.example.com/a": False,
+        "http://127.0.0.1:8080/a": True,
+        "http://127.0.0.1/admin": False,
+    }
+    assert {url: spider._is_of_site(url) for url in followed} == followed
 
 
 @pytest.mark.parametrize(
@@ -127,7 +183,12 @@ def test_domains_widen_the_crawl():
         ({"url": "ftp://example.com/"}, "expected a URL such as https://example.com/"),
         ({"url": "https://"}, "got 'https://'"),
         ({"max_pages": "0"}, "max_pages must be a whole number of at least 1, got '0'"),
-        ({"max_depth": "two"}, "max_depth must be a whole number of at least 1, got 'two'"),
+        ({"max_depth": "two"}, "max_depth must be a whole number of at least 0, got 'two'"),
+        ({"max_depth": "-1"}, "max_depth must be a whole number of at least 0, got '-1'"),
+        ({"url": ""}, "url is empty"),
+        ({"sitemap": "perhaps"}, "sitemap must be yes or no or URLs, got 'perhaps'"),
+        ({"domains": "example.com"}, "domains needs a url or a sitemap"),
+        ({"url": "a.b", "domains": "http://a.b/"}, "domains must be names such as example.com"),
         ({"save_html": "perhaps"}, "save_html must be yes or no, got 'perhaps'"),
         ({"sitemap": "yes"}, "sitemap=yes needs a url"),
         ({"urls": "https://example.com/"}, "there is no argument 'urls', but url, domains"),

@@ -102,7 +102,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
     assert numbers == {
         "settings": SETTINGS,
         "pages": EMPTY_PAGES,
-        "items": {"dropped": 0, "marked": 0, "unknown": 0},
+        "items": {"dropped": 0, "marked": 0, "unmarked": 0, "unknown": 0},
         "links_held_back": 0,
         "distances": {},
         "groups": 0,
@@ -117,31 +117,38 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
 
 def test_the_report_tells_groups_hosts_and_distances(summary, detector):
     summary.record(exact("http://a/1"), "http://a/2", 20)
-    summary.record(near("http://a/1", 3), "http://B:80/3", 30)
-    summary.record(near("http://c/", 1), "http://b:80/4", 40)
+    summary.record(near("http://a/1", 3), "http://B:81/3", 30)
+    summary.record(near("http://c/", 1), "http://b:81/4", 40)
     numbers = summary.finish(detector)
     first = [
         {"url": "http://a/2", "verdict": "exact-duplicate", "distance": 0},
-        {"url": "http://B:80/3", "verdict": "near-duplicate", "distance": 3},
+        {"url": "http://B:81/3", "verdict": "near-duplicate", "distance": 3},
     ]
-    other = [{"url": "http://b:80/4", "verdict": "near-duplicate", "distance": 1}]
+    other = [{"url": "http://b:81/4", "verdict": "near-duplicate", "distance": 1}]
     assert numbers["largest_groups"] == [
         {"original": "http://a/1", "duplicates": 2, "first": first},
         {"original": "http://c/", "duplicates": 1, "first": other},
     ]
-    assert numbers["duplicates_by_host"] == {"b:80": 2, "a": 1}
+    assert numbers["duplicates_by_host"] == {"b:81": 2, "a": 1}
     assert numbers["distances"] == {1: 1, 3: 1}
     assert numbers["groups"] == 2
 
 
 def test_other_counters_reach_the_report(summary, detector):
-    for name in ("items/dropped", "items/marked", "items/unknown", "links_held_back", "errors"):
+    for name in (
+        "items/dropped",
+        "items/marked",
+        "items/unmarked",
+        "items/unknown",
+        "links_held_back",
+        "errors",
+    ):
         summary.count(name)
     summary.count("unread/timeout", 2)
     summary.count("bodies_repeated")
     summary.count("seconds_saved", 0.25)
     numbers = summary.finish(detector)
-    assert numbers["items"] == {"dropped": 1, "marked": 1, "unknown": 1}
+    assert numbers["items"] == {"dropped": 1, "marked": 1, "unmarked": 1, "unknown": 1}
     assert numbers["saved"] == {"bytes": 0, "pages_not_read_again": 1, "seconds": 0.25}
     assert (numbers["links_held_back"], numbers["errors"]) == (1, 1)
     assert numbers["unread"] == {"timeout": 2}

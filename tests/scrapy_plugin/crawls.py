@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,8 +41,11 @@ class Crawl:
         ]
 
 
-def crawl(spider: type[Spider], **settings: Any) -> Crawl:
-    """Run *spider* with dedup switched on, inline unless *settings* say otherwise."""
+def crawl(spider: type[Spider], *, keep_log: bool = True, **settings: Any) -> Crawl:
+    """Run *spider* with dedup switched on, inline unless *settings* say otherwise.
+
+    *keep_log*: keep all records, from DEBUG on, and with them all responses and items.
+    """
     settings = {
         "TWISTED_REACTOR_ENABLED": False,
         "ADDONS": ADDON,
@@ -64,14 +67,15 @@ def crawl(spider: type[Spider], **settings: Any) -> Crawl:
             result.items.append(item)
 
         def dropped(item: Any, exception: Any) -> None:
-            result.dropped.append((item, exception))
+            # The traceback holds the response.
+            result.dropped.append((item, exception.with_traceback(None)))
 
         crawler.signals.connect(scraped, signals.item_scraped)
         crawler.signals.connect(dropped, signals.item_dropped)
         await runner.crawl(crawler)
         result.stats = dict(crawler.stats.get_stats())
 
-    with logged(result.log):
+    with logged(result.log) if keep_log else nullcontext():
         asyncio.run(run())
     return result
 

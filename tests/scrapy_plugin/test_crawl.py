@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from crawls import ADDON, crawl, spider_over
 from scrapy import Request
 from texts import article, edited, page
 from web import Answer, served
+
+from dedup.scrapy_plugin import Extension
 
 ORIGINAL, COPY, OTHER = page(article(1)), page(edited(article(1))), page(article(2))
 SITE = {"/original": ORIGINAL, "/copy": COPY, "/other": OTHER}
@@ -413,7 +416,7 @@ def test_items_are_judged_by_their_own_field():
     assert names(result.items) == ["list#0", "list#1"]
     assert sorted(str(exception) for _, exception in result.dropped) == sorted(
         [
-            f"exact duplicate of <{url}/list#1> (normalised text equal)",
+            f"exact duplicate of <{url}/list#1> (simhash, distance 0)",
             f"near-duplicate of <{url}/list#0> (simhash, distance 1)",
         ]
     )
@@ -498,3 +501,129 @@ def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
     assert set(report["seconds_per_page"]) == {"extraction", "tokens", "sketch", "waiting", "index"}
     [logged] = [m for m in result.messages(logging.INFO) if m.startswith("Dedup report:")]
     assert f"= {url}/copy" in logged
+
+
+def test_reports_of_crawls_that_begin_in_one_second_stand_side_by_side(tmp_path: Any):
+    with served(SITE) as url:
+        for _ in range(3):
+            crawl(spider_over(f"{url}/original", name="a/b"), DEDUP_REPORT=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_marking_saves_no_bytes():
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy"), DEDUP_ACTION="mark")
+    assert "dedup/bytes_saved" not in result.stats
+
+
+def test_a_repeated_body_saves_the_time_to_read_it():
+    with served({"/a": ORIGINAL, "/b": ORIGINAL}) as url:
+        result = crawl(spider_over(f"{url}/a", f"{url}/b"))
+    assert 0 < result.stats["dedup/seconds_saved"] < 5
+
+
+def test_a_repeated_body_that_is_kept_is_read_again_once_for_its_fields():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        for number in range(10):
+            yield {"url": response.url, "number": number}
+
+    with served({"/a": ORIGINAL, "/b": ORIGINAL, "/c": "<p>", "/d": "<p>"}) as url:
+        result = crawl(
+            spider_over(*(f"{url}/{name}" for name in "abcd"), parse=parse),
+            DEDUP_FIELDS={"text": "text"},
+            DEDUP_ACTION="mark",
+        )
+    assert {item["text"] != "" for item in result.items[:20]} == {True}
+    assert {item["text"] for item in result.items[20:]} == {""}
+    assert result.stats["dedup/bodies_repeated"] == 2
+    assert result.stats["dedup/bodies_read_again"] == 1
+
+
+def test_equal_bytes_in_another_encoding_are_another_page():
+    text = "Grüße, Äpfel, Öfen, Übung. " * 30
+    site = {
+        "/utf-8": Answer(page(text).encode(), content_type="text/html; charset=utf-8"),
+        "/latin-1": Answer(page(text).encode(), content_type="text/html; charset=latin-1"),
+    }
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_MAX_DISTANCE=0)
+    assert "dedup/bodies_repeated" not in result.stats
+    assert len(result.items) == 2
+
+
+def test_a_request_can_switch_its_items_off_and_a_field_can_be_too_big():
+    async def start(self: Any) -> Any:
+        for number, switched in enumerate((True, True, False)):
+            yield Request(f"{self.start_urls[0]}?{number}", meta={"dedup": switched})
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url, "body": article(1)}
+        yield {"url": response.url, "body": "ü" * 6000}
+
+    with served({f"/?{number}": ORIGINAL for number in range(3)}) as url:
+        result = crawl(
+            spider_over(f"{url}/", start=start, parse=parse),
+            DEDUP_ITEM_FIELD="body",
+            DEDUP_MAX_PAGE_BYTES=10_000,
+        )
+    assert result.dedup_stats == {
+        "pages": 6,
+        "new": 1,
+        "exact_duplicates": 1,
+        "skipped/switched_off": 2,
+        "skipped/too_big": 2,
+        "items/dropped": 1,
+    }
+
+
+def test_a_field_may_hold_a_list_of_texts_as_item_loaders_leave_it():
+    async def start(self: Any) -> Any:
+        for number in (1, 1):
+            yield {"url": "item", "body": [article(number), article(2)]}
+
+    result = crawl(spider_over(start=start), DEDUP_ITEM_FIELD="body")
+    assert result.stats["dedup/exact_duplicates"] == 1
+
+
+def test_texts_that_mention_markup_are_judged_whole():
+    begin = article(1) + " Bold text stands between <b> and </b>; see whether x <y and so on. "
+
+    async def start(self: Any) -> Any:
+        for number in (2, 3):
+            yield {"url": f"item:{number}", "body": begin + article(number)}
+        yield {"url": "item:4", "body": f"Write <html> at the top. {article(4)}"}
+
+    result = crawl(spider_over(start=start), DEDUP_ITEM_FIELD="body")
+    assert len(result.items) == 3
+    assert result.stats["dedup/new"] == 3
+
+
+def test_components_that_are_missing_from_a_list_by_hand_are_told_of():
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/original"),
+            ADDONS={},
+            EXTENSIONS={"dedup.scrapy_plugin.Extension": 500},
+        )
+    assert result.messages() == [
+        "SPIDER_MIDDLEWARES lacks dedup.scrapy_plugin.SpiderMiddleware",
+        "ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline",
+    ]
+
+
+def test_no_worker_is_left_after_a_crawl():
+    workers = []
+
+    def closed(self: Any, reason: str) -> None:
+        workers.extend(self.crawler.get_extension(Extension)._pool.process_ids)
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+        workers.extend(self.crawler.get_extension(Extension)._pool.process_ids)
+
+    with served(SITE) as url:
+        crawl(spider_over(f"{url}/original", parse=parse, closed=closed), DEDUP_WORKERS=2)
+    assert workers
+    for process_id in workers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process_id, 0)

@@ -1,8 +1,11 @@
 """What goes wrong in dedup never costs an item, and never floods the log."""
 
 import logging
+from dataclasses import dataclass, field
 from typing import Any
 
+import attrs
+import numpy as np
 import pytest
 from crawls import crawl, spider_over
 from texts import article, page
@@ -40,7 +43,8 @@ def test_a_page_that_ruins_its_worker_is_kept_and_the_crawl_goes_on(word: str, c
         f"unread/{cause}": 1,
         "items/dropped": 1,
     }
-    assert not result.messages()
+    [message] = result.messages()
+    assert message.startswith(f"A page cannot be read ({cause}): <{url}/bad>")
 
 
 def test_what_a_worker_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]):
@@ -87,26 +91,79 @@ def test_any_failure_of_dedup_keeps_the_item_and_is_logged_once():
     assert len(result.messages(logging.ERROR)) == 1
 
 
-def test_a_worker_that_cannot_start_keeps_every_item_and_says_why():
-    class Unimportable(SimHash):
-        pass
-
+def test_a_worker_that_cannot_start_keeps_every_item_and_says_why(monkeypatch: Any):
+    monkeypatch.setattr("sys.executable", "/no/such/python")
     site = {f"/{number}": page(article(number)) for number in range(5)}
-    Unimportable.__qualname__ = "SimHash"  # pickles here, and is another class there
-    with served(site) as url, pytest.raises(ValueError, match="worker process"):
-        crawl(
-            spider_over(*(url + path for path in site)),
-            DEDUP_METHOD=Unimportable,
-            DEDUP_WORKERS=1,
-        )
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_WORKERS=1)
+    assert len(result.items) == 5
+    assert result.stats["dedup/unread/start"] == 5
+    [message] = result.messages()
+    assert "/no/such/python" in message
+
+
+class Hostile:
+    """An item whose every attribute raises."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+@dataclass(slots=True)
+class NeverSet:
+    url: str
+    body: str = field(init=False)
+
+
+@attrs.define
+class Picky:
+    url: str
+    dedup: Any = attrs.field(default=None)
+    body: Any = attrs.field(default=None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("dedup", "body") and value is not None:
+            raise RuntimeError("not with me")
+        object.__setattr__(self, name, value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"DEDUP_FIELDS": {"text": "body"}},
+        {"DEDUP_ACTION": "mark"},
+        {"DEDUP_ITEM_FIELD": "body"},
+        {},
+    ],
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda url: NeverSet(url),
+        lambda url: Picky(url),
+        lambda url: {"url": url, "body": np.array([1, 2])},
+        lambda url: {"url": np.array([1, 2]), "body": None},
+        lambda url: Hostile(),
+        lambda url: "a string",
+    ],
+)
+def test_no_item_is_lost_however_hostile(make: Any, settings: dict[str, Any]):
+    def parse(self: Any, response: Any) -> Any:
+        yield make(response.url)
+
+    site = {f"/{number}": page(article(number)) for number in range(3)}
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), parse=parse)
+        result = crawl(spider, keep_log=False, **settings)  # some items cannot even be logged
+    assert result.stats["item_scraped_count"] == 3
+    assert "log_count/ERROR" not in result.stats
 
 
 def test_a_report_that_cannot_be_written_does_not_spoil_the_end_of_the_crawl(tmp_path: Any):
     folder = tmp_path / "reports"
 
     def parse(self: Any, response: Any) -> Any:
-        folder.rmdir()
-        folder.write_text("now a file")
+        folder.write_text("a file is in the way")
         yield {"url": response.url}
 
     with served({"/a": page(article(1))}) as url:

@@ -7,7 +7,7 @@ import pytest
 from scrapy.settings import Settings
 
 from dedup.extraction import EXTRACTORS
-from dedup.methods import SimHash
+from dedup.methods import FingerprintMethod, Method, SimHash
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 
 
@@ -99,14 +99,18 @@ WRONG = [
     ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
     ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_WORKERS", True, "must be a whole number of at least 0, got True"),
-    ("DEDUP_PAGE_TIMEOUT", 0, "must be a number of at least 0.1, got 0"),
-    ("DEDUP_PAGE_TIMEOUT", "inf", "must be a number of at least 0.1, got 'inf'"),
-    ("DEDUP_PAGE_TIMEOUT", "nan", "must be a number of at least 0.1, got 'nan'"),
+    ("DEDUP_PAGE_TIMEOUT", 0, "must be a number of at least 0.1, at most 86400, got 0"),
+    ("DEDUP_PAGE_TIMEOUT", "inf", "must be a number of at least 0.1, at most 86400, got 'inf'"),
+    ("DEDUP_PAGE_TIMEOUT", "nan", "must be a number of at least 0.1, at most 86400, got 'nan'"),
     ("DEDUP_MAX_PAGE_BYTES", 0, "must be a whole number of at least 1, got 0"),
     ("DEDUP_LOG_LEVEL", "LOUD", "'DEBUG' or 'NOTSET', got 'LOUD'"),
     ("DEDUP_LOG_LEVEL", 17, "got 17"),
     ("DEDUP_REPORT", 5, "must be the path of a folder, got 5"),
-    ("DEDUP_REPORT", "/dev/null/reports", "must be a folder, got '/dev/null/reports'"),
+    (
+        "DEDUP_REPORT",
+        "/dev/null/reports",
+        "must be a folder that can be written, got '/dev/null/reports'",
+    ),
 ]
 
 
@@ -116,6 +120,71 @@ def test_a_wrong_value_is_refused_by_name_with_the_choices(name: str, value: Any
         read(**{name: value})
     assert name in str(caught.value)
     assert message in str(caught.value)
+
+
+class WithoutIndex(Method):
+    """A method whose sketches no index can search."""
+
+    name, version, parameters = "without-index", 1, {}  # as a careless user writes
+
+    def sketch(self, document: Any) -> Any:
+        return document.text
+
+    def to_bytes(self, sketch: Any) -> bytes:
+        return b""
+
+    def from_bytes(self, data: bytes) -> Any:
+        return ""
+
+
+class WithoutVersion(FingerprintMethod):
+    name = "without-version"
+
+    def sketch(self, document: Any) -> int:
+        return 0
+
+
+class Incomplete(FingerprintMethod):
+    name, version = "incomplete", 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"DEDUP_METHOD": WithoutIndex}, "DEDUP_METHOD: no index for WithoutIndex"),
+        ({"DEDUP_METHOD": WithoutVersion}, "WithoutVersion lacks a version (int)"),
+        ({"DEDUP_METHOD": Incomplete}, "lacks sketch"),
+        ({"DEDUP_EXTRACTOR": lambda html: html}, "DEDUP_EXTRACTOR cannot be sent to a worker"),
+        ({"DEDUP_EXTRACTOR": []}, "DEDUP_EXTRACTOR must be callable, got []"),
+        ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain' or 'host', got []"),
+        ({"DEDUP_LOG_LEVEL": []}, "DEDUP_LOG_LEVEL must be 'CRITICAL'"),
+        ({"DEDUP_METHOD_ARGS": {"max_distance": 99}}, "DEDUP_METHOD_ARGS: max_distance must be"),
+        (
+            {"DEDUP_METHOD_ARGS": {"max_distance": 5}, "DEDUP_MAX_DISTANCE": "2"},
+            "DEDUP_MAX_DISTANCE is 2, and in DEDUP_METHOD_ARGS it is 5",
+        ),
+    ],
+)
+def test_what_could_only_fail_on_every_page_is_refused(settings: dict[str, Any], message: str):
+    with pytest.raises(SettingError) as caught:
+        read(**settings)
+    assert message in str(caught.value)
+
+
+def test_what_workers_cannot_import_will_do_inline():
+    settings = read(DEDUP_EXTRACTOR=lambda html: html, DEDUP_WORKERS=0)
+    assert settings.extractor("x") == "x"
+
+
+@pytest.mark.parametrize("level", ["info", "INFO", "20", 20, logging.INFO])
+def test_a_log_level_is_a_name_or_a_number(level: Any):
+    assert read(DEDUP_LOG_LEVEL=level).log_level == "INFO"
+
+
+def test_the_report_shows_values_as_they_are_used():
+    shown = read(DEDUP_ENABLED="0", DEDUP_WORKERS="2", DEDUP_LOG_LEVEL="info").shown
+    assert (shown["DEDUP_ENABLED"], shown["DEDUP_WORKERS"]) == (False, 2)
+    assert shown["DEDUP_LOG_LEVEL"] == "INFO"
 
 
 @pytest.mark.parametrize(

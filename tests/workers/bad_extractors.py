@@ -57,6 +57,18 @@ def _interrupt():
     raise KeyboardInterrupt
 
 
+def _fork_and_hang():
+    if os.fork() == 0:
+        time.sleep(60)
+    time.sleep(60)
+
+
+def _fork_and_crash():
+    if os.fork() == 0:
+        time.sleep(60)
+    os._exit(1)
+
+
 def _crash():
     signal.raise_signal(signal.SIGSEGV)
 
@@ -117,6 +129,8 @@ ACTIONS = {
     "hang-deaf": _hang_deaf,
     "print": _print,
     "read-stdin": _read_stdin,
+    "fork-and-hang": _fork_and_hang,
+    "fork-and-crash": _fork_and_crash,
     "return-number": _return_number,
     "return-unpicklable": _return_unpicklable,
     "return-unpickled-with-error": _return_unpickled_with_error,

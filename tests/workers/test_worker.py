@@ -9,7 +9,7 @@ from bad_extractors import misbehaving
 
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
-from dedup.workers.protocol import Failure, Setup, Task
+from dedup.workers.protocol import READY, Failure, Setup, Task
 
 READER = PageReader(misbehaving, SimHash())
 
@@ -26,6 +26,8 @@ def answers_to(*messages):
     )
     assert run.stderr == b""
     answers = []
+    assert run.stdout.startswith(READY)
+    run.stdout = run.stdout.removeprefix(READY)
     while run.stdout:
         answers.append(pickle.loads(run.stdout))
         run.stdout = run.stdout[len(pickle.dumps(answers[-1])) :]

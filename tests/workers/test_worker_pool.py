@@ -54,7 +54,7 @@ def read(pool, text):
     [
         ("raise", "(error)"),
         ("recurse", "(error)"),
-        ("return-unpickled-with-error", "(error)"),
+        ("return-unpickled-with-error", "(crash)"),
         ("return-unpicklable", "(crash)"),
         ("exit", "(crash)"),
         ("leave", "(crash)"),
@@ -64,6 +64,8 @@ def read(pool, text):
         ("hang-deaf", "(timeout)"),
         ("print", "printed"),
         ("read-stdin", "stdin: '' b''"),
+        ("fork-and-hang", "(timeout)"),
+        ("fork-and-crash", "(timeout)"),
     ],
 )
 def test_whatever_a_page_does_the_next_one_is_read(pool, page, outcome):
@@ -119,8 +121,16 @@ def test_a_stopped_worker_is_killed_at_the_time_limit(pool, size):
 def test_a_worker_killed_between_pages_is_replaced(pool):
     read(pool, "first")
     os.kill(pool.process_ids[0], signal.SIGKILL)
-    assert read(pool, "second") in ("(crash)", "second")
-    assert read(pool, "third") == "third"
+    assert [read(pool, "second"), read(pool, "third")] == ["second", "third"]
+
+
+def test_a_page_is_not_blamed_for_a_worker_that_dies_of_something_else():
+    with started(bad_extractors.slowly) as pool:
+        read(pool, "first")
+        future = pool.submit(Task("html", "second"))
+        time.sleep(0.1)
+        os.kill(pool.process_ids[0], signal.SIGKILL)
+        assert future.result(LIMIT).text == "second"
 
 
 def test_a_worker_is_replaced_after_so_many_pages():
@@ -308,3 +318,48 @@ class TestWhenTheCrawlDies:
             process.stdin.close()
             seconds_until(lambda: not is_running(worker), 3)
             assert process.wait(LIMIT) == 0
+
+
+def test_what_start_up_files_print_does_not_disturb(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text("print('coverage is on')\nprint('x' * 100_000)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with started(bad_extractors.well) as pool:
+        assert read(pool, "well done") == "done"
+
+
+def test_an_import_path_of_other_than_strings_does_not_disturb(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])
+    with started(bad_extractors.well) as pool:
+        assert read(pool, "well done") == "done"
+
+
+def test_a_pool_that_was_not_started_reads_nothing():
+    pool = WorkerPool(PageReader(bad_extractors.well, SimHash()))
+    assert read(pool, "page") == "(start)"
+
+
+def test_a_worker_starts_without_standard_streams():
+    script = (
+        "import os, sys; sys.path[:] = sys.argv[1].split('|'); os.close(2); os.close(0)\n"
+        "import bad_extractors\n"
+        "from dedup.methods import SimHash\n"
+        "from dedup.page import PageReader\n"
+        "from dedup.workers import WorkerPool\n"
+        "from dedup.workers.protocol import Task\n"
+        "pool = WorkerPool(PageReader(bad_extractors.well, SimHash())); pool.start()\n"
+        "print(pool.submit(Task('html', 'well done')).result(20).text); pool.close()"
+    )
+    command = [sys.executable, "-c", script, "|".join(sys.path)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+    assert done.stdout == "done\n"
+
+
+def test_starting_is_tried_again_after_a_while(monkeypatch):
+    monkeypatch.setattr("dedup.workers.pool._SECONDS_BETWEEN_STARTS", 0.5)
+    python = sys.executable
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    with started(bad_extractors.well) as pool:
+        assert [read(pool, "page") for _ in range(5)] == ["(start)"] * 5
+        monkeypatch.setattr("sys.executable", python)
+        time.sleep(0.6)
+        assert read(pool, "well done") == "done"

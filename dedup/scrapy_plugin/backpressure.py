@@ -1,0 +1,31 @@
+"""The downloader middleware: no more pages than the workers can soon read."""
+
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.http import Response
+
+from dedup.scrapy_plugin.extension import Extension
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class DownloaderMiddleware:
+    """Holds responses back while many pages wait to be read.
+
+    A response that waits here keeps its place among the concurrent requests, so the download slows
+    down by itself. Behind it, Scrapy would start CONCURRENT_ITEMS tasks for each waiting response:
+    180 kB a page, however small.
+    """
+
+    def __init__(self, extension: Extension) -> None:
+        self._extension = extension
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
+        return cls(Extension.of(crawler, cls.__name__))
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        await self._extension.room_for_pages()
+        return response
