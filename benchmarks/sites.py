@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -47,7 +48,7 @@ def crawl(urls: str, out: str) -> None:
     from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.utils.project import get_project_settings
 
-    outcome: dict[str, Any] = {"stored": [], "dropped": []}
+    outcome: dict[str, Any] = {"stored": [], "dropped": [], "pages": []}
 
     def scraped(item: Any) -> None:
         outcome["stored"].append([item["url"], item["text"]])
@@ -56,12 +57,17 @@ def crawl(urls: str, out: str) -> None:
         verdict = exception.verdict
         outcome["dropped"].append([item["url"], verdict.original, verdict.distance])
 
+    def received(response: Any, request: Any) -> None:
+        if response.status == 200 and "html" in response.headers.get("Content-Type", b"").decode():
+            outcome["pages"].append(response.url)
+
     settings = get_project_settings()
     settings.setdict({"DEDUP_REPORT": "", "LOG_LEVEL": "WARNING"})
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler("site")
     crawler.signals.connect(scraped, signals.item_scraped)
     crawler.signals.connect(dropped, signals.item_dropped)
+    crawler.signals.connect(received, signals.response_received)
     process.crawl(crawler, url=urls)
     process.start()
     stats = crawler.stats.get_stats()
@@ -89,13 +95,15 @@ def compare(site: Path) -> dict[str, Any]:
     judged = sum(verdicts.values()) - verdicts["not labelled"]
     right = judged - len(wrong)
     stats = outcome["stats"]
-    accounted = stats["dedup/new"] + len(outcome["dropped"]) + skipped(stats)
+    seen = [url for url, _ in outcome["stored"]] + [url for url, *_ in outcome["dropped"]]
     figures = {
         "pages": stats["dedup/pages"],
         "stored": len(outcome["stored"]),
         "dropped": len(outcome["dropped"]),
         "skipped": skipped(stats),
-        "accounted_for": accounted == stats["dedup/pages"],
+        "responses_200": stats["downloader/response_status_count/200"],
+        "neither_stored_nor_dropped": len(set(outcome["pages"]) - set(seen)),
+        "stored_is_new_and_skipped": len(outcome["stored"]) == stats["dedup/new"] + skipped(stats),
         "dropped_by_label": dict(verdicts),
         "precision": round(right / judged, 4) if judged else None,
         "equal_main_texts_stored_twice": repeats(text for _, text in outcome["stored"] if text),
@@ -116,16 +124,13 @@ def compare(site: Path) -> dict[str, Any]:
 
 
 def run(site: Path) -> dict[str, Any]:
-    out = Path("/tmp") / f"dedup-sites-{site.name}.json"
-    with serve(site / "www") as root:
+    with TemporaryDirectory() as folder, serve(site / "www") as root:
+        out = Path(folder) / "outcome.json"
         seeds = (site / "seeds.txt").read_text().split()
         urls = ",".join(root + seed for seed in seeds)
         command = [sys.executable, __file__, str(site), "--crawl", urls, str(out)]
         subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
-    try:
         return json.loads(out.read_text())
-    finally:
-        out.unlink()
 
 
 class Silent(SimpleHTTPRequestHandler):

@@ -14,9 +14,11 @@ from web import served
 
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.text import Document
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
@@ -82,3 +84,16 @@ def test_every_dependency_has_its_reason():
 
 def test_the_readme_is_short_enough_to_be_read():
     assert len(README.splitlines()) < 250
+
+
+def test_nothing_was_left_to_fill_in():
+    assert not re.search(r"[A-Z]{4,}_TABLE|TODO|XXX", README)
+
+
+def test_the_method_that_the_documentation_shows_is_one():
+    [snippet] = re.findall(r"```python\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(snippet, names)
+    method = names["LongWords"]()
+    assert method.sketch(Document("the same letters")) == method.sketch(Document("same letters a"))
+    assert method.sketch(Document("a b c")) is None

@@ -9,7 +9,8 @@ from dedup.text import Document
 class Method(ABC):
     """Reduces a page to a sketch, and says how far apart two sketches may be to match.
 
-    A sketch is equal in every process, Python version and platform, so that it can be kept.
+    A sketch is equal in every process and on every platform, so that it can be kept. (It may change
+    with characters that a newer Python or regex knows and an older one does not.)
     """
 
     name: ClassVar[str]
