@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 from texts import article, edited, page
 from web import served
 
+import dedup.index
 from crawler.spiders.site import SiteSpider
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.text import Document
@@ -97,3 +98,16 @@ def test_the_method_that_the_documentation_shows_is_one():
     method = names["LongWords"]()
     assert method.sketch(Document("the same letters")) == method.sketch(Document("same letters a"))
     assert method.sketch(Document("a b c")) is None
+
+
+def test_the_index_documentation_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    text = (ROOT / "docs" / "index.md").read_text()
+    [snippet] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(snippet, names)
+    assert dict(names["index"]) == {1: 0b1111_0000}
+    for design, probes in re.findall(
+        r"`((?:multi_index|permuted|nested)\([^`]*\))`[^|]*\| [^|]*\| (\d+) ", text
+    ):
+        assert eval(design, vars(dedup.index)).probes == int(probes)

@@ -1,11 +1,22 @@
 """Indexes over sketches, and the choice of one for a method."""
 
 from dedup.index.base import Index, Match
+from dedup.index.design import Design, multi_index, nested, permuted
 from dedup.index.hamming import HammingIndex
 from dedup.index.linear import LinearIndex
 from dedup.methods import FingerprintMethod, Method
 
-__all__ = ["HammingIndex", "Index", "LinearIndex", "Match", "index_for"]
+__all__ = [
+    "Design",
+    "HammingIndex",
+    "Index",
+    "LinearIndex",
+    "Match",
+    "index_for",
+    "multi_index",
+    "nested",
+    "permuted",
+]
 
 
 def index_for(method: Method) -> Index:
@@ -15,6 +26,4 @@ def index_for(method: Method) -> Index:
     """
     if not isinstance(method, FingerprintMethod):
         raise TypeError(f"no index for {type(method).__name__}: it is no FingerprintMethod")
-    if method.max_distance <= HammingIndex.LARGEST_DISTANCE:
-        return HammingIndex(method.max_distance)
-    return LinearIndex(method.max_distance)
+    return HammingIndex(method.bits, method.max_distance)

@@ -20,8 +20,11 @@ class Index(ABC):
     """Finds the stored page whose sketch is nearest to a given one."""
 
     @abstractmethod
-    def add(self, sketch: Any, page: int) -> None:
-        """Store *sketch* under the number *page*, from 0 to 2**32 - 1; lower numbers are older."""
+    def add(self, sketch: Any, page: int | None = None) -> int:
+        """Store *sketch* under the number *page*, by default the next one, and return the number.
+
+        Lower numbers are older pages.
+        """
 
     @abstractmethod
     def query(self, sketch: Any) -> Match | None:

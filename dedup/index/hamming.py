@@ -1,157 +1,294 @@
-"""The exact block index over 64-bit fingerprints, for distances up to 3."""
+"""The exact index over fingerprints, at any Hamming distance."""
 
-from array import array
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from dedup.index.base import Index, Match
-from dedup.index.linear import LinearIndex
+from dedup.index.compact import CompactIndex
+from dedup.index.design import Design, Table, multi_index, permuted
+from dedup.index.files import read_file, write_file
+from dedup.index.fingerprints import Array, Fingerprints
+from dedup.index.growing import GrowingIndex, chunks
+from dedup.index.pairs import near_pages
 
-_BLOCKS = 4
 _BLOCK_BITS = 16
-_BUCKETS = 1 << _BLOCK_BITS
-# Up to here a scan of everything is faster than four look-ups, and takes 12 bytes a fingerprint
-# where the empty tables of buckets take 3 MB: a crawl with one index a host may keep many of them.
-_SCANNED_UP_TO = 4096
+_QUERIES_AT_ONCE = 4096
+# Distances up to which sorting for all pairs beats looking each fingerprint up.
+_MOST_PERMUTED = 3
+_LAST_PAGE = 2**32 - 2
 
 
 class HammingIndex(Index):
-    """Finds fingerprints within Hamming distance 3, exactly, through four blocks of 16 bits.
+    """Finds fingerprints within a Hamming distance: exactly, never misses one, never invents one.
 
-    Two fingerprints that differ in at most 3 bits agree in at least one of 4 blocks (pigeonhole),
-    so only the four buckets of a fingerprint's own blocks need be looked at. A bucket is a run of
-    fingerprints in one large array per block, compared with one vectorised operation.
+    What is added goes into the growing form, buckets by blocks of 16 bits. `compact` moves all of
+    it into the compact form, sorted arrays of half the size, in which it is also saved and loaded;
+    what is added after that grows in front of it.
 
-    Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
-    section 3, with hashed blocks in place of sorted tables.
+    Sources: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
+    section 3; Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with Multi-Index Hashing",
+    CVPR 2012.
     """
 
-    LARGEST_DISTANCE = _BLOCKS - 1
+    def __init__(
+        self,
+        bits: int = 64,
+        max_distance: int = 3,
+        *,
+        compact_design: Design | None = None,
+    ) -> None:
+        """Create an empty index over fingerprints of *bits* bits, from 32 to 384.
 
-    def __init__(self, max_distance: int = 3) -> None:
-        """Create an empty index; *max_distance* is inclusive, from 0 to 3 bits.
+        *max_distance* is inclusive, from 0 to *bits* - 1. *compact_design*: how the compact form
+        splits the bits, by default two halves probed at a radius up to distance 3, else as many
+        blocks as the growing form has.
 
-        Raises ValueError if *max_distance* is outside that range.
+        Raises ValueError for a value outside its range, and a design for other bits or distance.
         """
-        if not 0 <= max_distance <= self.LARGEST_DISTANCE:
-            raise ValueError(
-                f"max_distance must be from 0 to {self.LARGEST_DISTANCE}, got {max_distance!r}"
-            )
+        self._prints = Fingerprints(bits)
+        if not (isinstance(max_distance, int) and 0 <= max_distance < bits):
+            raise ValueError(f"max_distance must be from 0 to {bits - 1}, got {max_distance!r}")
+        self.bits = bits
         self.max_distance = max_distance
-        self._few: LinearIndex | None = LinearIndex(max_distance)
-        self._tables: list[_BlockTable] = []
-        self._size = 0
+        self.design = multi_index(bits, max_distance, -(-bits // _BLOCK_BITS))
+        self.compact_design = compact_design or _compact_design(bits, max_distance)
+        if (self.compact_design.bits, self.compact_design.max_distance) != (bits, max_distance):
+            raise ValueError(
+                f"compact_design must be for {bits} bits and distance {max_distance}, got one for "
+                f"{self.compact_design.bits} and {self.compact_design.max_distance}"
+            )
+        self._growing = GrowingIndex(self.design)
+        self._compact: CompactIndex | None = None
+        self._next_page = 0
 
-    def add(self, sketch: int, page: int) -> None:
-        self._size += 1
-        if self._few is not None:
-            self._few.add(sketch, page)
-            if len(self._few) > _SCANNED_UP_TO:
-                self._build_tables(self._few)
-                self._few = None
+    def add(self, sketch: int, page: int | None = None) -> int:
+        """Store a fingerprint under the number *page*, by default the next; return the number.
+
+        Raises ValueError for a fingerprint of more than *bits* bits and for a number that is not
+        from 0 to 2**32 - 2; the index is then unchanged. Numbers are not checked for repetition.
+        """
+        fingerprint = self._prints.checked(sketch)
+        number = self._checked_page(page)
+        self._growing.add(fingerprint, number)
+        self._next_page = max(self._next_page, number + 1)
+        return number
+
+    def add_many(self, fingerprints: Any, pages: Any = None) -> Array:
+        """Store an array of fingerprints; return their page numbers, shape (n,)."""
+        rows = self._prints.array(fingerprints)
+        if pages is None:
+            first = self._checked_page(self._next_page + max(len(rows) - 1, 0)) - len(rows) + 1
+            numbers = np.arange(first, first + len(rows), dtype=np.uint32)
         else:
-            for table in self._tables:
-                table.add(sketch, page)
+            numbers = np.array([self._checked_page(page) for page in pages], np.uint32)
+        if len(numbers) != len(rows):
+            raise ValueError(f"{len(rows)} fingerprints need as many pages, got {len(numbers)}")
+        self._growing.add_many(rows, numbers)
+        if len(numbers):
+            self._next_page = max(self._next_page, int(numbers.max()) + 1)
+        return numbers
 
     def query(self, sketch: int) -> Match | None:
-        if self._few is not None:
-            return self._few.query(sketch)
-        nearest, found = self.max_distance + 1, set[int]()
-        wanted = np.uint64(sketch)
-        for table in self._tables:
-            bucket = table.bucket(sketch)
-            distances = np.bitwise_count(bucket ^ wanted)
-            closest = int(distances.min(initial=nearest))
-            if closest < nearest:
-                nearest, found = closest, set()
-            if closest == nearest <= self.max_distance:
-                found.update(bucket[distances == nearest].tolist())
-        if not found:
-            return None
-        return Match(
-            nearest, min(self._tables[0].oldest_page(fingerprint) for fingerprint in found)
-        )
+        """Return the nearest stored page within *max_distance*, ties to the oldest, or ``None``.
 
-    def _build_tables(self, few: LinearIndex) -> None:
-        self._tables = [_BlockTable(block) for block in range(_BLOCKS)]
-        for sketch, page in zip(few.fingerprints.tolist(), few.pages.tolist(), strict=True):
-            for table in self._tables:
-                table.add(sketch, page)
+        >>> index = HammingIndex(64, 3)
+        >>> index.add(0b1000)
+        0
+        >>> index.query(0b1100)
+        Match(distance=1, page=0)
+
+        Raises ValueError for a fingerprint of more than *bits* bits.
+        """
+        pages, distances = self._matches(sketch)
+        if not len(pages):
+            return None
+        nearest = distances.min()
+        return Match(int(nearest), int(pages[distances == nearest].min()))
+
+    def query_all(self, sketch: int) -> list[Match]:
+        """Return all pages within *max_distance*, the nearest first, ties by age."""
+        pages, distances = self._matches(sketch)
+        return sorted(map(Match, distances.tolist(), pages.tolist()))
+
+    def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
+        """Return the nearest page (-1: none) and its distance for each of an array, shape (n,)."""
+        rows = self._prints.array(fingerprints)
+        nearest_pages = np.full(len(rows), -1, np.int64)
+        nearest = np.full(len(rows), -1, np.int64)
+        for owners, pages, distances in self._matches_of(rows):
+            order = np.lexsort((pages, distances, owners))
+            owners, pages, distances = owners[order], pages[order], distances[order]
+            first = np.flatnonzero(np.diff(owners, prepend=-1))
+            nearest_pages[owners[first]] = pages[first]
+            nearest[owners[first]] = distances[first]
+        return nearest_pages, nearest
+
+    def check_and_add(self, sketch: int, page: int | None = None) -> Match | None:
+        """Return the nearest page; if there is none, store the fingerprint and return ``None``."""
+        match = self.query(sketch)
+        if match is None:
+            self.add(sketch, page)
+        return match
+
+    def check_and_add_many(self, fingerprints: Any) -> tuple[Array, Array]:
+        """Check and add one after the other; return what `query_many` would, per fingerprint."""
+        rows = self._prints.array(fingerprints)
+        found = [self.check_and_add(value) for value in self._prints.integers(rows)]
+        pages = np.array([match.page if match else -1 for match in found], np.int64)
+        return pages, np.array([match.distance if match else -1 for match in found], np.int64)
+
+    def remove(self, page: int) -> None:
+        """Forget *page*. Looks through all pages: some 5 ms at 10 million.
+
+        Raises KeyError if it is not stored.
+        """
+        forgotten = self._growing.remove(page)
+        if self._compact is not None:
+            forgotten = self._compact.remove(page) or forgotten
+        if not forgotten:
+            raise KeyError(f"page {page} is not stored")
+
+    def join(self, fingerprints: Any) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield numbers of a new batch, pages and distances of all matches between the two.
+
+        The batch is indexed and the store is streamed once, whatever its size.
+
+        Source: Manku et al. 2007, section 4.
+        """
+        batch = GrowingIndex(self.design)
+        rows = self._prints.array(fingerprints)
+        batch.add_many(rows, np.arange(len(rows), dtype=np.uint32))
+        for stored, pages in self._parts():
+            for start, part in chunks(stored, _QUERIES_AT_ONCE):
+                owners, numbers, distances = batch.matches_of(part)
+                if len(owners):
+                    yield numbers, pages[start + owners], distances
+
+    def pairs(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield first pages, second pages (of a higher number) and distances of all near pairs."""
+        if self.bits <= 64 and self.max_distance <= _MOST_PERMUTED:
+            design = permuted(self.bits, self.max_distance, self.max_distance + 2)
+            yield from near_pages(*self._everything(), design)
+            return
+        everything = HammingIndex(self.bits, self.max_distance)
+        for rows, pages in self._parts():
+            everything._growing.add_many(rows, pages)
+        rows, pages = everything._growing.everything()
+        for start, part in chunks(rows, _QUERIES_AT_ONCE):
+            owners, others, distances = everything._growing.matches_of(part)
+            first = pages[start + owners]
+            once = first < others
+            if once.any():
+                yield first[once], others[once], distances[once]
+
+    def compact(self) -> None:
+        """Move all that is stored into the compact form.
+
+        Raises ValueError for fingerprints of more than 64 bits, which have none.
+        """
+        if self.bits > 64:
+            raise ValueError(f"there is no compact form for {self.bits} bits, but up to 64")
+        rows, pages = self._everything()
+        self._compact = CompactIndex.build(self.compact_design, rows, pages)
+        self._growing = GrowingIndex(self.design)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Yield page and fingerprint of all that is stored, by page."""
+        rows, pages = self._everything()
+        order = np.argsort(pages, kind="stable")
+        for _, places in chunks(order, 65536):
+            yield from zip(pages[places].tolist(), self._prints.integers(rows[places]), strict=True)
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._growing) + (len(self._compact) if self._compact is not None else 0)
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in (self._tables if self._few is None else [self._few]))
+        return self._growing.nbytes + (self._compact.nbytes if self._compact is not None else 0)
 
+    def describe(self, size: int) -> str:
+        """Return how *size* fingerprints are searched, and at what cost, in two lines."""
+        return f"{self.design.describe(size)}\n{self.compact_design.describe(size)}"
 
-class _BlockTable:
-    """The fingerprints by the value of one block; the first block's also know their pages."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that is stored into the file *path*, in the compact form up to 64 bits.
 
-    def __init__(self, block: int) -> None:
-        self._shift = block * _BLOCK_BITS
-        self._starts = array("I", bytes(4 * _BUCKETS))
-        self._sizes = array("I", bytes(4 * _BUCKETS))
-        self._capacities = array("I", bytes(4 * _BUCKETS))
-        self._free: dict[int, list[int]] = {}
-        self._used = 0
-        self._fingerprints = np.empty(4 * _SCANNED_UP_TO, np.uint64)
-        # One block's table is enough to tell the pages of a fingerprint, once it was found.
-        self._pages = np.empty(len(self._fingerprints) if block == 0 else 0, np.uint32)
+        The file is written aside and put in place at once: a crash leaves the old one.
+        """
+        rows, pages = self._everything()
+        if self.bits <= 64:
+            compact = CompactIndex.build(self.compact_design, rows, pages)
+            arrays = [compact.pages, *compact.tables]
+        else:
+            arrays = [pages.astype(np.uint32), rows]
+        write_file(Path(path), self._header(), arrays)
 
-    def bucket(self, sketch: int) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-        return self._fingerprints[self._slice(sketch)]
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the index that `save` wrote; its arrays stay in the file, mapped into memory.
 
-    def oldest_page(self, sketch: int) -> int:
-        where = self._slice(sketch)
-        return int(self._pages[where][self._fingerprints[where] == np.uint64(sketch)].min())
-
-    def add(self, sketch: int, page: int) -> None:
-        key = self._key(sketch)
-        if self._sizes[key] == self._capacities[key]:
-            self._grow(key)
-        position = self._starts[key] + self._sizes[key]
-        self._fingerprints[position] = sketch
-        if len(self._pages):
-            self._pages[position] = page
-        self._sizes[key] += 1
-
-    def _key(self, sketch: int) -> int:
-        return (sketch >> self._shift) & (_BUCKETS - 1)
-
-    def _slice(self, sketch: int) -> slice:
-        key = self._key(sketch)
-        start = self._starts[key]
-        return slice(start, start + self._sizes[key])
-
-    def _grow(self, key: int) -> None:
-        old, size = self._starts[key], self._sizes[key]
-        new_capacity = size + size // 2 + 1
-        new = self._allocate(new_capacity)
-        for pool in (self._fingerprints, self._pages):
-            if len(pool):
-                pool[new : new + size] = pool[old : old + size]
-        if size:
-            self._free.setdefault(size, []).append(old)
-        self._starts[key], self._capacities[key] = new, new_capacity
-
-    def _allocate(self, capacity: int) -> int:
-        if reusable := self._free.get(capacity):
-            return reusable.pop()
-        start, self._used = self._used, self._used + capacity
-        if self._used > len(self._fingerprints):
-            length = max(self._used, len(self._fingerprints) * 3 // 2)
-            self._fingerprints = np.resize(self._fingerprints, length)
-            if len(self._pages):
-                self._pages = np.resize(self._pages, length)
-        return start
-
-    @property
-    def nbytes(self) -> int:
-        bookkeeping = (self._starts, self._sizes, self._capacities)
-        return (
-            self._fingerprints.nbytes
-            + self._pages.nbytes
-            + sum(numbers.itemsize * len(numbers) for numbers in bookkeeping)
+        Raises ValueError if *path* is no such file, is damaged or of another version.
+        """
+        header, arrays = read_file(Path(path))
+        tables = tuple(
+            Table(tuple(map(tuple, segments)), radius) for segments, radius in header["tables"]
         )
+        bits, distance = header["bits"], header["max_distance"]
+        design = Design(header["design"], bits, distance, tables)
+        index = cls(bits, distance, compact_design=design)
+        pages, *rest = arrays
+        if bits <= 64:
+            index._compact = CompactIndex(design, rest, pages)
+        else:
+            index._growing.add_many(rest[0], pages)
+        index._next_page = header["next_page"]
+        return index
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "bits": self.bits,
+            "max_distance": self.max_distance,
+            "design": self.compact_design.name,
+            "tables": [[table.segments, table.radius] for table in self.compact_design.tables],
+            "next_page": self._next_page,
+        }
+
+    def _matches(self, sketch: Any) -> tuple[Array, Array]:
+        fingerprint = self._prints.checked(sketch)
+        pages, distances = self._growing.matches(fingerprint)
+        if self._compact is not None:
+            _, more, further = self._compact.matches_of(self._prints.row(fingerprint)[None])
+            pages, distances = np.concatenate([pages, more]), np.concatenate([distances, further])
+        return pages, distances
+
+    def _matches_of(self, rows: Array) -> Iterator[tuple[Array, Array, Array]]:
+        for start, part in chunks(rows, _QUERIES_AT_ONCE):
+            found = [self._growing.matches_of(part)]
+            if self._compact is not None:
+                found.append(self._compact.matches_of(part))
+            owners, pages, distances = map(np.concatenate, zip(*found, strict=True))
+            yield start + owners, pages, distances
+
+    def _parts(self) -> Iterator[tuple[Array, Array]]:
+        if self._compact is not None:
+            yield self._compact.everything()
+        yield self._growing.everything()
+
+    def _everything(self) -> tuple[Array, Array]:
+        rows, pages = map(np.concatenate, zip(*self._parts(), strict=True))
+        return rows, pages
+
+    def _checked_page(self, page: Any) -> int:
+        number = self._next_page if page is None else page
+        if not (isinstance(number, int | np.integer) and 0 <= number <= _LAST_PAGE):
+            raise ValueError(f"a page must be a number from 0 to {_LAST_PAGE}, got {page!r}")
+        return int(number)
+
+
+def _compact_design(bits: int, max_distance: int) -> Design:
+    blocks = 2 if max_distance <= 3 else -(-bits // _BLOCK_BITS)
+    return multi_index(bits, max_distance, blocks)

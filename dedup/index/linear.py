@@ -21,13 +21,15 @@ class LinearIndex(Index):
         self._fingerprints = np.empty(64, np.uint64)
         self._pages = np.empty(64, np.uint32)
 
-    def add(self, sketch: int, page: int) -> None:
+    def add(self, sketch: int, page: int | None = None) -> int:
+        number = self._size if page is None else page
         if self._size == len(self._fingerprints):
             self._fingerprints = _longer(self._fingerprints)
             self._pages = _longer(self._pages)
         self._fingerprints[self._size] = sketch
-        self._pages[self._size] = page
+        self._pages[self._size] = number
         self._size += 1
+        return number
 
     def query(self, sketch: int) -> Match | None:
         distances = np.bitwise_count(self.fingerprints ^ np.uint64(sketch))

@@ -1,0 +1,173 @@
+"""Buckets: many small growing runs of numbers in one large array."""
+
+from array import array
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+_FIRST = 4
+_STEP = 8
+_TRIED = 4
+Array = np.ndarray[Any, Any]
+
+
+class Buckets:
+    """A table of buckets by key, each a contiguous run in one array that all share.
+
+    A run that is full moves to another place half as large again. The places that are left behind
+    merge with their free neighbours and are used again; since two left-behind generations of runs
+    are together larger than the next one (1.5 is below the golden ratio), little stays unused.
+    """
+
+    def __init__(self, key_bits: int, dtypes: Sequence[Any]) -> None:
+        """Create empty buckets for keys of *key_bits* bits: one or two columns, of *dtypes*."""
+        count = 1 << key_bits
+        self._starts = array("I", bytes(4 * count))
+        self._sizes = array("I", bytes(4 * count))
+        self._capacities = array("I", bytes(4 * count))
+        self.columns: list[Array] = [np.empty(0, dtype) for dtype in dtypes]
+        self._used = 0
+        self._free = _FreeRuns()
+
+    def run(self, key: int) -> slice:
+        """Return where the bucket of *key* is in the columns; valid until the next change."""
+        start = self._starts[key]
+        return slice(start, start + self._sizes[key])
+
+    def runs(self, keys: Array) -> tuple[Array, Array]:
+        """Return the starts and the sizes of the buckets of *keys*."""
+        return _view(self._starts)[keys].astype(np.int64), _view(self._sizes)[keys].astype(np.int64)
+
+    def append(self, key: int, value: int, second: int = 0) -> None:
+        """Add a row to the bucket of *key*: *value*, and *second* if there is a second column."""
+        size = self._sizes[key]
+        if size == self._capacities[key]:
+            self._move(key, size + max(_STEP, size // 2) if size else _FIRST)
+        position = self._starts[key] + size
+        self.columns[0][position] = value
+        if len(self.columns) == 2:
+            self.columns[1][position] = second
+        self._sizes[key] = size + 1
+
+    def remove(self, key: int, position: int) -> None:
+        """Remove the row at *position* of the columns, which is in the bucket of *key*."""
+        last = self._starts[key] + self._sizes[key] - 1
+        for column in self.columns:
+            column[position] = column[last]
+        self._sizes[key] -= 1
+
+    def rows(self) -> Array:
+        """Return the positions of all rows."""
+        return spread(_view(self._starts).astype(np.int64), _view(self._sizes).astype(np.int64))
+
+    def fill(self, keys: Array, *columns: Array) -> None:
+        """Put rows into buckets that are all empty, with room for a quarter more."""
+        order = np.argsort(keys, kind="stable")
+        sizes = np.bincount(keys, minlength=len(self._sizes))
+        capacities = sizes + sizes // 4
+        ends = np.cumsum(capacities)
+        starts = ends - capacities
+        rows = spread(starts, sizes)
+        _view(self._starts)[:] = starts
+        _view(self._sizes)[:] = sizes
+        _view(self._capacities)[:] = capacities
+        self._used = int(ends[-1])
+        for number, values in enumerate(columns):
+            self.columns[number] = np.empty(self._used, values.dtype)
+            self.columns[number][rows] = values[order]
+
+    def _move(self, key: int, capacity: int) -> None:
+        old, size = self._starts[key], self._sizes[key]
+        new = self._place(capacity)
+        for column in self.columns:
+            column[new : new + size] = column[old : old + size]
+        if self._capacities[key]:
+            self._free.add(old, self._capacities[key])
+        self._starts[key], self._capacities[key] = new, capacity
+
+    def _place(self, length: int) -> int:
+        start = self._free.take(length)
+        if start is not None:
+            return start
+        start, self._used = self._used, self._used + length
+        if self._used > len(self.columns[0]):
+            room = max(self._used, len(self.columns[0]) * 9 // 8, 1024)
+            for column in self.columns:
+                # realloc: where the system can, the memory is moved without being copied. No view
+                # of a column outlives the method that made it.
+                column.resize(room, refcheck=False)
+        return start
+
+    @property
+    def nbytes(self) -> int:
+        books = 3 * 4 * len(self._starts)
+        return books + sum(column.nbytes for column in self.columns)
+
+
+def _view(numbers: "array[int]") -> Array:
+    """Return the memory of *numbers* as an array, for vectorised use: one is read faster there."""
+    return np.frombuffer(numbers, np.uint32)
+
+
+def spread(starts: Array, sizes: Array) -> Array:
+    """Return the positions of all members of runs: start, start + 1, ... of each in turn.
+
+    >>> spread(np.array([10, 50]), np.array([3, 2])).tolist()
+    [10, 11, 12, 50, 51]
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    positions: Array = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
+    return positions
+
+
+class _FreeRuns:
+    """Free runs of an array: merged with their neighbours, found by size."""
+
+    def __init__(self) -> None:
+        self._length_at: dict[int, int] = {}
+        self._start_before: dict[int, int] = {}
+        # Runs by the number of bits of their length, and which of these there are, as bits.
+        self._by_magnitude: list[set[int]] = [set() for _ in range(64)]
+        self._magnitudes = 0
+
+    def add(self, start: int, length: int) -> None:
+        if (before := self._start_before.get(start)) is not None:
+            length += self._remove(before)
+            start = before
+        if start + length in self._length_at:
+            length += self._remove(start + length)
+        self._length_at[start] = length
+        self._start_before[start + length] = start
+        magnitude = length.bit_length()
+        self._by_magnitude[magnitude].add(start)
+        self._magnitudes |= 1 << magnitude
+
+    def take(self, length: int) -> int | None:
+        """Return the start of a run of *length*, no longer free, or ``None`` if there is none."""
+        magnitude = length.bit_length()
+        # Every run of a higher magnitude is long enough; of the same one, a few are tried.
+        for start in islice(self._by_magnitude[magnitude], _TRIED):
+            if self._length_at[start] >= length:
+                break
+        else:
+            higher = self._magnitudes >> (magnitude + 1)
+            if not higher:
+                return None
+            magnitude += (higher & -higher).bit_length()
+            start = next(iter(self._by_magnitude[magnitude]))
+        rest = self._remove(start) - length
+        if rest:
+            self.add(start + length, rest)
+        return start
+
+    def _remove(self, start: int) -> int:
+        length = self._length_at.pop(start)
+        del self._start_before[start + length]
+        magnitude = length.bit_length()
+        self._by_magnitude[magnitude].discard(start)
+        if not self._by_magnitude[magnitude]:
+            self._magnitudes &= ~(1 << magnitude)
+        return length

@@ -1,0 +1,141 @@
+"""How a Hamming index splits fingerprints into keys, and what that costs."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+# Measured at a million fingerprints of 64 bits, where the probes of distance 12 just pay.
+_MOST_PROBES = 1200
+
+Segment = tuple[int, int]
+"""A run of bits: the position of its lowest bit, and its width."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table keyed by the bits of *segments*, probed at every key within *radius* of one's own."""
+
+    segments: tuple[Segment, ...]
+    radius: int = 0
+
+    @property
+    def key_bits(self) -> int:
+        return sum(width for _, width in self.segments)
+
+    @property
+    def probes(self) -> int:
+        return sum(math.comb(self.key_bits, flips) for flips in range(self.radius + 1))
+
+
+@dataclass(frozen=True)
+class Design:
+    """The tables through which every pair within *max_distance* of *bits* bits is found.
+
+    >>> [multi_index(64, distance, blocks=4).probes for distance in (3, 7, 10)]
+    [4, 68, 428]
+    """
+
+    name: str
+    bits: int
+    max_distance: int
+    tables: tuple[Table, ...]
+
+    @cached_property
+    def probes(self) -> int:
+        """The look-ups of one query."""
+        return sum(table.probes for table in self.tables)
+
+    @property
+    def pays(self) -> bool:
+        """Whether looking up is faster than scanning a million fingerprints."""
+        return self.probes <= _MOST_PROBES
+
+    def expected_candidates(self, size: int) -> float:
+        """Return how many of *size* uniform fingerprints one query compares."""
+        return math.fsum(size * table.probes / 2.0**table.key_bits for table in self.tables)
+
+    def describe(self, size: int) -> str:
+        """Return the design and its cost for *size* fingerprints, in a line."""
+        bits = "-".join(map(str, sorted({table.key_bits for table in self.tables})))
+        return (
+            f"{self.name}: {len(self.tables)} tables of {bits} prefix bits, "
+            f"{self.probes:,} probes, {self.expected_candidates(size):,.1f} candidates expected "
+            f"among {size:,}"
+        )
+
+
+def multi_index(bits: int, max_distance: int, blocks: int) -> Design:
+    """Return the design with one table a block, probed at a radius.
+
+    With *max_distance* = *blocks* * r + a and 0 <= a < *blocks*, two fingerprints within it agree
+    up to r bits in one of the first a + 1 blocks, or up to r - 1 in one of the others. With as many
+    blocks as *max_distance* + 1 this is Manku's first design: every radius is 0.
+
+    Source: Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with Multi-Index Hashing", CVPR
+    2012, section 3.
+    """
+    radius, over = divmod(max_distance, blocks)
+    radii = [radius if block <= over else radius - 1 for block in range(blocks)]
+    tables = tuple(
+        Table((segment,), radius)
+        for segment, radius in zip(split(0, bits, blocks), radii, strict=True)
+        if radius >= 0
+    )
+    return Design(f"multi-index {blocks}", bits, max_distance, tables)
+
+
+def permuted(bits: int, max_distance: int, blocks: int) -> Design:
+    """Return Manku's design that keys each table by all but *max_distance* of *blocks* blocks.
+
+    Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
+    section 3.1.
+    """
+    keys = combinations(split(0, bits, blocks), blocks - max_distance)
+    return Design(f"permuted {blocks}", bits, max_distance, tuple(map(Table, keys)))
+
+
+def nested(bits: int, max_distance: int, blocks: int) -> Design:
+    """Return Manku's design that splits the rest of each of *blocks* blocks into as many again."""
+    tables = []
+    for block in split(0, bits, blocks):
+        rest = [segment for segment in split(0, bits, blocks) if segment != block]
+        for pieces in _split_segments(rest, blocks):
+            tables.append(Table((block, *pieces)))
+    return Design(f"nested {blocks}", bits, max_distance, tuple(tables))
+
+
+def segments_in_order(table: Table, bits: int) -> list[Segment]:
+    """Return segments that cover *bits* bits: those of the key of *table*, then the rest."""
+    rest, position = [], 0
+    for start, width in sorted(table.segments):
+        if position < start:
+            rest.append((position, start - position))
+        position = start + width
+    if position < bits:
+        rest.append((position, bits - position))
+    return [*table.segments, *rest]
+
+
+def split(start: int, bits: int, count: int) -> list[Segment]:
+    """Return *count* segments of nearly equal width, the wider ones first."""
+    segments = []
+    for number in range(count):
+        width = bits // count + (number < bits % count)
+        segments.append((start, width))
+        start += width
+    return segments
+
+
+def _split_segments(segments: list[Segment], count: int) -> Iterator[list[Segment]]:
+    """Yield *count* lists of segments that together are *segments*, nearly equal in width."""
+    total = sum(width for _, width in segments)
+    for begin, width in split(0, total, count):
+        piece, offset = [], 0
+        for start, length in segments:
+            low, high = max(begin, offset), min(begin + width, offset + length)
+            if low < high:
+                piece.append((start + low - offset, high - low))
+            offset += length
+        yield piece

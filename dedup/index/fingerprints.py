@@ -1,0 +1,106 @@
+"""Fingerprints as arrays: of 64-bit words, one word a row up to 64 bits, several beyond."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dedup.index.design import Table
+
+Array = np.ndarray[Any, Any]
+_NO_DISTANCES = np.empty(0, np.uint8)
+SMALLEST_BITS, LARGEST_BITS = 32, 384
+
+
+class Fingerprints:
+    """Fingerprints of *bits* bits: conversion, distance and keys of them.
+
+    A fingerprint is a Python integer, or a row of an array of uint64: shape (n,) up to 64 bits,
+    shape (n, words) beyond, the lowest word first.
+    """
+
+    def __init__(self, bits: int) -> None:
+        """Raises ValueError if *bits* is not from 32 to 384."""
+        if not (isinstance(bits, int) and SMALLEST_BITS <= bits <= LARGEST_BITS):
+            expected = f"from {SMALLEST_BITS} to {LARGEST_BITS}"
+            raise ValueError(f"bits must be {expected}, got {bits!r}")
+        self.bits = bits
+        self.words = -(-bits // 64)
+
+    def checked(self, fingerprint: Any) -> int:
+        """Return *fingerprint* as an int; raises ValueError if it has not *bits* bits."""
+        try:
+            value = int(fingerprint)
+            fits = value == fingerprint and 0 <= value < 1 << self.bits
+        except (TypeError, ValueError, OverflowError):
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"a fingerprint must be a whole number of {self.bits} bits, got {fingerprint!r:.80}"
+            )
+        return value
+
+    def array(self, fingerprints: Any) -> Array:
+        """Return *fingerprints*, an array or integers, as an array; raises ValueError."""
+        if isinstance(fingerprints, np.ndarray):
+            wide = self.words > 1 and fingerprints.shape[1:] == (self.words,)
+            narrow = self.words == 1 and fingerprints.ndim == 1
+            if fingerprints.dtype != np.uint64 or not (wide or narrow):
+                shape = "(n,)" if self.words == 1 else f"(n, {self.words})"
+                got = f"{fingerprints.dtype} of shape {fingerprints.shape}"
+                raise ValueError(f"an array must be uint64 of shape {shape}, got {got}")
+            rest = self.bits % 64
+            last = fingerprints if self.words == 1 else fingerprints[:, -1]
+            if rest and len(last) and int(last.max()) >> rest:
+                raise ValueError(f"a fingerprint must be a whole number of {self.bits} bits")
+            return fingerprints
+        return self._from_integers([self.checked(value) for value in fingerprints])
+
+    def row(self, fingerprint: int) -> Array:
+        """Return one fingerprint in the form that arrays are compared with."""
+        return self._from_integers([fingerprint])[0]  # type: ignore[no-any-return]
+
+    def _from_integers(self, values: Iterable[int]) -> Array:
+        data = b"".join(value.to_bytes(8 * self.words, "little") for value in values)
+        flat = np.frombuffer(data, "<u8").astype(np.uint64)
+        return flat if self.words == 1 else flat.reshape(-1, self.words)
+
+    def integers(self, rows: Array) -> list[int]:
+        """Return the rows of an array as Python integers."""
+        if self.words == 1:
+            return rows.tolist()  # type: ignore[no-any-return]
+        return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in rows]
+
+    def distances(self, one: Array, other: Array) -> Array:
+        """Return the Hamming distances, row by row or of every row to one."""
+        differing = np.bitwise_count(one ^ other)
+        if self.words == 1:
+            return differing
+        return differing.sum(axis=-1, dtype=np.uint16)  # type: ignore[no-any-return]
+
+    def scan(self, queries: Array, rows: Array, max_distance: int) -> tuple[Array, Array, Array]:
+        """Return numbers of *queries* and *rows* within *max_distance*, and the distances."""
+        owners, places, distances = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [_NO_DISTANCES]
+        for number, query in enumerate(queries):
+            distance = self.distances(rows, query)
+            near = np.flatnonzero(distance <= max_distance)
+            owners.append(np.full(len(near), number))
+            places.append(near)
+            distances.append(distance[near])
+        return np.concatenate(owners), np.concatenate(places), np.concatenate(distances)
+
+    def keys(self, table: Table, rows: Array) -> Array:
+        """Return the bits of the segments of *table*, the first segment highest, as uint64."""
+        keys = np.zeros(len(rows), np.uint64)
+        for start, width in table.segments:
+            keys = (keys << np.uint64(width)) | self._bits(rows, start, width)
+        return keys
+
+    def _bits(self, rows: Array, start: int, width: int) -> Array:
+        if self.words == 1:
+            return (rows >> np.uint64(start)) & np.uint64((1 << width) - 1)
+        word, shift = divmod(start, 64)
+        value = rows[:, word] >> np.uint64(shift)
+        if shift + width > 64:
+            value = value | (rows[:, word + 1] << np.uint64(64 - shift))
+        return value & np.uint64((1 << width) - 1)

@@ -1,0 +1,106 @@
+"""The designs of the papers, and that each finds every pair."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+
+from dedup.index import HammingIndex, multi_index, nested, permuted
+from dedup.index.compact import permute, restore
+from dedup.index.design import segments_in_order, split
+
+EVERY = [
+    multi_index(64, 3, 4),
+    multi_index(64, 7, 4),
+    multi_index(64, 10, 4),
+    multi_index(64, 3, 2),
+    permuted(64, 3, 5),
+    permuted(64, 3, 6),
+    nested(64, 3, 4),
+    multi_index(384, 12, 13),
+    multi_index(384, 29, 24),
+    multi_index(50, 4, 4),
+]
+
+
+def test_mankus_designs_have_the_tables_and_prefixes_of_the_paper():
+    four, ten, sixteen, twenty = (
+        multi_index(64, 3, 4),
+        permuted(64, 3, 5),
+        nested(64, 3, 4),
+        permuted(64, 3, 6),
+    )
+    assert [len(design.tables) for design in (four, ten, sixteen, twenty)] == [4, 10, 16, 20]
+    assert [
+        sorted({table.key_bits for table in design.tables})
+        for design in (four, ten, sixteen, twenty)
+    ] == [[16], [25, 26], [28], [31, 32, 33]]
+    assert round(4 * 2**34 / 2**16) == round(four.expected_candidates(2**34)) == 4 * 262_144
+
+
+def test_multi_index_probes_are_those_of_the_paper():
+    probes = [multi_index(64, distance, 4).probes for distance in (3, 4, 6, 7, 10)]
+    assert probes == [4, 20, 52, 68, 428]
+    assert round(multi_index(64, 7, 4).expected_candidates(10**6)) == 1038
+
+
+def test_13_pieces_of_384_bits_are_seven_of_30_and_six_of_29():
+    assert (
+        sorted(table.key_bits for table in multi_index(384, 12, 13).tables) == [29] * 6 + [30] * 7
+    )
+
+
+@pytest.mark.parametrize("design", EVERY, ids=lambda design: f"{design.name} of {design.bits}")
+def test_every_way_to_spread_the_differences_over_the_segments_is_found(design):
+    """Pigeonhole, by looking: some table sees no more of the flipped bits than its radius."""
+    chooser = np.random.default_rng(0)
+    for _ in range(3000):
+        count = chooser.integers(0, design.max_distance + 1)
+        flipped = set(chooser.choice(design.bits, count, replace=False).tolist())
+        assert any(
+            sum(bit in flipped for s, w in table.segments for bit in range(s, s + w))
+            <= table.radius
+            for table in design.tables
+        )
+
+
+def test_every_triple_of_blocks_leaves_a_table_untouched():
+    for design in (permuted(64, 3, 5), permuted(64, 3, 6), nested(64, 3, 4)):
+        for flipped in combinations(range(2, 64, 5), 3):
+            assert any(
+                not any(s <= bit < s + w for s, w in table.segments for bit in flipped)
+                for table in design.tables
+            )
+
+
+@pytest.mark.parametrize("design", EVERY, ids=lambda design: f"{design.name} of {design.bits}")
+def test_segments_cover_every_bit_once(design):
+    for table in design.tables:
+        bits = [b for s, w in segments_in_order(table, design.bits) for b in range(s, s + w)]
+        assert sorted(bits) == list(range(design.bits))
+
+
+def test_permuting_is_undone():
+    rows = np.random.default_rng(1).integers(0, 2**64, 1000, dtype=np.uint64)
+    for design in EVERY[:7]:
+        for table in design.tables:
+            assert (restore(permute(rows, table, 64), table, 64) == rows).all()
+
+
+def test_segments_differ_by_one_bit_at_most():
+    assert split(0, 64, 5) == [(0, 13), (13, 13), (26, 13), (39, 13), (52, 12)]
+
+
+def test_the_naive_probes_of_the_articles():
+    assert sum(comb(64, flips) for flips in range(4)) == 43_745
+
+
+def test_an_index_describes_its_designs():
+    text = HammingIndex().describe(10**6)
+    assert text.splitlines() == [
+        "multi-index 4: 4 tables of 16 prefix bits, 4 probes, 61.0 candidates expected among "
+        "1,000,000",
+        "multi-index 2: 2 tables of 32 prefix bits, 66 probes, 0.0 candidates expected among "
+        "1,000,000",
+    ]

@@ -1,0 +1,348 @@
+"""The Hamming index at any width and distance, in both forms, with all that it can do."""
+
+import random
+import re
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from dedup.index import HammingIndex, Match, multi_index, nested, permuted
+from dedup.index.growing import SCANNED_UP_TO as LIMIT
+
+MANKU = {
+    "4 blocks": multi_index(64, 3, 4),
+    "10 tables": permuted(64, 3, 5),
+    "16 tables": nested(64, 3, 4),
+    "20 tables": permuted(64, 3, 6),
+    "2 halves": multi_index(64, 3, 2),
+}
+SHAPES = [(64, 3), (64, 0), (64, 7), (64, 10), (64, 16), (32, 3), (50, 4), (128, 5), (384, 29)]
+
+
+def flipped(fingerprint, bits):
+    for bit in bits:
+        fingerprint ^= 1 << bit
+    return fingerprint
+
+
+def near(stored, fingerprint, max_distance):
+    """All matches, as an obvious loop finds them."""
+    distances = ((other ^ fingerprint).bit_count() for other in stored.values())
+    matches = map(Match, distances, stored)
+    return sorted(match for match in matches if match.distance <= max_distance)
+
+
+def found(blocks):
+    return sorted(
+        (int(a), int(b), int(c)) for block in blocks for a, b, c in zip(*block, strict=True)
+    )
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Adds, removes, queries, saves and loads in any order; a dictionary is the oracle."""
+
+    bits, max_distance, design, fillers = 64, 3, None, 0
+
+    def __init__(self):
+        super().__init__()
+        self.index = HammingIndex(self.bits, self.max_distance, compact_design=self.design)
+        self.chooser = random.Random(5)
+        # Few values, close to one another: most are within or just beyond the distance.
+        self.centres = [0, (1 << self.bits) - 1, self.chooser.getrandbits(self.bits)]
+        self.stored = {}
+        self.add_many([self.chooser.getrandbits(self.bits) for _ in range(self.fillers)])
+
+    def some(self, seed):
+        chooser = random.Random(seed)
+        flips = chooser.choice([0, 1, self.max_distance, self.max_distance + 1])
+        return flipped(chooser.choice(self.centres), chooser.sample(range(self.bits), flips))
+
+    def add_many(self, fingerprints):
+        pages = self.index.add_many(fingerprints)
+        self.stored.update(zip(pages.tolist(), fingerprints, strict=True))
+
+    @rule(seed=st.integers(0, 999))
+    def add(self, seed):
+        fingerprint = self.some(seed)
+        page = self.index.add(fingerprint)
+        assert page not in self.stored
+        self.stored[page] = fingerprint
+
+    @rule(seeds=st.lists(st.integers(0, 999), max_size=9))
+    def add_several(self, seeds):
+        self.add_many([self.some(seed) for seed in seeds])
+
+    @rule(seed=st.integers(0, 999))
+    def check_and_add(self, seed):
+        fingerprint = self.some(seed)
+        matches = near(self.stored, fingerprint, self.max_distance)
+        assert self.index.check_and_add(fingerprint) == (matches[0] if matches else None)
+        if not matches:
+            self.stored[self.index._next_page - 1] = fingerprint
+
+    @precondition(lambda self: self.stored)
+    @rule(seed=st.integers(0, 999))
+    def remove(self, seed):
+        page = random.Random(seed).choice(sorted(self.stored))
+        self.index.remove(page)
+        del self.stored[page]
+
+    @rule(seed=st.integers(0, 999))
+    def query(self, seed):
+        fingerprint = self.some(seed)
+        matches = near(self.stored, fingerprint, self.max_distance)
+        assert self.index.query_all(fingerprint) == matches
+        assert self.index.query(fingerprint) == (matches[0] if matches else None)
+
+    @rule(seeds=st.lists(st.integers(0, 999), max_size=9))
+    def query_many_and_join(self, seeds):
+        fingerprints = [self.some(seed) for seed in seeds]
+        matches = [near(self.stored, each, self.max_distance) for each in fingerprints]
+        pages, distances = self.index.query_many(fingerprints)
+        best = [each[0] if each else Match(-1, -1) for each in matches]
+        assert list(map(Match, distances.tolist(), pages.tolist())) == best
+        assert found(self.index.join(fingerprints)) == sorted(
+            (number, match.page, match.distance)
+            for number, each in enumerate(matches)
+            for match in each
+        )
+
+    @precondition(lambda self: self.bits <= 64)
+    @rule()
+    def compact(self):
+        self.index.compact()
+
+    @rule()
+    def save_and_load(self):
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            self.index.save(f"{folder}/index")
+            self.index = HammingIndex.load(f"{folder}/index")
+
+    @invariant()
+    def nothing_is_lost(self):
+        assert len(self.index) == len(self.stored)
+
+    def teardown(self):
+        assert dict(self.index) == self.stored
+
+
+OFTEN = settings(
+    max_examples=15,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.mark.parametrize("fillers", [0, LIMIT + 1])
+@pytest.mark.parametrize(("bits", "max_distance"), SHAPES)
+def test_any_order_of_operations_agrees_with_the_oracle(bits, max_distance, fillers):
+    shape = {"bits": bits, "max_distance": max_distance, "fillers": fillers}
+    machine = type("Machine", (AnyOrder,), shape)
+    steps = settings(OFTEN, max_examples=15 if not fillers else 2)
+    run(machine, steps)
+
+
+@pytest.mark.parametrize("design", MANKU)
+def test_any_order_of_operations_agrees_in_every_design(design):
+    run(type("Machine", (AnyOrder,), {"design": MANKU[design]}), OFTEN)
+
+
+def run(machine, steps):
+    machine.TestCase.settings = steps
+    machine.TestCase("runTest").runTest()
+
+
+@pytest.mark.parametrize("design", MANKU)
+def test_no_difference_of_three_bits_is_missed_in_any_position(design):
+    index = HammingIndex(compact_design=MANKU[design])
+    base = 0x0123456789ABCDEF
+    index.add(base)
+    index.compact()
+    planted = [flipped(base, bits) for bits in combinations(range(64), 3)]
+    pages, distances = index.query_many(planted)
+    assert len(planted) == 41_664
+    assert (set(pages.tolist()), set(distances.tolist())) == ({0}, {3})
+
+
+@pytest.mark.parametrize(("bits", "max_distance"), SHAPES)
+@pytest.mark.parametrize("compacted", [False, True])
+def test_planted_fingerprints_are_found_up_to_the_distance(bits, max_distance, compacted):
+    chooser = random.Random(1)
+    stored = [chooser.getrandbits(bits) for _ in range(LIMIT + 10)]
+    index = HammingIndex(bits, max_distance)
+    index.add_many(stored)
+    if compacted and bits <= 64:
+        index.compact()
+    for distance, page in product(range(max_distance + 2), (0, LIMIT, LIMIT + 9)):
+        planted = flipped(stored[page], chooser.sample(range(bits), distance))
+        is_found = Match(distance, page) in index.query_all(planted)
+        assert is_found == (distance <= max_distance)
+
+
+def test_all_pairs_are_found_once():
+    chooser = random.Random(2)
+    centres = [chooser.getrandbits(64) for _ in range(40)]
+    stored = dict(
+        enumerate(flipped(chooser.choice(centres), [chooser.randrange(64)]) for _ in range(300))
+    )
+    index = HammingIndex()
+    index.add_many(list(stored.values())[:100])
+    index.compact()
+    index.add_many(list(stored.values())[100:])
+    assert found(index.pairs()) == sorted(
+        (a, b, (stored[a] ^ stored[b]).bit_count())
+        for a, b in combinations(stored, 2)
+        if (stored[a] ^ stored[b]).bit_count() <= 3
+    )
+
+
+def test_check_and_add_many_compares_with_what_it_has_just_added():
+    pages, distances = HammingIndex().check_and_add_many([0, 1, 255, 0])
+    assert (pages.tolist(), distances.tolist()) == ([-1, 0, -1, 0], [-1, 1, -1, 0])
+
+
+def test_pages_are_counted_on_from_the_highest_even_after_loading(tmp_path):
+    index = HammingIndex()
+    assert [index.add(1), index.add(2, page=70), index.add(4)] == [0, 70, 71]
+    index.remove(71)
+    index.save(tmp_path / "index")
+    assert HammingIndex.load(tmp_path / "index").add(8) == 72
+
+
+def test_what_is_forgotten_of_a_file_stays_in_the_file(tmp_path):
+    index = HammingIndex()
+    index.add_many([1, 2**40, 2**60])
+    index.save(tmp_path / "index")
+    loaded = HammingIndex.load(tmp_path / "index")
+    loaded.remove(1)
+    assert dict(loaded) == {0: 1, 2: 2**60}
+    assert len(HammingIndex.load(tmp_path / "index")) == 3
+
+
+def test_arrays_are_taken_as_they_are():
+    index = HammingIndex(128, 3)
+    rows = np.array([[1, 2], [3, 4]], np.uint64)
+    assert index.add_many(rows).tolist() == [0, 1]
+    assert dict(index) == {0: 1 + (2 << 64), 1: 3 + (4 << 64)}
+
+
+WRONG = [
+    (lambda index: index.add(2**64), "a fingerprint must be a whole number of 64 bits"),
+    (lambda index: index.add(-1), "a whole number of 64 bits, got -1"),
+    (lambda index: index.add(1.5), "a whole number of 64 bits, got 1.5"),
+    (lambda index: index.add("1"), "a whole number of 64 bits, got '1'"),
+    (lambda index: index.add(None), "a whole number of 64 bits, got None"),
+    (lambda index: index.query(2**64), "a fingerprint must be a whole number of 64 bits"),
+    (lambda index: index.add(1, page=-1), "a page must be a number from 0 to 4294967294, got -1"),
+    (lambda index: index.add(1, page=2**32), "a page must be a number from 0 to 4294967294"),
+    (lambda index: index.add_many([1, 2**64]), "a whole number of 64 bits"),
+    (lambda index: index.add_many([1, 2], [7]), "2 fingerprints need as many pages, got 1"),
+    (lambda index: index.add_many(np.zeros(2)), "an array must be uint64 of shape (n,), got float"),
+    (lambda index: index.query_many(np.zeros((2, 2), np.uint64)), "got uint64 of shape (2, 2)"),
+]
+
+
+@pytest.mark.parametrize(("action", "message"), WRONG)
+@pytest.mark.parametrize("fillers", [2, LIMIT + 2])
+def test_bad_input_is_told_and_changes_nothing(action, message, fillers):
+    index = HammingIndex()
+    index.add_many(list(range(0, fillers * 2**20, 2**20)))
+    before = dict(index)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        action(index)
+    assert (dict(index), index.add(5)) == (before, fillers)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((31,), "bits must be from 32 to 384, got 31"),
+        ((385,), "bits must be from 32 to 384, got 385"),
+        ((64, -1), "max_distance must be from 0 to 63, got -1"),
+        ((64, 64), "max_distance must be from 0 to 63, got 64"),
+        ((64, "3"), "max_distance must be from 0 to 63, got '3'"),
+    ],
+)
+def test_an_index_of_wrong_shape_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        HammingIndex(*arguments)
+
+
+def test_a_design_for_other_fingerprints_is_refused():
+    with pytest.raises(
+        ValueError, match="must be for 64 bits and distance 4, got one for 64 and 3"
+    ):
+        HammingIndex(64, 4, compact_design=MANKU["10 tables"])
+
+
+def test_an_unknown_page_is_not_removed():
+    index = HammingIndex()
+    index.add(1)
+    with pytest.raises(KeyError, match="page 7 is not stored"):
+        index.remove(7)
+    assert len(index) == 1
+
+
+def test_wide_fingerprints_have_no_compact_form():
+    with pytest.raises(ValueError, match="no compact form for 384 bits"):
+        HammingIndex(384, 3).compact()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    index = HammingIndex()
+    index.add_many([random.Random(page).getrandbits(64) for page in range(500)])
+    index.save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_damaged_file_is_told_wherever_it_is_damaged(saved, seed):
+    whole = saved.read_bytes()
+    before = dict(HammingIndex.load(saved))
+    place = random.Random(seed).randrange(len(whole))
+    saved.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    try:
+        after = dict(HammingIndex.load(saved))
+    except ValueError as error:
+        assert str(saved) in str(error)  # noqa: PT017  # damage between arrays does no harm
+    else:
+        assert after == before
+
+
+@pytest.mark.parametrize("length", [0, 5, 21, 22, 200, 1000, 5000])
+def test_a_torn_file_is_told(saved, length):
+    saved.write_bytes(saved.read_bytes()[:length])
+    with pytest.raises(ValueError, match=r"is damaged|is no index file"):
+        HammingIndex.load(saved)
+
+
+def test_a_foreign_file_is_told(tmp_path):
+    (tmp_path / "text").write_text("something else entirely\n" * 10)
+    with pytest.raises(ValueError, match="is no index file of this version"):
+        HammingIndex.load(tmp_path / "text")
+
+
+def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch):
+    before = saved.read_bytes()
+    index = HammingIndex.load(saved)
+    index.add(1)
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        index.save(saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["index"]
+
+
+def test_an_empty_index_is_saved_and_loaded(tmp_path):
+    HammingIndex(128, 5).save(tmp_path / "wide")
+    HammingIndex().save(tmp_path / "narrow")
+    assert HammingIndex.load(tmp_path / "wide").query(1) is None
+    assert HammingIndex.load(tmp_path / "narrow").query(1) is None
