@@ -55,8 +55,11 @@ class Commented(Silent):
     """Adds the query of the URL to the page, as a comment."""
 
     def do_GET(self) -> None:  # noqa: N802  # the name that http.server calls
-        comment = f"<!-- {self.path.partition('?')[2]} -->".encode()
-        body = Path(self.translate_path(self.path)).read_bytes() + comment
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            self.send_error(404)
+            return
+        body = path.read_bytes() + f"<!-- {self.path.partition('?')[2]} -->".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
