@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Match:
     """A stored page within the threshold, and its distance (0 = equal sketches).
 
     The nearer match is the smaller one; of equally near ones, the older page.
     """
 
-    distance: int
     page: int
+    distance: int
+
+    def __lt__(self, other: "Match") -> bool:
+        return (self.distance, self.page) < (other.distance, other.page)
 
 
 class Index(ABC):

@@ -1,7 +1,7 @@
 """Buckets: many small growing runs of numbers in one large array."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 _FIRST = 4
 _STEP = 8
 _TRIED = 4
+_MEMBERS_AT_ONCE = 1 << 20
 Array = np.ndarray[Any, Any]
 
 
@@ -94,7 +95,9 @@ class Buckets:
         start, self._used = self._used, self._used + length
         if self._used > len(self.columns[0]):
             room = max(self._used, len(self.columns[0]) * 9 // 8, 1024)
-            for column in self.columns:
+            for number, column in enumerate(self.columns):
+                if not column.flags.owndata:  # as it comes out of a pickle
+                    self.columns[number] = column = column.copy()
                 # realloc: where the system can, the memory is moved without being copied. No view
                 # of a column outlives the method that made it.
                 column.resize(room, refcheck=False)
@@ -104,6 +107,16 @@ class Buckets:
     def nbytes(self) -> int:
         books = 3 * 4 * len(self._starts)
         return books + sum(column.nbytes for column in self.columns)
+
+
+def spread_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the numbers of runs and the positions of their members, about a million at a time."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, _MEMBERS_AT_ONCE):
+        member = np.arange(begin, min(begin + _MEMBERS_AT_ONCE, total))
+        run = np.searchsorted(ends, member, "right")
+        yield run, starts[run] + member - (ends - sizes)[run]
 
 
 def _view(numbers: "array[int]") -> Array:

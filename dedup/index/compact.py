@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.buckets import spread
+from dedup.index.buckets import spread, spread_in_parts
 from dedup.index.design import Design, Table, segments_in_order
 from dedup.index.fingerprints import Array, Fingerprints
-from dedup.index.growing import _distinct, flips
+from dedup.index.growing import distinct, flips
 
 _NOT_STORED = np.uint32(2**32 - 1)
 
@@ -34,6 +34,8 @@ class CompactIndex:
 
     @classmethod
     def build(cls, design: Design, rows: Array, pages: Array) -> "CompactIndex":
+        if not design.pays:  # it is scanned, in the order it comes
+            return cls(design, [rows.copy()], pages.astype(np.uint32))
         tables = []
         for number, table in enumerate(design.tables):
             permuted = permute(rows, table, design.bits)
@@ -49,19 +51,20 @@ class CompactIndex:
     def matches_of(self, queries: Array) -> tuple[Array, Array, Array]:
         """Return the numbers of *queries*, pages and distances of all matches; no pair twice."""
         if not self.design.pays:
-            rows, pages = self.everything()
-            owner, places, distances = self._prints.scan(queries, rows, self.design.max_distance)
-            return owner, pages[places], distances
-        owners, found = [], []
+            distance = self.design.max_distance
+            owner, places, distances = self._prints.scan(queries, self.tables[0], distance)
+            there = self.pages[places] != _NOT_STORED
+            return owner[there], self.pages[places][there], distances[there]
+        owners, found = [np.empty(0, np.intp)], [queries[:0]]
         for table, stored, masks in zip(self.design.tables, self.tables, self._masks, strict=True):
             wanted = permute(queries, table, self.design.bits)
-            starts, sizes = self._ranges(stored, table, wanted, masks)
-            owner = np.repeat(np.repeat(np.arange(len(queries)), len(masks)), sizes)
-            values = stored[spread(starts, sizes)]
-            near = self._prints.distances(wanted[owner], values) <= self.design.max_distance
-            owners.append(owner[near])
-            found.append(restore(values[near], table, self.design.bits))
-        owner, values = _distinct(np.concatenate(owners), np.concatenate(found))
+            probing = np.repeat(np.arange(len(queries)), len(masks))
+            for probes, places in spread_in_parts(*self._ranges(stored, table, wanted, masks)):
+                owner, values = probing[probes], stored[places]
+                near = self._prints.distances(wanted[owner], values) <= self.design.max_distance
+                owners.append(owner[near])
+                found.append(restore(values[near], table, self.design.bits))
+        owner, values = distinct(np.concatenate(owners), np.concatenate(found))
         first = permute(values, self.design.tables[0], self.design.bits)
         starts = np.searchsorted(self.tables[0], first, "left")
         sizes = np.searchsorted(self.tables[0], first, "right") - starts
@@ -93,7 +96,9 @@ class CompactIndex:
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no order."""
         there = np.flatnonzero(self.pages != _NOT_STORED)
-        rows = restore(self.tables[0][there], self.design.tables[0], self.design.bits)
+        rows = self.tables[0][there]
+        if self.design.pays:
+            rows = restore(rows, self.design.tables[0], self.design.bits)
         return rows, self.pages[there]
 
     def __len__(self) -> int:

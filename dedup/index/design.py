@@ -76,6 +76,8 @@ def multi_index(bits: int, max_distance: int, blocks: int) -> Design:
     Source: Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with Multi-Index Hashing", CVPR
     2012, section 3.
     """
+    if not 1 <= blocks <= bits:
+        raise ValueError(f"blocks must be from 1 to {bits}, got {blocks}")
     radius, over = divmod(max_distance, blocks)
     radii = [radius if block <= over else radius - 1 for block in range(blocks)]
     tables = tuple(
@@ -92,18 +94,26 @@ def permuted(bits: int, max_distance: int, blocks: int) -> Design:
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3.1.
     """
+    _check_blocks(bits, max_distance, blocks)
     keys = combinations(split(0, bits, blocks), blocks - max_distance)
     return Design(f"permuted {blocks}", bits, max_distance, tuple(map(Table, keys)))
 
 
 def nested(bits: int, max_distance: int, blocks: int) -> Design:
     """Return Manku's design that splits the rest of each of *blocks* blocks into as many again."""
+    _check_blocks(bits, max_distance, blocks)
     tables = []
     for block in split(0, bits, blocks):
         rest = [segment for segment in split(0, bits, blocks) if segment != block]
         for pieces in _split_segments(rest, blocks):
             tables.append(Table((block, *pieces)))
     return Design(f"nested {blocks}", bits, max_distance, tuple(tables))
+
+
+def _check_blocks(bits: int, max_distance: int, blocks: int) -> None:
+    if not max_distance < blocks <= bits:
+        expected = f"more than max_distance ({max_distance}) and at most {bits}"
+        raise ValueError(f"blocks must be {expected}, got {blocks}")
 
 
 def segments_in_order(table: Table, bits: int) -> list[Segment]:

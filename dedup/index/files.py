@@ -2,56 +2,69 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import xxhash
 
 from dedup.index.fingerprints import Array
 
-_MAGIC = b"scrapy-dedup index 1\n"
+_MAGIC = b"scrapy-dedup index 2\n"
 _ALIGNED = 64
 
 
 def write_file(path: Path, header: dict[str, Any], arrays: list[Array]) -> None:
-    """Write arrays behind a line of JSON that describes them; durable and at once."""
+    """Write arrays behind a line of JSON that describes them, and put the file in place at once.
+
+    A crash leaves the old file.
+    """
     described = [[a.dtype.str, list(a.shape), xxhash.xxh3_64_hexdigest(a.data)] for a in arrays]
-    line = _MAGIC + json.dumps({**header, "arrays": described}).encode() + b"\n"
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    line = json.dumps({**header, "arrays": described}).encode()
+    path = path.resolve()  # the file behind a link, not the link
+    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
     try:
-        with aside.open("wb") as file:
-            file.write(line)
+        with open(descriptor, "wb") as file:
+            file.write(_MAGIC + xxhash.xxh3_64_hexdigest(line).encode() + b" " + line + b"\n")
             for array in arrays:
                 file.write(bytes(-file.tell() % _ALIGNED))
                 file.write(np.ascontiguousarray(array).data)
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
+        os.replace(aside, path)
     finally:
-        aside.unlink(missing_ok=True)
+        Path(aside).unlink(missing_ok=True)
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:
-    """Return the header and the arrays of a file, mapped; raises ValueError if it is no good."""
+    """Return the header and the arrays of a file, mapped into memory; changes stay there.
+
+    Raises ValueError if it is no such file or damaged, OSError if it cannot be read.
+    """
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError(f"{path} is no index file of this version")
-        try:
-            header = json.loads(file.readline())
-            arrays, position = [], file.tell()
-            for dtype, shape, checksum in header.pop("arrays"):
-                position += -position % _ALIGNED
-                # Changes (pages that are forgotten) stay in memory.
-                array = (
-                    np.memmap(path, np.dtype(dtype), "c", position, tuple(shape))
-                    if all(shape)
-                    else np.empty(tuple(shape), dtype)
-                )
-                if xxhash.xxh3_64_hexdigest(array.data) != checksum:
-                    raise ValueError("an array has changed")
-                arrays.append(array)
-                position += array.nbytes
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise ValueError(f"{path} is damaged ({error}); build the index again") from error
+        checksum, _, line = file.readline().rstrip(b"\n").partition(b" ")
+        if xxhash.xxh3_64_hexdigest(line).encode() != checksum:
+            raise ValueError(f"{path} is damaged at its beginning; build the index again")
+        header = json.loads(line)
+        arrays, position = [], file.tell()
+        for dtype, shape, digest in header.pop("arrays"):
+            position += -position % _ALIGNED
+            try:
+                # Of the open file: another process may put a new one in its place meanwhile.
+                array = _mapped(file, dtype, tuple(shape), position)
+            except (ValueError, OSError) as error:
+                raise ValueError(f"{path} is damaged ({error}); build the index again") from error
+            if xxhash.xxh3_64_hexdigest(array.data) != digest:
+                raise ValueError(f"{path} is damaged at {position}; build the index again")
+            arrays.append(array)
+            position += array.nbytes
     return header, arrays
+
+
+def _mapped(file: BinaryIO, dtype: str, shape: tuple[int, ...], position: int) -> Array:
+    if not all(shape):
+        return np.empty(shape, dtype)
+    return np.memmap(file, np.dtype(dtype), "c", position, shape)

@@ -12,6 +12,11 @@ _NO_DISTANCES = np.empty(0, np.uint8)
 SMALLEST_BITS, LARGEST_BITS = 32, 384
 
 
+def is_number(value: Any) -> bool:
+    """Return whether *value* is a whole number, of Python or NumPy, and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 class Fingerprints:
     """Fingerprints of *bits* bits: conversion, distance and keys of them.
 
@@ -21,7 +26,7 @@ class Fingerprints:
 
     def __init__(self, bits: int) -> None:
         """Raises ValueError if *bits* is not from 32 to 384."""
-        if not (isinstance(bits, int) and SMALLEST_BITS <= bits <= LARGEST_BITS):
+        if not (is_number(bits) and SMALLEST_BITS <= bits <= LARGEST_BITS):
             expected = f"from {SMALLEST_BITS} to {LARGEST_BITS}"
             raise ValueError(f"bits must be {expected}, got {bits!r}")
         self.bits = bits
@@ -29,16 +34,12 @@ class Fingerprints:
 
     def checked(self, fingerprint: Any) -> int:
         """Return *fingerprint* as an int; raises ValueError if it has not *bits* bits."""
-        try:
-            value = int(fingerprint)
-            fits = value == fingerprint and 0 <= value < 1 << self.bits
-        except (TypeError, ValueError, OverflowError):
-            fits = False
-        if not fits:
-            raise ValueError(
-                f"a fingerprint must be a whole number of {self.bits} bits, got {fingerprint!r:.80}"
-            )
-        return value
+        if is_number(fingerprint) and 0 <= fingerprint < 1 << self.bits:
+            return int(fingerprint)
+        expected = f"a fingerprint must be a whole number of {self.bits} bits"
+        if is_number(fingerprint) and fingerprint > 0:
+            raise ValueError(f"{expected}, got one of {int(fingerprint).bit_length()} bits")
+        raise ValueError(f"{expected}, got {fingerprint!r:.80}")
 
     def array(self, fingerprints: Any) -> Array:
         """Return *fingerprints*, an array or integers, as an array; raises ValueError."""

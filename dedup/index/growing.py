@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, spread
+from dedup.index.buckets import Buckets, spread, spread_in_parts
 from dedup.index.design import Design, Table
 from dedup.index.fingerprints import Array, Fingerprints
 
@@ -85,22 +85,23 @@ class GrowingIndex:
             for shift, mask, buckets in self._blocks
         ]
         wanted = np.uint64(fingerprint)
-        found: list[int] = []
+        found = []
         together = sum(map(len, runs)) <= _COMPARED_AT_ONCE
         for values in (np.concatenate(runs),) if together else runs:
             distances = np.bitwise_count(values ^ wanted)
             if len(distances) and distances.min() <= self.design.max_distance:
-                found += values[distances <= self.design.max_distance].tolist()
+                found.append(values[distances <= self.design.max_distance])
         if not found:
             return _NO_PAGES, _NO_DISTANCES
-        different = np.array(list(dict.fromkeys(found)), np.uint64)
-        if len(different) > 1:
-            _, pages, rows = self._pages_of(different)
+        values = np.unique(np.concatenate(found))
+        if len(values) > 1:
+            _, pages, rows = self._pages_of(values)
             return pages, np.bitwise_count(rows ^ wanted)
+        one = int(values[0])
         shift, mask, buckets = self._blocks[0]
-        run = buckets.run((found[0] >> shift) & mask)
-        pages = buckets.columns[1][run][buckets.columns[0][run] == different[0]]
-        return pages, np.full(len(pages), (found[0] ^ fingerprint).bit_count(), np.uint8)
+        run = buckets.run((one >> shift) & mask)
+        pages = buckets.columns[1][run][buckets.columns[0][run] == values[0]]
+        return pages, np.full(len(pages), (one ^ fingerprint).bit_count(), np.uint8)
 
     def matches_of(self, queries: Array) -> tuple[Array, Array, Array]:
         """Return the numbers of *queries*, pages and distances of all matches; no pair twice."""
@@ -108,39 +109,49 @@ class GrowingIndex:
             rows, pages = self._rows[: self._size], self._pages[: self._size]
             owners, places, distances = self._prints.scan(queries, rows, self.design.max_distance)
             return owners, pages[places], distances
-        numbers: list[Array] = []
-        found: list[Array] = []
+        numbers = [np.empty(0, np.intp)]
+        found = [self._tables[0].columns[0][:0]]
         for table, buckets, masks in zip(
             self.design.tables, self._tables, self._masks, strict=True
         ):
             keys = (self._prints.keys(table, queries)[:, None] ^ masks).ravel().astype(np.int64)
-            starts, sizes = buckets.runs(keys)
-            owner = np.repeat(np.repeat(np.arange(len(queries)), len(masks)), sizes)
-            values = buckets.columns[0][spread(starts, sizes)]
-            rows = values if self._inline else self._rows[values]
-            near = self._prints.distances(queries[owner], rows) <= self.design.max_distance
-            numbers.append(owner[near])
-            found.append(values[near])
-        owner, values = _distinct(np.concatenate(numbers), np.concatenate(found))
-        if self._inline:
-            which, pages, rows = self._pages_of(values)
-            owner = owner[which]
-        else:
-            pages, rows = self._pages[values], self._rows[values]
-        return owner, pages, self._prints.distances(queries[owner], rows)
+            probing = np.repeat(np.arange(len(queries)), len(masks))
+            for probes, positions in spread_in_parts(*buckets.runs(keys)):
+                owner, values = probing[probes], buckets.columns[0][positions]
+                rows = values if self._inline else self._rows[values]
+                near = self._prints.distances(queries[owner], rows) <= self.design.max_distance
+                numbers.append(owner[near])
+                found.append(values[near])
+        owner, values = distinct(np.concatenate(numbers), np.concatenate(found))
+        if not self._inline:
+            return (
+                owner,
+                self._pages[values],
+                self._prints.distances(queries[owner], self._rows[values]),
+            )
+        different, which = np.unique(values, return_inverse=True)
+        place, pages, _ = self._pages_of(different)
+        counts = np.bincount(place, minlength=len(different))
+        pages = pages[np.argsort(place, kind="stable")]
+        ends = np.cumsum(counts)
+        pair = np.repeat(np.arange(len(values)), counts[which])
+        pages = pages[spread((ends - counts)[which], counts[which])]
+        distances = self._prints.distances(queries[owner[pair]], values[pair])
+        return owner[pair], pages, distances
 
     def _pages_of(self, values: Array) -> tuple[Array, Array, Array]:
-        """Return, of fingerprints that are stored: the number of each, its page, and itself.
+        """Return, of different sorted fingerprints: the number of each, its page, and itself.
 
         A fingerprint stored for several pages comes as often.
         """
         table, buckets = self.design.tables[0], self._tables[0]
-        starts, sizes = buckets.runs(self._prints.keys(table, values).astype(np.int64))
-        which = np.repeat(np.arange(len(values)), sizes)
-        positions = spread(starts, sizes)
-        equal = buckets.columns[0][positions] == values[which]
-        positions, which = positions[equal], which[equal]
-        return which, buckets.columns[1][positions], buckets.columns[0][positions]
+        keys = np.unique(self._prints.keys(table, values).astype(np.int64))
+        positions = spread(*buckets.runs(keys))
+        stored = buckets.columns[0][positions]
+        place = np.searchsorted(values, stored)
+        place[place == len(values)] = 0
+        equal = values[place] == stored if len(values) else place.astype(bool)
+        return place[equal], buckets.columns[1][positions[equal]], stored[equal]
 
     def remove(self, page: int) -> bool:
         """Forget *page*; return False if it is not stored."""
@@ -153,11 +164,27 @@ class GrowingIndex:
                     self._pages[self._size],
                 )
             return bool(len(places))
-        rows, pages = self.everything()
-        stored = self._prints.integers(rows[pages == page])
+        stored = self._prints.integers(self._rows_of(page))
         for fingerprint in stored:
             self._remove_row(fingerprint, page)
         return bool(stored)
+
+    def _rows_of(self, page: int) -> Array:
+        """Return the fingerprints that are stored for *page*."""
+        if not self._inline:
+            rows, pages = self.everything()
+            stored: Array = rows[pages == page]
+            return stored
+        table, buckets = self.design.tables[0], self._tables[0]
+        fingerprints, pages = buckets.columns
+        places = np.flatnonzero(pages == page)
+        # What is behind the end of a bucket was moved or removed.
+        starts, sizes = buckets.runs(
+            self._prints.keys(table, fingerprints[places]).astype(np.int64)
+        )
+        live = (places >= starts) & (places < starts + sizes)
+        found: Array = fingerprints[places[live]]
+        return found
 
     def _remove_row(self, fingerprint: int, page: int) -> None:
         self._size -= 1
@@ -254,7 +281,7 @@ def flips(key_bits: int, radius: int) -> Array:
     return np.array(masks, np.uint64)
 
 
-def _distinct(owners: Array, values: Array) -> tuple[Array, Array]:
+def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
     """Return the different pairs of the two columns."""
     order = np.lexsort((values, owners))
     owners, values = owners[order], values[order]

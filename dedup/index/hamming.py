@@ -11,7 +11,7 @@ from dedup.index.base import Index, Match
 from dedup.index.compact import CompactIndex
 from dedup.index.design import Design, Table, multi_index, permuted
 from dedup.index.files import read_file, write_file
-from dedup.index.fingerprints import Array, Fingerprints
+from dedup.index.fingerprints import Array, Fingerprints, is_number
 from dedup.index.growing import GrowingIndex, chunks
 from dedup.index.pairs import near_pages
 
@@ -28,6 +28,8 @@ class HammingIndex(Index):
     What is added goes into the growing form, buckets by blocks of 16 bits. `compact` moves all of
     it into the compact form, sorted arrays of half the size, in which it is also saved and loaded;
     what is added after that grows in front of it.
+
+    For one thread at a time.
 
     Sources: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3; Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with Multi-Index Hashing",
@@ -50,7 +52,7 @@ class HammingIndex(Index):
         Raises ValueError for a value outside its range, and a design for other bits or distance.
         """
         self._prints = Fingerprints(bits)
-        if not (isinstance(max_distance, int) and 0 <= max_distance < bits):
+        if not (is_number(max_distance) and 0 <= max_distance < bits):
             raise ValueError(f"max_distance must be from 0 to {bits - 1}, got {max_distance!r}")
         self.bits = bits
         self.max_distance = max_distance
@@ -81,8 +83,11 @@ class HammingIndex(Index):
         """Store an array of fingerprints; return their page numbers, shape (n,)."""
         rows = self._prints.array(fingerprints)
         if pages is None:
-            first = self._checked_page(self._next_page + max(len(rows) - 1, 0)) - len(rows) + 1
-            numbers = np.arange(first, first + len(rows), dtype=np.uint32)
+            if len(rows):
+                self._checked_page(self._next_page + len(rows) - 1)
+            numbers = np.arange(len(rows), dtype=np.uint32) + np.uint32(self._next_page)
+        elif None in pages:
+            raise ValueError("a list of pages must have a number for each, got None")
         else:
             numbers = np.array([self._checked_page(page) for page in pages], np.uint32)
         if len(numbers) != len(rows):
@@ -99,7 +104,7 @@ class HammingIndex(Index):
         >>> index.add(0b1000)
         0
         >>> index.query(0b1100)
-        Match(distance=1, page=0)
+        Match(page=0, distance=1)
 
         Raises ValueError for a fingerprint of more than *bits* bits.
         """
@@ -107,25 +112,30 @@ class HammingIndex(Index):
         if not len(pages):
             return None
         nearest = distances.min()
-        return Match(int(nearest), int(pages[distances == nearest].min()))
+        return Match(int(pages[distances == nearest].min()), int(nearest))
 
     def query_all(self, sketch: int) -> list[Match]:
         """Return all pages within *max_distance*, the nearest first, ties by age."""
         pages, distances = self._matches(sketch)
-        return sorted(map(Match, distances.tolist(), pages.tolist()))
+        return sorted(map(Match, pages.tolist(), distances.tolist()))
 
     def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
         """Return the nearest page (-1: none) and its distance for each of an array, shape (n,)."""
         rows = self._prints.array(fingerprints)
+        rows, which = np.unique(rows, axis=0, return_inverse=True)
         nearest_pages = np.full(len(rows), -1, np.int64)
         nearest = np.full(len(rows), -1, np.int64)
-        for owners, pages, distances in self._matches_of(rows):
+        for start, part in chunks(rows, _QUERIES_AT_ONCE):
+            found = [self._growing.matches_of(part)]
+            if self._compact is not None:
+                found.append(self._compact.matches_of(part))
+            owners, pages, distances = map(np.concatenate, zip(*found, strict=True))
             order = np.lexsort((pages, distances, owners))
             owners, pages, distances = owners[order], pages[order], distances[order]
             first = np.flatnonzero(np.diff(owners, prepend=-1))
-            nearest_pages[owners[first]] = pages[first]
-            nearest[owners[first]] = distances[first]
-        return nearest_pages, nearest
+            nearest_pages[start + owners[first]] = pages[first]
+            nearest[start + owners[first]] = distances[first]
+        return nearest_pages[which.ravel()], nearest[which.ravel()]
 
     def check_and_add(self, sketch: int, page: int | None = None) -> Match | None:
         """Return the nearest page; if there is none, store the fingerprint and return ``None``."""
@@ -142,10 +152,12 @@ class HammingIndex(Index):
         return pages, np.array([match.distance if match else -1 for match in found], np.int64)
 
     def remove(self, page: int) -> None:
-        """Forget *page*. Looks through all pages: some 5 ms at 10 million.
+        """Forget *page*. Looks through the numbers of all pages.
 
-        Raises KeyError if it is not stored.
+        The memory is used again, and not given back. Raises KeyError if it is not stored.
         """
+        if not (is_number(page) and 0 <= page <= _LAST_PAGE):
+            raise KeyError(f"page {page!r} is not stored")
         forgotten = self._growing.remove(page)
         if self._compact is not None:
             forgotten = self._compact.remove(page) or forgotten
@@ -155,14 +167,19 @@ class HammingIndex(Index):
     def join(self, fingerprints: Any) -> Iterator[tuple[Array, Array, Array]]:
         """Yield numbers of a new batch, pages and distances of all matches between the two.
 
-        The batch is indexed and the store is streamed once, whatever its size.
+        The batch is indexed, and what is stored now goes by once.
 
         Source: Manku et al. 2007, section 4.
         """
         batch = GrowingIndex(self.design)
         rows = self._prints.array(fingerprints)
         batch.add_many(rows, np.arange(len(rows), dtype=np.uint32))
-        for stored, pages in self._parts():
+        return self._joined(batch, list(self._parts()))
+
+    def _joined(
+        self, batch: GrowingIndex, parts: list[tuple[Array, Array]]
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        for stored, pages in parts:
             for start, part in chunks(stored, _QUERIES_AT_ONCE):
                 owners, numbers, distances = batch.matches_of(part)
                 if len(owners):
@@ -231,14 +248,14 @@ class HammingIndex(Index):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the index that `save` wrote; its arrays stay in the file, mapped into memory.
 
-        Raises ValueError if *path* is no such file, is damaged or of another version.
+        Raises ValueError if the file was not written by `save`, is damaged or of another version;
+        OSError if it cannot be read.
         """
         header, arrays = read_file(Path(path))
-        tables = tuple(
-            Table(tuple(map(tuple, segments)), radius) for segments, radius in header["tables"]
-        )
+        segments = [tuple(map(tuple, table)) for table, _ in header["tables"]]
+        radii = [radius for _, radius in header["tables"]]
         bits, distance = header["bits"], header["max_distance"]
-        design = Design(header["design"], bits, distance, tables)
+        design = Design(header["design"], bits, distance, tuple(map(Table, segments, radii)))
         index = cls(bits, distance, compact_design=design)
         pages, *rest = arrays
         if bits <= 64:
@@ -265,14 +282,6 @@ class HammingIndex(Index):
             pages, distances = np.concatenate([pages, more]), np.concatenate([distances, further])
         return pages, distances
 
-    def _matches_of(self, rows: Array) -> Iterator[tuple[Array, Array, Array]]:
-        for start, part in chunks(rows, _QUERIES_AT_ONCE):
-            found = [self._growing.matches_of(part)]
-            if self._compact is not None:
-                found.append(self._compact.matches_of(part))
-            owners, pages, distances = map(np.concatenate, zip(*found, strict=True))
-            yield start + owners, pages, distances
-
     def _parts(self) -> Iterator[tuple[Array, Array]]:
         if self._compact is not None:
             yield self._compact.everything()
@@ -283,8 +292,10 @@ class HammingIndex(Index):
         return rows, pages
 
     def _checked_page(self, page: Any) -> int:
+        if page is None and self._next_page > _LAST_PAGE:
+            raise ValueError("no page number is left: the last one is in use")
         number = self._next_page if page is None else page
-        if not (isinstance(number, int | np.integer) and 0 <= number <= _LAST_PAGE):
+        if not (is_number(number) and 0 <= number <= _LAST_PAGE):
             raise ValueError(f"a page must be a number from 0 to {_LAST_PAGE}, got {page!r}")
         return int(number)
 

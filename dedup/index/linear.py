@@ -35,7 +35,7 @@ class LinearIndex(Index):
         distances = np.bitwise_count(self.fingerprints ^ np.uint64(sketch))
         if not len(distances) or (nearest := int(distances.min())) > self.max_distance:
             return None
-        return Match(nearest, int(self.pages[distances == nearest].min()))
+        return Match(int(self.pages[distances == nearest].min()), nearest)
 
     @property
     def fingerprints(self) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":

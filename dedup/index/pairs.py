@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dedup.index.buckets import spread
+from dedup.index.buckets import spread, spread_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
 from dedup.index.fingerprints import Array
@@ -12,8 +12,8 @@ from dedup.index.fingerprints import Array
 _ROWS_AT_ONCE = 1 << 20
 
 
-def near_values(values: Array, design: Design) -> tuple[Array, Array]:
-    """Return all pairs of *values* within the distance of *design*, the smaller value first.
+def near_values(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
+    """Yield all pairs of *values* within the distance of *design*, in blocks, each pair once.
 
     *values*: different fingerprints of up to 64 bits, shape (n,). For each table they are sorted
     with its key in front; within a run of equal keys each is compared with the next one, with the
@@ -22,7 +22,7 @@ def near_values(values: Array, design: Design) -> tuple[Array, Array]:
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 4; the tables' radius must be 0.
     """
-    found = [np.empty((2, 0), np.uint64)]
+    earlier: list[np.uint64] = []
     for table in design.tables:
         permuted = permute(values, table, design.bits)
         permuted.sort()
@@ -39,48 +39,37 @@ def near_values(values: Array, design: Design) -> tuple[Array, Array]:
                     break
                 near = np.bitwise_count(first ^ second) <= design.max_distance
                 if near.any():
-                    pair = np.stack([first[near], second[near]])
-                    found.append(restore(pair, table, design.bits))
+                    one, other = restore(np.stack([first[near], second[near]]), table, design.bits)
+                    new = _differ_in_all(one ^ other, earlier)
+                    yield one[new], other[new]
                 lag += 1
-    pairs = np.sort(np.concatenate(found, axis=1), axis=0)
-    pairs = np.unique(pairs, axis=1)
-    return pairs[0], pairs[1]
+        key = sum(((1 << width) - 1) << low for low, width in table.segments)
+        earlier.append(np.uint64(key))
+
+
+def _differ_in_all(differing: Array, keys: list[np.uint64]) -> Array:
+    """Return which pairs no table with one of *keys* has found: their bits differ in each."""
+    unseen = np.ones(len(differing), bool)
+    for key in keys:
+        unseen &= (differing & key) != 0
+    return unseen
 
 
 def near_pages(rows: Array, pages: Array, design: Design) -> Iterator[tuple[Array, Array, Array]]:
     """Yield the pages (the lower number first) and distances of all near pairs of *rows*."""
     order = np.lexsort((pages, rows))
     rows, pages = rows[order], pages[order]
-    starts = np.flatnonzero(np.diff(rows, prepend=~rows[:1])) if len(rows) else np.arange(0)
-    sizes = np.diff(starts, append=len(rows))
-    values = rows[starts]
-    for one, other in ((values, values), near_values(values, design)):
-        ones, others = np.searchsorted(values, one), np.searchsorted(values, other)
-        distances = np.bitwise_count(one ^ other)
-        # Every page of one value with every page of the other, some values at a time.
-        products = sizes[ones] * sizes[others]
-        if one is values:
-            repeated = np.flatnonzero(sizes > 1)
-            ones, others, distances = ones[repeated], others[repeated], distances[repeated]
-            products = products[repeated]
-        for part in _parts(products):
-            pair = np.repeat(np.arange(len(ones))[part], products[part])
-            within = spread(np.zeros(len(products[part]), np.int64), products[part])
-            width = sizes[others[pair]]
-            first = pages[starts[ones[pair]] + within // width]
-            second = pages[starts[others[pair]] + within % width]
-            once = first < second if one is values else np.ones(len(first), bool)
-            lower, higher = np.minimum(first, second)[once], np.maximum(first, second)[once]
-            if len(lower):
-                yield lower, higher, distances[pair][once]
-
-
-def _parts(products: Array) -> Iterator[slice]:
-    """Yield slices of *products* whose sums are at most about a million each."""
-    ends = np.cumsum(products)
-    start = 0
-    while start < len(products):
-        before = ends[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(ends, before + _ROWS_AT_ONCE, "right")))
-        yield slice(start, end)
-        start = end
+    values, starts, sizes = np.unique(rows, return_index=True, return_counts=True)
+    # Equal fingerprints: every page with each of those behind it, in the order of pages.
+    behind, ends = np.arange(len(rows)) + 1, np.repeat(starts + sizes, sizes)
+    for first, second in spread_in_parts(behind, ends - behind):
+        yield pages[first], pages[second], np.zeros(len(first), np.uint8)
+    for one_value, other_value in near_values(values, design):
+        distances = np.bitwise_count(one_value ^ other_value)
+        ones, others = np.searchsorted(values, one_value), np.searchsorted(values, other_value)
+        # Different ones: every page of the one with every page of the other.
+        member = spread(starts[ones], sizes[ones])
+        pair = np.repeat(np.arange(len(ones)), sizes[ones])
+        for first, second in spread_in_parts(starts[others][pair], sizes[others][pair]):
+            one, other = pages[member[first]], pages[second]
+            yield np.minimum(one, other), np.maximum(one, other), distances[pair[first]]

@@ -104,3 +104,17 @@ def test_an_index_describes_its_designs():
         "multi-index 2: 2 tables of 32 prefix bits, 66 probes, 0.0 candidates expected among "
         "1,000,000",
     ]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nested(64, 7, 4), r"more than max_distance \(7\) and at most 64, got 4"),
+        (lambda: permuted(64, 3, 3), r"more than max_distance \(3\) and at most 64, got 3"),
+        (lambda: multi_index(64, 3, 0), "blocks must be from 1 to 64, got 0"),
+        (lambda: multi_index(64, 3, 65), "blocks must be from 1 to 64, got 65"),
+    ],
+)
+def test_a_design_that_would_miss_pairs_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,7 +1,11 @@
 """The Hamming index at any width and distance, in both forms, with all that it can do."""
 
+import copy
+import pickle
 import random
 import re
+import tempfile
+import tracemalloc
 from itertools import combinations, product
 
 import numpy as np
@@ -20,7 +24,10 @@ MANKU = {
     "20 tables": permuted(64, 3, 6),
     "2 halves": multi_index(64, 3, 2),
 }
-SHAPES = [(64, 3), (64, 0), (64, 7), (64, 10), (64, 16), (32, 3), (50, 4), (128, 5), (384, 29)]
+SHAPES = [
+    (64, 3), (64, 0), (64, 7), (64, 10), (64, 16), (32, 3), (33, 5), (50, 4), (65, 3), (100, 4),
+    (128, 5), (384, 29),
+]  # fmt: skip
 
 
 def flipped(fingerprint, bits):
@@ -32,7 +39,7 @@ def flipped(fingerprint, bits):
 def near(stored, fingerprint, max_distance):
     """All matches, as an obvious loop finds them."""
     distances = ((other ^ fingerprint).bit_count() for other in stored.values())
-    matches = map(Match, distances, stored)
+    matches = map(Match, stored, distances)
     return sorted(match for match in matches if match.distance <= max_distance)
 
 
@@ -45,7 +52,7 @@ def found(blocks):
 class AnyOrder(RuleBasedStateMachine):
     """Adds, removes, queries, saves and loads in any order; a dictionary is the oracle."""
 
-    bits, max_distance, design, fillers = 64, 3, None, 0
+    bits, max_distance, design = 64, 3, None
 
     def __init__(self):
         super().__init__()
@@ -54,7 +61,6 @@ class AnyOrder(RuleBasedStateMachine):
         # Few values, close to one another: most are within or just beyond the distance.
         self.centres = [0, (1 << self.bits) - 1, self.chooser.getrandbits(self.bits)]
         self.stored = {}
-        self.add_many([self.chooser.getrandbits(self.bits) for _ in range(self.fillers)])
 
     def some(self, seed):
         chooser = random.Random(seed)
@@ -71,6 +77,13 @@ class AnyOrder(RuleBasedStateMachine):
         page = self.index.add(fingerprint)
         assert page not in self.stored
         self.stored[page] = fingerprint
+
+    @rule(seed=st.integers(0, 999), gap=st.integers(1, 9))
+    def add_a_page_of_ones_own(self, seed, gap):
+        fingerprint, page = self.some(seed), max(self.stored, default=0) + gap
+        if page not in self.stored:
+            assert self.index.add(fingerprint, page) == page
+            self.stored[page] = fingerprint
 
     @rule(seeds=st.lists(st.integers(0, 999), max_size=9))
     def add_several(self, seeds):
@@ -104,11 +117,19 @@ class AnyOrder(RuleBasedStateMachine):
         matches = [near(self.stored, each, self.max_distance) for each in fingerprints]
         pages, distances = self.index.query_many(fingerprints)
         best = [each[0] if each else Match(-1, -1) for each in matches]
-        assert list(map(Match, distances.tolist(), pages.tolist())) == best
+        assert list(map(Match, pages.tolist(), distances.tolist())) == best
         assert found(self.index.join(fingerprints)) == sorted(
             (number, match.page, match.distance)
             for number, each in enumerate(matches)
             for match in each
+        )
+
+    @rule()
+    def pairs(self):
+        assert found(self.index.pairs()) == sorted(
+            (a, b, (self.stored[a] ^ self.stored[b]).bit_count())
+            for a, b in combinations(sorted(self.stored), 2)
+            if (self.stored[a] ^ self.stored[b]).bit_count() <= self.max_distance
         )
 
     @precondition(lambda self: self.bits <= 64)
@@ -118,8 +139,6 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def save_and_load(self):
-        import tempfile
-
         with tempfile.TemporaryDirectory() as folder:
             self.index.save(f"{folder}/index")
             self.index = HammingIndex.load(f"{folder}/index")
@@ -140,17 +159,16 @@ OFTEN = settings(
 )
 
 
-@pytest.mark.parametrize("fillers", [0, LIMIT + 1])
+@pytest.mark.parametrize("limit", [5, LIMIT])
 @pytest.mark.parametrize(("bits", "max_distance"), SHAPES)
-def test_any_order_of_operations_agrees_with_the_oracle(bits, max_distance, fillers):
-    shape = {"bits": bits, "max_distance": max_distance, "fillers": fillers}
-    machine = type("Machine", (AnyOrder,), shape)
-    steps = settings(OFTEN, max_examples=15 if not fillers else 2)
-    run(machine, steps)
+def test_any_order_of_operations_agrees_with_the_oracle(bits, max_distance, limit, monkeypatch):
+    monkeypatch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+    run(type("Machine", (AnyOrder,), {"bits": bits, "max_distance": max_distance}), OFTEN)
 
 
 @pytest.mark.parametrize("design", MANKU)
-def test_any_order_of_operations_agrees_in_every_design(design):
+def test_any_order_of_operations_agrees_in_every_design(design, monkeypatch):
+    monkeypatch.setattr("dedup.index.growing.SCANNED_UP_TO", 5)
     run(type("Machine", (AnyOrder,), {"design": MANKU[design]}), OFTEN)
 
 
@@ -182,7 +200,7 @@ def test_planted_fingerprints_are_found_up_to_the_distance(bits, max_distance, c
         index.compact()
     for distance, page in product(range(max_distance + 2), (0, LIMIT, LIMIT + 9)):
         planted = flipped(stored[page], chooser.sample(range(bits), distance))
-        is_found = Match(distance, page) in index.query_all(planted)
+        is_found = Match(page, distance) in index.query_all(planted)
         assert is_found == (distance <= max_distance)
 
 
@@ -303,12 +321,15 @@ def saved(tmp_path):
     return tmp_path / "index"
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(150))
 def test_a_damaged_file_is_told_wherever_it_is_damaged(saved, seed):
-    whole = saved.read_bytes()
+    whole = bytearray(saved.read_bytes())
     before = dict(HammingIndex.load(saved))
-    place = random.Random(seed).randrange(len(whole))
-    saved.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    chooser = random.Random(seed)
+    # Half of the damage to the beginning, where each bit means something.
+    place = chooser.randrange(len(whole) if seed % 2 else 400)
+    whole[place] ^= 1 << chooser.randrange(8)
+    saved.write_bytes(whole)
     try:
         after = dict(HammingIndex.load(saved))
     except ValueError as error:
@@ -346,3 +367,57 @@ def test_an_empty_index_is_saved_and_loaded(tmp_path):
     HammingIndex().save(tmp_path / "narrow")
     assert HammingIndex.load(tmp_path / "wide").query(1) is None
     assert HammingIndex.load(tmp_path / "narrow").query(1) is None
+
+
+def test_no_number_that_is_no_page_is_forgotten():
+    index = HammingIndex()
+    index.add_many([1, 2**20, 2**40])
+    index.compact()
+    index.remove(0)
+    for page in (0, 2**32 - 1, -1, None, True, "1"):
+        with pytest.raises(KeyError):
+            index.remove(page)
+    assert len(index) == 2
+
+
+@pytest.mark.parametrize("size", [10, LIMIT + 10])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
+def test_a_copy_grows_on_its_own(copied, size):
+    index = HammingIndex()
+    index.add_many([random.Random(page).getrandbits(64) for page in range(size)])
+    other = copied(index)
+    for _ in range(LIMIT // 4):
+        other.add(7)
+    assert (len(index), len(other)) == (size, size + LIMIT // 4)
+    assert other.query(7) == Match(size, 0)
+
+
+def test_the_last_page_number_is_followed_by_none():
+    index = HammingIndex()
+    index.add(1, page=2**32 - 2)
+    with pytest.raises(ValueError, match="no page number is left"):
+        index.add(2)
+    assert index.add_many([]).tolist() == []
+    assert len(index) == 1
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize(
+    "fingerprints",
+    [[0] * 20_000, [page << 16 for page in range(20_000)]],
+    ids=["all equal", "one block equal"],
+)
+def test_memory_stays_bounded_however_skewed(fingerprints, compacted):
+    index = HammingIndex()
+    index.add_many(fingerprints)
+    if compacted:
+        index.compact()
+    tracemalloc.start()
+    index.query_many(fingerprints[:1000])
+    index.query(1)
+    for number, _ in enumerate(index.pairs()):
+        if number == 20:
+            break
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150_000_000

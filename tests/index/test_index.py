@@ -29,7 +29,7 @@ class Oracle:
     def query(self, sketch):
         distances = [((sketch ^ other).bit_count(), page) for other, page in self.stored]
         best = min(distances, default=(99, 0))
-        return Match(*best) if best[0] <= self.max_distance else None
+        return Match(best[1], best[0]) if best[0] <= self.max_distance else None
 
 
 @pytest.fixture(params=[LinearIndex, HammingIndex])
@@ -91,7 +91,7 @@ def test_a_planted_fingerprint_is_found_up_to_the_threshold_only(kind, max_dista
     for distance in range(max_distance + 2):
         page = chooser.randrange(size)
         found = index.query(changed(fingerprints[page], distance, chooser))
-        assert found == (Match(distance, page) if distance <= max_distance else None)
+        assert found == (Match(page, distance) if distance <= max_distance else None)
 
 
 def test_no_planted_difference_of_three_bits_is_missed(kind):
@@ -99,7 +99,7 @@ def test_no_planted_difference_of_three_bits_is_missed(kind):
     index, _ = filled(kind, 3, [base, *fillers])
     planted = [base ^ (1 << a | 1 << b | 1 << c) for a, b, c in combinations(range(64), 3)]
     assert len(planted) == 41_664
-    assert {index.query(fingerprint) for fingerprint in planted} == {Match(3, 0)}
+    assert {index.query(fingerprint) for fingerprint in planted} == {Match(0, 3)}
 
 
 @pytest.mark.parametrize("size", [300, LIMIT + 300])
@@ -122,7 +122,7 @@ def test_of_equal_fingerprints_the_oldest_is_found(kind, max_distance, size, fin
     assert index.query(fingerprint ^ 0b1111 << 30) is None
     assert index.query(fingerprint ^ ALL_ONES) is None
     nearest = index.query(fingerprint ^ 1 << 40)
-    assert nearest == (Match(1, 0) if max_distance else None)
+    assert nearest == (Match(0, 1) if max_distance else None)
 
 
 @pytest.mark.parametrize("fillers", [0, LIMIT])
@@ -133,10 +133,10 @@ def test_a_tie_goes_to_the_oldest_page_whatever_the_order(kind, fillers):
     # At distance 2 of 0, in different blocks, and the oldest neither first nor last.
     for page, fingerprint in [(70, 0b11), (20, 0b11 << 20), (90, 0b11 << 40), (30, 0b11 << 60)]:
         index.add(fingerprint, page)
-    assert index.query(0) == Match(2, 20)
+    assert index.query(0) == Match(20, 2)
     index.add(0b101, 4)
     index.add(0b101, 3)
-    assert index.query(0) == Match(2, 3)
+    assert index.query(0) == Match(3, 2)
 
 
 @pytest.mark.parametrize("fillers", [0, LIMIT])
@@ -144,7 +144,7 @@ def test_a_nearer_page_counts_more_than_an_older_one(kind, fillers):
     index, _ = filled(kind, 3, random_fingerprints(fillers))
     index.add(0b111, 10**6)
     index.add(0b1 << 50, 10**6 + 1)
-    assert index.query(0) == Match(1, 10**6 + 1)
+    assert index.query(0) == Match(10**6 + 1, 1)
 
 
 @pytest.mark.parametrize("fillers", [0, LIMIT])
@@ -154,7 +154,7 @@ def test_page_numbers_are_any_of_32_bits(kind, fillers):
         index.add(fingerprint, 5 + 3 * number)
     index.add(1, 2**32 - 2)
     index.add(2, 0)
-    assert [index.query(1), index.query(2)] == [Match(0, 2**32 - 2), Match(0, 0)]
+    assert [index.query(1), index.query(2)] == [Match(2**32 - 2, 0), Match(0, 0)]
 
 
 def test_answers_stay_the_same_while_the_index_grows_past_the_limit(kind, max_distance):
@@ -165,7 +165,7 @@ def test_answers_stay_the_same_while_the_index_grows_past_the_limit(kind, max_di
     for page, fingerprint in enumerate(random_fingerprints(LIMIT + 200, seed=8), start=40):
         index.add(fingerprint, page)
         if page in (LIMIT - 2, LIMIT - 1, LIMIT, LIMIT + 1, LIMIT + 150):
-            expected = [Match(max_distance, page) for page in range(40)]
+            expected = [Match(page, max_distance) for page in range(40)]
             assert [index.query(query) for query in queries] == expected
 
 
@@ -223,7 +223,7 @@ def test_the_memory_of_100_000_fingerprints_is_bounded(kind):
 def test_the_memory_of_few_large_buckets_is_bounded():
     index, _ = filled(HammingIndex, 3, [page % 7 for page in range(100_000)])
     assert index.nbytes < 250 * 100_000
-    assert index.query(5 | 1 << 60) == Match(1, 5)
+    assert index.query(5 | 1 << 60) == Match(5, 1)
 
 
 @pytest.mark.parametrize("max_distance", [4, 10, 63])
@@ -235,10 +235,10 @@ def test_a_scan_finds_any_distance(max_distance):
 
 
 def test_the_smaller_match_is_the_nearer_then_the_older():
-    assert sorted([Match(1, 0), Match(0, 9), Match(0, 8)]) == [
-        Match(0, 8),
-        Match(0, 9),
-        Match(1, 0),
+    assert sorted([Match(0, 1), Match(9, 0), Match(8, 0)]) == [
+        Match(8, 0),
+        Match(9, 0),
+        Match(0, 1),
     ]
 
 
@@ -246,7 +246,7 @@ def test_the_smaller_match_is_the_nearer_then_the_older():
 def test_the_index_of_a_method_has_its_threshold(max_distance):
     index = index_for(SimHash(max_distance))
     index.add(0)
-    assert index.query((1 << max_distance) - 1) == Match(max_distance, 0)
+    assert index.query((1 << max_distance) - 1) == Match(0, max_distance)
     assert index.query((1 << max_distance + 1) - 1) is None
 
 

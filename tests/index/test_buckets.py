@@ -1,0 +1,77 @@
+"""Buckets against a dictionary of lists, and their free runs against a row of places."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.index.buckets import Buckets, _FreeRuns, spread, spread_in_parts
+
+KEYS = st.integers(0, 15)
+
+
+def contents(buckets):
+    return {
+        key: sorted(
+            zip(*(column[buckets.run(key)].tolist() for column in buckets.columns), strict=True)
+        )
+        for key in range(16)
+        if buckets.run(key).start != buckets.run(key).stop
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(KEYS, st.booleans()), max_size=400), st.integers(0, 200))
+def test_rows_stay_in_their_buckets_through_additions_and_removals(steps, filled):
+    buckets = Buckets(4, (np.uint64, np.uint32))
+    keys = np.arange(filled) ** 2 % 16
+    rows = [(int(key), number * 7, number) for number, key in enumerate(keys)]
+    if filled:
+        buckets.fill(
+            keys, np.arange(filled, dtype=np.uint64) * 7, np.arange(filled, dtype=np.uint32)
+        )
+    for number, (key, is_removal) in enumerate(steps, 1000):
+        of_key = [row for row in rows if row[0] == key]
+        if is_removal and of_key:
+            run = buckets.run(key)
+            buckets.remove(key, run.start + number % len(of_key))
+            left = contents(buckets).get(key, [])
+            [gone] = [row for row in of_key if row[1:] not in left]
+            rows.remove(gone)
+        else:
+            buckets.append(key, number * 7, number)
+            rows.append((key, number * 7, number))
+    expected = {}
+    for key, *row in rows:
+        expected.setdefault(key, []).append(tuple(row))
+    assert contents(buckets) == {key: sorted(values) for key, values in expected.items()}
+    assert len(buckets.rows()) == len(rows)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(1, 40), max_size=60), st.randoms())
+def test_free_runs_are_given_out_once_and_merge_with_their_neighbours(lengths, chooser):
+    free, taken, end = _FreeRuns(), {}, 0
+    for length in lengths:
+        if taken and chooser.random() < 0.5:
+            start = chooser.choice(sorted(taken))
+            free.add(start, taken.pop(start))
+        start = free.take(length)
+        if start is None:
+            start, end = end, end + length
+        taken[start] = length
+        places = [place for s, n in taken.items() for place in range(s, s + n)]
+        assert len(places) == len(set(places))
+    for start in chooser.sample(sorted(taken), len(taken)):
+        free.add(start, taken.pop(start))
+    assert free._length_at == ({0: end} if end else {})
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20)), max_size=30))
+def test_runs_are_spread_the_same_at_once_and_in_parts(runs):
+    starts, sizes = (
+        np.array(column, np.int64) for column in ([s for s, _ in runs], [n for _, n in runs])
+    )
+    parts = [position for _, position in spread_in_parts(starts, sizes)]
+    together = np.concatenate([np.empty(0, np.int64), *parts])
+    expected = [place for start, size in runs for place in range(start, start + size)]
+    assert spread(starts, sizes).tolist() == together.tolist() == expected
