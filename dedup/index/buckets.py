@@ -112,11 +112,21 @@ class Buckets:
 def spread_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
     """Yield the numbers of runs and the positions of their members, about a million at a time."""
     ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    for begin in range(0, total, _MEMBERS_AT_ONCE):
-        member = np.arange(begin, min(begin + _MEMBERS_AT_ONCE, total))
-        run = np.searchsorted(ends, member, "right")
-        yield run, starts[run] + member - (ends - sizes)[run]
+    first = 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        last = int(np.searchsorted(ends, before + _MEMBERS_AT_ONCE, "right"))
+        if last > first:
+            part = slice(first, last)
+            yield np.repeat(np.arange(first, last), sizes[part]), spread(starts[part], sizes[part])
+            first = last
+            continue
+        # A single run longer than a part.
+        end = int(starts[first] + sizes[first])
+        for begin in range(int(starts[first]), end, _MEMBERS_AT_ONCE):
+            positions = np.arange(begin, min(begin + _MEMBERS_AT_ONCE, end))
+            yield np.full(len(positions), first), positions
+        first += 1
 
 
 def _view(numbers: "array[int]") -> Array:

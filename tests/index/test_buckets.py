@@ -1,6 +1,7 @@
 """Buckets against a dictionary of lists, and their free runs against a row of places."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,12 +67,19 @@ def test_free_runs_are_given_out_once_and_merge_with_their_neighbours(lengths, c
     assert free._length_at == ({0: end} if end else {})
 
 
-@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20)), max_size=30))
-def test_runs_are_spread_the_same_at_once_and_in_parts(runs):
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
+@given(runs=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20)), max_size=30))
+def test_runs_are_spread_the_same_at_once_and_in_parts(at_once, runs):
     starts, sizes = (
         np.array(column, np.int64) for column in ([s for s, _ in runs], [n for _, n in runs])
     )
-    parts = [position for _, position in spread_in_parts(starts, sizes)]
-    together = np.concatenate([np.empty(0, np.int64), *parts])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedup.index.buckets._MEMBERS_AT_ONCE", at_once)
+        parts = list(spread_in_parts(starts, sizes))
+    numbers, together = (
+        np.concatenate([np.empty(0, np.int64), *column]).tolist()
+        for column in ([run for run, _ in parts], [position for _, position in parts])
+    )
+    assert numbers == [number for number, (_, size) in enumerate(runs) for _ in range(size)]
     expected = [place for start, size in runs for place in range(start, start + size)]
-    assert spread(starts, sizes).tolist() == together.tolist() == expected
+    assert spread(starts, sizes).tolist() == together == expected
