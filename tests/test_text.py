@@ -221,3 +221,10 @@ def test_a_document_cuts_its_text_once():
     assert document == Document("dog bites man 北京大学")
     assert document.tokens == ["dog", "bites", "man", "北京大学"]
     assert document.tokens is document.tokens
+
+
+@pytest.mark.parametrize("letter", ["ᨀ", "ᮊ", "ꨀ", "ᰀ", "𑄃"])
+def test_a_script_that_nobody_listed_gives_no_giant_token_either(letter):
+    tokens = tokenise(letter * 300)
+    assert len(tokens) == 299
+    assert max(map(len, tokens)) == 2
