@@ -72,14 +72,17 @@ class GrowingIndex:
             self._rows, self._pages = rows.copy(), pages.astype(np.uint32)
         self._size = len(rows)
 
-    def matches(self, fingerprint: int) -> tuple[Array, Array]:
-        """Return pages and distances of all within the threshold; a page once."""
+    def matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
+        """Return pages and distances of all within the threshold; a page once.
+
+        *nearest*: those that are farther than others may be left out.
+        """
         if self._is_plain and self._tables:
-            return self._matches_of_one(fingerprint)
+            return self._matches_of_one(fingerprint, nearest)
         _, pages, distances = self.matches_of(self._prints.row(fingerprint)[None])
         return pages, distances
 
-    def _matches_of_one(self, fingerprint: int) -> tuple[Array, Array]:
+    def _matches_of_one(self, fingerprint: int, nearest: bool) -> tuple[Array, Array]:
         runs = [
             buckets.columns[0][buckets.run((fingerprint >> shift) & mask)]
             for shift, mask, buckets in self._blocks
@@ -94,6 +97,9 @@ class GrowingIndex:
         if not found:
             return _NO_PAGES, _NO_DISTANCES
         values = np.unique(np.concatenate(found))
+        if nearest and len(values) > 1:
+            distances = np.bitwise_count(values ^ wanted)
+            values = values[distances == distances.min()]
         if len(values) > 1:
             _, pages, rows = self._pages_of(values)
             return pages, np.bitwise_count(rows ^ wanted)

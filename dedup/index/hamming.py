@@ -108,7 +108,7 @@ class HammingIndex(Index):
 
         Raises ValueError for a fingerprint of more than *bits* bits.
         """
-        pages, distances = self._matches(sketch)
+        pages, distances = self._matches(sketch, nearest=True)
         if not len(pages):
             return None
         nearest = distances.min()
@@ -274,9 +274,9 @@ class HammingIndex(Index):
             "next_page": self._next_page,
         }
 
-    def _matches(self, sketch: Any) -> tuple[Array, Array]:
+    def _matches(self, sketch: Any, *, nearest: bool = False) -> tuple[Array, Array]:
         fingerprint = self._prints.checked(sketch)
-        pages, distances = self._growing.matches(fingerprint)
+        pages, distances = self._growing.matches(fingerprint, nearest=nearest)
         if self._compact is not None:
             _, more, further = self._compact.matches_of(self._prints.row(fingerprint)[None])
             pages, distances = np.concatenate([pages, more]), np.concatenate([distances, further])
