@@ -37,7 +37,6 @@ class DedupSettings:
     enabled: bool
     method: Method
     extractor: Extractor
-    extractor_name: str
     min_tokens: int
     short_pages: str
     scope: str
@@ -61,7 +60,7 @@ class DedupSettings:
         """
         read = _Reader(settings)
         method = read.method()
-        extractor_name, extractor = read.extractor()
+        extractor = read.extractor()
         item_field = read.text("DEDUP_ITEM_FIELD", "") or None
         workers = read.number("DEDUP_WORKERS", 1, int, at_least=0)
         if workers:
@@ -71,7 +70,6 @@ class DedupSettings:
             enabled=read.switch("DEDUP_ENABLED", True),
             method=method,
             extractor=extractor,
-            extractor_name=extractor_name,
             min_tokens=read.number("DEDUP_MIN_TOKENS", 20, int, at_least=0),
             short_pages=read.choice("DEDUP_SHORT_PAGES", SHORT_PAGES),
             scope=read.choice("DEDUP_SCOPE", tuple(SCOPES)),
@@ -196,7 +194,7 @@ class _Reader:
                 )
         return fields
 
-    def extractor(self) -> tuple[str, Extractor]:
+    def extractor(self) -> Extractor:
         name = "DEDUP_EXTRACTOR"
         value = self._get(name, "trafilatura")
         if isinstance(value, str) and value in EXTRACTORS and not importlib.util.find_spec(value):
@@ -205,7 +203,7 @@ class _Reader:
         if not callable(extractor):
             raise SettingError(f"{name} must be callable, got {value!r}")
         self.shown[name] = value if isinstance(value, str) else _import_path(extractor)
-        return self.shown[name], extractor
+        return extractor  # type: ignore[no-any-return]  # a callable is all that can be checked
 
     def method(self) -> Method:
         name = "DEDUP_METHOD"
