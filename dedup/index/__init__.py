@@ -1,7 +1,7 @@
 """Indexes over sketches, and the choice of one for a method."""
 
 from dedup.index.base import Index, Match
-from dedup.index.design import Design, multi_index, nested, permuted
+from dedup.index.design import Design, linear_scan, multi_index, nested, permuted
 from dedup.index.hamming import HammingIndex
 from dedup.index.linear import LinearIndex
 from dedup.methods import FingerprintMethod, Method
@@ -13,6 +13,7 @@ __all__ = [
     "LinearIndex",
     "Match",
     "index_for",
+    "linear_scan",
     "multi_index",
     "nested",
     "permuted",

@@ -1,5 +1,6 @@
 """Buckets: many small growing runs of numbers in one large array."""
 
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -63,6 +64,10 @@ class Buckets:
         """Return the positions of all rows."""
         return spread(_view(self._starts).astype(np.int64), _view(self._sizes).astype(np.int64))
 
+    def all_rows(self) -> Array:
+        """Return the first column, with rows between that were moved or removed."""
+        return self.columns[0][: self._used]
+
     def fill(self, keys: Array, *columns: Array) -> None:
         """Put rows into buckets that are all empty, with room for a quarter more."""
         order = np.argsort(keys, kind="stable")
@@ -92,20 +97,22 @@ class Buckets:
         start = self._free.take(length)
         if start is not None:
             return start
-        start, self._used = self._used, self._used + length
-        if self._used > len(self.columns[0]):
-            room = max(self._used, len(self.columns[0]) * 9 // 8, 1024)
+        start, end = self._used, self._used + length
+        # The last column is the shortest if memory ran out between them.
+        if end > len(self.columns[-1]):
+            room = max(end, len(self.columns[-1]) * 9 // 8, 1024)
             for number, column in enumerate(self.columns):
                 if not column.flags.owndata:  # as it comes out of a pickle
                     self.columns[number] = column = column.copy()
                 # realloc: where the system can, the memory is moved without being copied. No view
                 # of a column outlives the method that made it.
                 column.resize(room, refcheck=False)
+        self._used = end
         return start
 
     @property
     def nbytes(self) -> int:
-        books = 3 * 4 * len(self._starts)
+        books = 3 * 4 * len(self._starts) + self._free.nbytes
         return books + sum(column.nbytes for column in self.columns)
 
 
@@ -185,6 +192,12 @@ class _FreeRuns:
         if rest:
             self.add(start + length, rest)
         return start
+
+    @property
+    def nbytes(self) -> int:
+        numbers = 2 * len(self._length_at) * sys.getsizeof(1 << 30)
+        books = [self._length_at, self._start_before, *self._by_magnitude]
+        return numbers + sum(map(sys.getsizeof, books))
 
     def _remove(self, start: int) -> int:
         length = self._length_at.pop(start)

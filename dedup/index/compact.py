@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from dedup.index.buckets import spread, spread_in_parts
-from dedup.index.design import Design, Table, segments_in_order
+from dedup.index.design import Design, Table, is_cheaper_scanned, segments_in_order
 from dedup.index.fingerprints import Array, Fingerprints
-from dedup.index.growing import distinct, flips
+from dedup.index.growing import distinct, flips, lower_to_least
 
 _NOT_STORED = np.uint32(2**32 - 1)
 
@@ -15,98 +15,163 @@ _NOT_STORED = np.uint32(2**32 - 1)
 class CompactIndex:
     """Fingerprints of up to 64 bits in sorted arrays, which may be files mapped into memory.
 
-    Table *i* holds every fingerprint with the bits of its segments moved to the front, in order;
-    a key is then a range, found by binary search. The first table knows the pages. Nothing can be
-    added; pages can be forgotten.
+    Table *i* holds every fingerprint once, with the bits of its segments moved to the front, in
+    order; a key is then a range, found by binary search. The first table knows the oldest page of
+    each; further pages stand in two columns of their own, by fingerprint and page. Without tables,
+    all rows stand in one array as they come. Nothing can be added; pages can be forgotten.
 
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3 (with a radius: Norouzi et al. 2012).
     """
 
-    def __init__(self, design: Design, tables: list[Array], pages: Array) -> None:
-        """Take over *tables* and *pages* as `build` makes them."""
+    def __init__(self, design: Design, arrays: list[Array]) -> None:
+        """Take over *arrays* as those of another one: pages, further rows and pages, tables."""
         self.design = design
+        self.arrays = arrays
+        self._pages, self._further_rows, self._further_pages, *self._tables = arrays
         self._prints = Fingerprints(design.bits)
-        self.tables = tables
-        self.pages = pages
-        self._masks = [flips(t.key_bits, t.radius) for t in design.tables if design.pays]
-        self._size = len(pages)
+        self._flips = [flips(table.key_bits, table.radius) for table in design.tables]
+        self._size = sum(
+            int((pages != _NOT_STORED).sum()) for pages in (self._pages, self._further_pages)
+        )
 
     @classmethod
     def build(cls, design: Design, rows: Array, pages: Array) -> "CompactIndex":
-        if not design.pays:  # it is scanned, in the order it comes
-            return cls(design, [rows.copy()], pages.astype(np.uint32))
-        tables = []
-        for number, table in enumerate(design.tables):
-            permuted = permute(rows, table, design.bits)
-            if number == 0:
-                order = np.argsort(permuted, kind="stable")
-                tables.append(permuted[order])
-                pages = pages[order].astype(np.uint32)
-            else:
-                permuted.sort()
-                tables.append(permuted)
-        return cls(design, tables, pages)
+        if not design.tables:
+            return cls(design, [pages.astype(np.uint32), rows[:0], pages[:0], rows.copy()])
+        first, *others = design.tables
+        rows = permute(rows, first, design.bits)
+        order = np.lexsort((pages, rows))
+        rows, pages = rows[order], pages[order].astype(np.uint32)
+        is_first = np.diff(rows, prepend=~rows[:1]) != 0
+        further = restore(rows[~is_first], first, design.bits), pages[~is_first]
+        rows, pages = rows[is_first], pages[is_first]
+        tables = [rows]
+        for table in others:
+            tables.append(permute(restore(rows, first, design.bits), table, design.bits))
+            tables[-1].sort()
+        order = np.lexsort(further[::-1])
+        return cls(design, [pages, further[0][order], further[1][order], *tables])
 
-    def matches_of(self, queries: Array) -> tuple[Array, Array, Array]:
-        """Return the numbers of *queries*, pages and distances of all matches; no pair twice."""
-        if not self.design.pays:
+    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+        """Return the numbers of *queries*, pages and distances of all matches; no pair twice.
+
+        *nearest*: only the oldest page of each fingerprint, and of those that are farther than
+        others not all.
+        """
+        if not self.design.tables:
             distance = self.design.max_distance
-            owner, places, distances = self._prints.scan(queries, self.tables[0], distance)
-            there = self.pages[places] != _NOT_STORED
-            return owner[there], self.pages[places][there], distances[there]
-        owners, found = [np.empty(0, np.intp)], [queries[:0]]
-        for table, stored, masks in zip(self.design.tables, self.tables, self._masks, strict=True):
-            wanted = permute(queries, table, self.design.bits)
-            probing = np.repeat(np.arange(len(queries)), len(masks))
-            for probes, places in spread_in_parts(*self._ranges(stored, table, wanted, masks)):
-                owner, values = probing[probes], stored[places]
-                near = self._prints.distances(wanted[owner], values) <= self.design.max_distance
-                owners.append(owner[near])
-                found.append(restore(values[near], table, self.design.bits))
-        owner, values = distinct(np.concatenate(owners), np.concatenate(found))
+            owners, places, distances = self._prints.scan(
+                queries, self._tables[0], distance, nearest=nearest and self._is_complete
+            )
+            there = self._pages[places] != _NOT_STORED
+            return owners[there], self._pages[places][there], distances[there]
+        owners, values = self._near_of(queries, nearest)
         first = permute(values, self.design.tables[0], self.design.bits)
-        starts = np.searchsorted(self.tables[0], first, "left")
-        sizes = np.searchsorted(self.tables[0], first, "right") - starts
-        which, places = np.repeat(np.arange(len(values)), sizes), spread(starts, sizes)
-        pages = self.pages[places]
+        pages = self._pages[np.searchsorted(self._tables[0], first)]
         there = pages != _NOT_STORED
-        which, pages = which[there], pages[there]
-        owner = owner[which]
-        return owner, pages, self._prints.distances(queries[owner], values[which])
+        owners, values, pages = owners[there], values[there], pages[there]
+        distances = self._prints.distances(queries[owners], values)
+        if nearest or not len(self._further_rows):
+            return owners, pages, distances
+        starts = np.searchsorted(self._further_rows, values)
+        sizes = np.searchsorted(self._further_rows, values, "right") - starts
+        further = self._further_pages[spread(starts, sizes)]
+        which = np.repeat(np.arange(len(values)), sizes)[further != _NOT_STORED]
+        which = np.concatenate([np.arange(len(values)), which])
+        pages = np.concatenate([pages, further[further != _NOT_STORED]])
+        return owners[which], pages, distances[which]
+
+    def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
+        """Return numbers of *queries* and fingerprints within the threshold; no pair twice."""
+        bits, distance = self.design.bits, self.design.max_distance
+        ranges = [
+            self._ranges(queries, *table)
+            for table in zip(self.design.tables, self._tables, self._flips, strict=True)
+        ]
+        met = sum(sizes.reshape(len(queries), -1).sum(axis=1) for _, sizes in ranges)
+        scanned = is_cheaper_scanned(met, len(self._pages))
+        asked = np.flatnonzero(scanned)
+        wanted = permute(queries, self.design.tables[0], bits)
+        numbers, places, _ = self._prints.scan(wanted[asked], self._tables[0], distance)
+        owners = [asked[numbers]]
+        found = [restore(self._tables[0][places], self.design.tables[0], bits)]
+        limits = np.full(len(queries), distance)
+        for (starts, sizes), table, stored in zip(
+            ranges, self.design.tables, self._tables, strict=True
+        ):
+            wanted = permute(queries, table, bits)
+            probing = np.repeat(np.arange(len(queries)), table.probes)
+            sizes[scanned[probing]] = 0
+            for probes, places in spread_in_parts(starts, sizes):
+                owner, values = probing[probes], stored[places]
+                distances = self._prints.distances(wanted[owner], values)
+                near = distances <= limits[owner]
+                owners.append(owner[near])
+                found.append(restore(values[near], table, bits))
+                if nearest and self._is_complete:
+                    lower_to_least(limits, owners[-1], distances[near])
+        return distinct(np.concatenate(owners), np.concatenate(found))
 
     def _ranges(
-        self, stored: Array, table: Table, wanted: Array, masks: Array
+        self, queries: Array, table: Table, stored: Array, flipped: Array
     ) -> tuple[Array, Array]:
         below = np.uint64(self.design.bits - table.key_bits)
-        lowest = ((wanted >> below)[:, None] ^ masks).ravel() << below
+        wanted = permute(queries, table, self.design.bits)
+        lowest = ((wanted >> below)[:, None] ^ flipped).ravel() << below
         highest = lowest | np.uint64((1 << int(below)) - 1)
         starts = np.searchsorted(stored, lowest, "left")
         return starts, np.searchsorted(stored, highest, "right") - starts
 
+    @property
+    def _is_complete(self) -> bool:
+        """Whether nothing has been forgotten: the nearest row then has a page."""
+        return self._size == len(self._pages) + len(self._further_pages)
+
     def remove(self, page: int) -> bool:
         """Forget *page*; return False if it is not stored."""
-        places = np.flatnonzero(self.pages == page)
-        if not len(places):
-            return False
-        self.pages[places] = _NOT_STORED
-        self._size -= len(places)
-        return True
+        further = np.flatnonzero(self._further_pages == page)
+        self._further_pages[further] = _NOT_STORED
+        places = np.flatnonzero(self._pages == page)
+        for place in places.tolist():
+            self._pages[place] = self._take_oldest_further(place)
+        forgotten = len(further) + len(places)
+        self._size -= forgotten
+        return bool(forgotten)
+
+    def _take_oldest_further(self, place: int) -> int:
+        """Remove and return the oldest further page of what stands at *place*."""
+        if not len(self._further_rows):
+            return int(_NOT_STORED)
+        row = restore(self._tables[0][place : place + 1], self.design.tables[0], self.design.bits)
+        start = int(np.searchsorted(self._further_rows, row)[0])
+        stop = int(np.searchsorted(self._further_rows, row, "right")[0])
+        for position in range(start, stop):
+            if (page := self._further_pages[position]) != _NOT_STORED:
+                self._further_pages[position] = _NOT_STORED
+                return int(page)
+        return int(_NOT_STORED)
 
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no order."""
-        there = np.flatnonzero(self.pages != _NOT_STORED)
-        rows = self.tables[0][there]
-        if self.design.pays:
+        rows = self._tables[0]
+        if self.design.tables:
             rows = restore(rows, self.design.tables[0], self.design.bits)
-        return rows, self.pages[there]
+        rows = np.concatenate([rows, self._further_rows])
+        pages = np.concatenate([self._pages, self._further_pages])
+        there = np.flatnonzero(pages != _NOT_STORED)
+        return rows[there], pages[there]
 
     def __len__(self) -> int:
         return self._size
 
+    @staticmethod
+    def bytes_per_fingerprint(design: Design) -> int:
+        return 8 * max(1, len(design.tables)) + 4
+
     @property
     def nbytes(self) -> int:
-        return self.pages.nbytes + sum(table.nbytes for table in self.tables)
+        return sum(array.nbytes for array in self.arrays)
 
 
 def permute(rows: Array, table: Table, bits: int) -> Array:

@@ -5,10 +5,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
-# Measured at a million fingerprints of 64 bits, where the probes of distance 12 just pay.
-_MOST_PROBES = 1200
-
+# What a query costs, in ns, as measured with up to 10^7 fingerprints of 64 bits on one core: a look
+# at one bucket, and at each candidate in it; for a table that is probed at a radius its operations,
+# each probe, and each candidate, which are gathered from many places; each fingerprint of a scan.
+_BUCKET, _CANDIDATE = 1_200.0, 1.0
+_PROBED_TABLE, _PROBE, _GATHERED = 7_500.0, 17.0, 5.0
+_SCANNED = 0.5
+# How many times as many candidates fingerprints of real text meet, all tables together.
+_SKEW = 3
+# A table of more keys would be larger than what stands in it.
+_MOST_KEY_BITS = 24
 Segment = tuple[int, int]
 """A run of bits: the position of its lowest bit, and its width."""
 
@@ -33,6 +41,8 @@ class Table:
 class Design:
     """The tables through which every pair within *max_distance* of *bits* bits is found.
 
+    Without tables, everything is compared.
+
     >>> [multi_index(64, distance, blocks=4).probes for distance in (3, 7, 10)]
     [4, 68, 428]
     """
@@ -47,23 +57,57 @@ class Design:
         """The look-ups of one query."""
         return sum(table.probes for table in self.tables)
 
-    @property
-    def pays(self) -> bool:
-        """Whether looking up is faster than scanning a million fingerprints."""
-        return self.probes <= _MOST_PROBES
-
     def expected_candidates(self, size: int) -> float:
         """Return how many of *size* uniform fingerprints one query compares."""
+        if not self.tables:
+            return size
         return math.fsum(size * table.probes / 2.0**table.key_bits for table in self.tables)
+
+    def query_cost(self, size: int) -> float:
+        """Estimate the ns of a query that finds nothing among *size* fingerprints of real text."""
+        if not self.tables:
+            return size * _SCANNED * -(-self.bits // 64)
+        cost = 0.0
+        for table in self.tables:
+            candidates = _SKEW * size * table.probes / 2.0**table.key_bits
+            if table.radius:
+                cost += _PROBED_TABLE + _PROBE * table.probes + _GATHERED * candidates
+            else:
+                cost += _BUCKET + _CANDIDATE * candidates
+        return cost
 
     def describe(self, size: int) -> str:
         """Return the design and its cost for *size* fingerprints, in a line."""
+        if not self.tables:
+            return f"{self.name}: each of {size:,} is compared"
         bits = "-".join(map(str, sorted({table.key_bits for table in self.tables})))
         return (
             f"{self.name}: {len(self.tables)} tables of {bits} prefix bits, "
             f"{self.probes:,} probes, {self.expected_candidates(size):,.1f} candidates expected "
             f"among {size:,}"
         )
+
+
+def best_design(bits: int, max_distance: int, expected_size: int) -> Design:
+    """Return the design of blocks by which a query among *expected_size* costs least."""
+    widest = min(_MOST_KEY_BITS, max(16, expected_size.bit_length()))
+    most_blocks = max(-(-bits // 16), min(max_distance + 1, bits // 4))
+    designs = [
+        multi_index(bits, max_distance, blocks)
+        for blocks in range(-(-bits // widest), most_blocks + 1)
+    ]
+    designs.append(linear_scan(bits, max_distance))
+    return min(designs, key=lambda design: design.query_cost(expected_size))
+
+
+def is_cheaper_scanned(gathered: Any, size: int) -> Any:
+    """Return whether to compare all of *size* fingerprints instead of *gathered* candidates."""
+    return gathered * _GATHERED > size * _SCANNED
+
+
+def linear_scan(bits: int, max_distance: int) -> Design:
+    """Return the design without tables."""
+    return Design("linear scan", bits, max_distance, ())
 
 
 def multi_index(bits: int, max_distance: int, blocks: int) -> Design:

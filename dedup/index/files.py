@@ -11,7 +11,7 @@ import xxhash
 
 from dedup.index.fingerprints import Array
 
-_MAGIC = b"scrapy-dedup index 2\n"
+_MAGIC = b"scrapy-dedup index 3\n"
 _ALIGNED = 64
 
 

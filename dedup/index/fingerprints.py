@@ -57,9 +57,11 @@ class Fingerprints:
             return fingerprints
         return self._from_integers([self.checked(value) for value in fingerprints])
 
-    def row(self, fingerprint: int) -> Array:
+    def row(self, fingerprint: int) -> Any:
         """Return one fingerprint in the form that arrays are compared with."""
-        return self._from_integers([fingerprint])[0]  # type: ignore[no-any-return]
+        if self.words == 1:
+            return np.uint64(fingerprint)
+        return self._from_integers([fingerprint])[0]
 
     def _from_integers(self, values: Iterable[int]) -> Array:
         data = b"".join(value.to_bytes(8 * self.words, "little") for value in values)
@@ -79,12 +81,18 @@ class Fingerprints:
             return differing
         return differing.sum(axis=-1, dtype=np.uint16)  # type: ignore[no-any-return]
 
-    def scan(self, queries: Array, rows: Array, max_distance: int) -> tuple[Array, Array, Array]:
-        """Return numbers of *queries* and *rows* within *max_distance*, and the distances."""
+    def scan(
+        self, queries: Array, rows: Array, max_distance: int, *, nearest: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Return numbers of *queries* and *rows* within *max_distance*, and the distances.
+
+        *nearest*: of the rows, only the nearest ones.
+        """
         owners, places, distances = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [_NO_DISTANCES]
-        for number, query in enumerate(queries):
+        for number, query in enumerate(queries if len(rows) else ()):
             distance = self.distances(rows, query)
-            near = np.flatnonzero(distance <= max_distance)
+            limit = min(max_distance, int(distance.min())) if nearest else max_distance
+            near = np.flatnonzero(distance <= limit)
             owners.append(np.full(len(near), number))
             places.append(near)
             distances.append(distance[near])
@@ -94,10 +102,11 @@ class Fingerprints:
         """Return the bits of the segments of *table*, the first segment highest, as uint64."""
         keys = np.zeros(len(rows), np.uint64)
         for start, width in table.segments:
-            keys = (keys << np.uint64(width)) | self._bits(rows, start, width)
+            keys = (keys << np.uint64(width)) | self.bits_of(rows, start, width)
         return keys
 
-    def _bits(self, rows: Array, start: int, width: int) -> Array:
+    def bits_of(self, rows: Array, start: int, width: int) -> Array:
+        """Return *width* bits of every row, from *start* on, as uint64."""
         if self.words == 1:
             return (rows >> np.uint64(start)) & np.uint64((1 << width) - 1)
         word, shift = divmod(start, 64)

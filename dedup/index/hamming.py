@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,25 +10,25 @@ import numpy as np
 
 from dedup.index.base import Index, Match
 from dedup.index.compact import CompactIndex
-from dedup.index.design import Design, Table, multi_index, permuted
+from dedup.index.design import Design, Table, best_design, multi_index, permuted
 from dedup.index.files import read_file, write_file
 from dedup.index.fingerprints import Array, Fingerprints, is_number
 from dedup.index.growing import GrowingIndex, chunks
-from dedup.index.pairs import near_pages
+from dedup.index.pairs import near_by_sorting, near_pages
 
-_BLOCK_BITS = 16
 _QUERIES_AT_ONCE = 4096
 # Distances up to which sorting for all pairs beats looking each fingerprint up.
 _MOST_PERMUTED = 3
 _LAST_PAGE = 2**32 - 2
+_MOST_KEY_BITS = 24
 
 
 class HammingIndex(Index):
     """Finds fingerprints within a Hamming distance: exactly, never misses one, never invents one.
 
-    What is added goes into the growing form, buckets by blocks of 16 bits. `compact` moves all of
-    it into the compact form, sorted arrays of half the size, in which it is also saved and loaded;
-    what is added after that grows in front of it.
+    What is added goes into the growing form, buckets by blocks of bits. `compact` moves all of it
+    into the compact form, sorted arrays of a third of the size, in which it is also saved and
+    loaded; what is added after that grows in front of it.
 
     For one thread at a time.
 
@@ -41,28 +42,45 @@ class HammingIndex(Index):
         bits: int = 64,
         max_distance: int = 3,
         *,
+        expected_size: int = 1_000_000,
+        design: Design | None = None,
         compact_design: Design | None = None,
     ) -> None:
         """Create an empty index over fingerprints of *bits* bits, from 32 to 384.
 
-        *max_distance* is inclusive, from 0 to *bits* - 1. *compact_design*: how the compact form
-        splits the bits, by default two halves probed at a radius up to distance 3, else as many
-        blocks as the growing form has.
+        *max_distance* is inclusive, from 0 to *bits* - 1. *expected_size*: how many fingerprints
+        the designs are chosen for; any number can be stored. *design*: how the growing form splits
+        the bits, a `multi_index` or `linear_scan`. *compact_design*: any design; by default two
+        halves probed at a radius up to distance 3, else that of the growing form.
 
         Raises ValueError for a value outside its range, and a design for other bits or distance.
         """
         self._prints = Fingerprints(bits)
         if not (is_number(max_distance) and 0 <= max_distance < bits):
             raise ValueError(f"max_distance must be from 0 to {bits - 1}, got {max_distance!r}")
+        if not (is_number(expected_size) and expected_size >= 0):
+            raise ValueError(f"expected_size must be 0 or more, got {expected_size!r}")
         self.bits = bits
         self.max_distance = max_distance
-        self.design = multi_index(bits, max_distance, -(-bits // _BLOCK_BITS))
-        self.compact_design = compact_design or _compact_design(bits, max_distance)
-        if (self.compact_design.bits, self.compact_design.max_distance) != (bits, max_distance):
-            raise ValueError(
-                f"compact_design must be for {bits} bits and distance {max_distance}, got one for "
-                f"{self.compact_design.bits} and {self.compact_design.max_distance}"
-            )
+        # Fewer are compared one by one whatever the design, and there may be more than expected.
+        expected_size = max(expected_size, 1 << 16)
+        self.design = design or best_design(bits, max_distance, expected_size)
+        self.compact_design = compact_design or (
+            multi_index(bits, max_distance, 2) if max_distance <= 3 else self.design
+        )
+        for name in ("design", "compact_design"):
+            chosen = getattr(self, name)
+            if (chosen.bits, chosen.max_distance) != (bits, max_distance):
+                raise ValueError(
+                    f"{name} must be for {bits} bits and distance {max_distance}, got one for "
+                    f"{chosen.bits} and {chosen.max_distance}"
+                )
+        for table in self.design.tables:
+            if len(table.segments) > 1 or table.key_bits > _MOST_KEY_BITS:
+                raise ValueError(
+                    f"design must have tables of one segment of up to {_MOST_KEY_BITS} bits, got "
+                    f"{self.design.name} with {table}; compact_design takes any"
+                )
         self._growing = GrowingIndex(self.design)
         self._compact: CompactIndex | None = None
         self._next_page = 0
@@ -126,9 +144,9 @@ class HammingIndex(Index):
         nearest_pages = np.full(len(rows), -1, np.int64)
         nearest = np.full(len(rows), -1, np.int64)
         for start, part in chunks(rows, _QUERIES_AT_ONCE):
-            found = [self._growing.matches_of(part)]
+            found = [self._growing.matches_of(part, nearest=True)]
             if self._compact is not None:
-                found.append(self._compact.matches_of(part))
+                found.append(self._compact.matches_of(part, nearest=True))
             owners, pages, distances = map(np.concatenate, zip(*found, strict=True))
             order = np.lexsort((pages, distances, owners))
             owners, pages, distances = owners[order], pages[order], distances[order]
@@ -141,7 +159,9 @@ class HammingIndex(Index):
         """Return the nearest page; if there is none, store the fingerprint and return ``None``."""
         match = self.query(sketch)
         if match is None:
-            self.add(sketch, page)
+            number = self._checked_page(page)
+            self._growing.add(int(sketch), number, is_new=True)
+            self._next_page = max(self._next_page, number + 1)
         return match
 
     def check_and_add_many(self, fingerprints: Any) -> tuple[Array, Array]:
@@ -187,20 +207,20 @@ class HammingIndex(Index):
 
     def pairs(self) -> Iterator[tuple[Array, Array, Array]]:
         """Yield first pages, second pages (of a higher number) and distances of all near pairs."""
+        near = self._near_by_lookup
         if self.bits <= 64 and self.max_distance <= _MOST_PERMUTED:
             design = permuted(self.bits, self.max_distance, self.max_distance + 2)
-            yield from near_pages(*self._everything(), design)
-            return
-        everything = HammingIndex(self.bits, self.max_distance)
-        for rows, pages in self._parts():
-            everything._growing.add_many(rows, pages)
-        rows, pages = everything._growing.everything()
-        for start, part in chunks(rows, _QUERIES_AT_ONCE):
-            owners, others, distances = everything._growing.matches_of(part)
-            first = pages[start + owners]
-            once = first < others
+            near = partial(near_by_sorting, design=design)
+        yield from near_pages(*self._everything(), near)
+
+    def _near_by_lookup(self, values: Array) -> Iterator[tuple[Array, Array]]:
+        index = GrowingIndex(self.design)
+        index.add_many(values, np.arange(len(values), dtype=np.uint32))
+        for start, part in chunks(values, _QUERIES_AT_ONCE):
+            owners, others, _ = index.matches_of(part)
+            once = start + owners < others
             if once.any():
-                yield first[once], others[once], distances[once]
+                yield start + owners[once], others[once]
 
     def compact(self) -> None:
         """Move all that is stored into the compact form.
@@ -229,7 +249,12 @@ class HammingIndex(Index):
 
     def describe(self, size: int) -> str:
         """Return how *size* fingerprints are searched, and at what cost, in two lines."""
-        return f"{self.design.describe(size)}\n{self.compact_design.describe(size)}"
+        growing = GrowingIndex.bytes_per_fingerprint(self.design, size)
+        lines = [f"growing, {self.design.describe(size)}, about {growing:.0f} bytes each"]
+        if self.bits <= 64:
+            compact = CompactIndex.bytes_per_fingerprint(self.compact_design)
+            lines.append(f"compact, {self.compact_design.describe(size)}, {compact} bytes each")
+        return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all that is stored into the file *path*, in the compact form up to 64 bits.
@@ -238,11 +263,17 @@ class HammingIndex(Index):
         """
         rows, pages = self._everything()
         if self.bits <= 64:
-            compact = CompactIndex.build(self.compact_design, rows, pages)
-            arrays = [compact.pages, *compact.tables]
+            arrays = CompactIndex.build(self.compact_design, rows, pages).arrays
         else:
-            arrays = [pages.astype(np.uint32), rows]
-        write_file(Path(path), self._header(), arrays)
+            arrays = [pages, rows]
+        header = {
+            "bits": self.bits,
+            "max_distance": self.max_distance,
+            "design": _as_json(self.design),
+            "compact_design": _as_json(self.compact_design),
+            "next_page": self._next_page,
+        }
+        write_file(Path(path), header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -252,33 +283,26 @@ class HammingIndex(Index):
         OSError if it cannot be read.
         """
         header, arrays = read_file(Path(path))
-        segments = [tuple(map(tuple, table)) for table, _ in header["tables"]]
-        radii = [radius for _, radius in header["tables"]]
-        bits, distance = header["bits"], header["max_distance"]
-        design = Design(header["design"], bits, distance, tuple(map(Table, segments, radii)))
-        index = cls(bits, distance, compact_design=design)
-        pages, *rest = arrays
-        if bits <= 64:
-            index._compact = CompactIndex(design, rest, pages)
+        shape = header["bits"], header["max_distance"]
+        index = cls(
+            *shape,
+            design=_from_json(*shape, header["design"]),
+            compact_design=_from_json(*shape, header["compact_design"]),
+        )
+        if index.bits <= 64:
+            index._compact = CompactIndex(index.compact_design, arrays)
         else:
-            index._growing.add_many(rest[0], pages)
+            pages, rows = arrays
+            index._growing.add_many(rows, pages)
         index._next_page = header["next_page"]
         return index
-
-    def _header(self) -> dict[str, Any]:
-        return {
-            "bits": self.bits,
-            "max_distance": self.max_distance,
-            "design": self.compact_design.name,
-            "tables": [[table.segments, table.radius] for table in self.compact_design.tables],
-            "next_page": self._next_page,
-        }
 
     def _matches(self, sketch: Any, *, nearest: bool = False) -> tuple[Array, Array]:
         fingerprint = self._prints.checked(sketch)
         pages, distances = self._growing.matches(fingerprint, nearest=nearest)
         if self._compact is not None:
-            _, more, further = self._compact.matches_of(self._prints.row(fingerprint)[None])
+            row = self._prints.row(fingerprint)[None]
+            _, more, further = self._compact.matches_of(row, nearest=nearest)
             pages, distances = np.concatenate([pages, more]), np.concatenate([distances, further])
         return pages, distances
 
@@ -300,6 +324,11 @@ class HammingIndex(Index):
         return int(number)
 
 
-def _compact_design(bits: int, max_distance: int) -> Design:
-    blocks = 2 if max_distance <= 3 else -(-bits // _BLOCK_BITS)
-    return multi_index(bits, max_distance, blocks)
+def _as_json(design: Design) -> Any:
+    return [design.name, [[table.segments, table.radius] for table in design.tables]]
+
+
+def _from_json(bits: int, max_distance: int, described: Any) -> Design:
+    name, tables = described
+    tables = tuple(Table(tuple(map(tuple, segments)), radius) for segments, radius in tables)
+    return Design(name, bits, max_distance, tables)

@@ -1,6 +1,6 @@
-"""All pairs of near fingerprints, by sorting instead of looking up."""
+"""All pairs of near fingerprints."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from dedup.index.fingerprints import Array
 _ROWS_AT_ONCE = 1 << 20
 
 
-def near_values(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
-    """Yield all pairs of *values* within the distance of *design*, in blocks, each pair once.
+def near_by_sorting(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
+    """Yield numbers of all pairs of *values* within the distance of *design*, each pair once.
 
-    *values*: different fingerprints of up to 64 bits, shape (n,). For each table they are sorted
-    with its key in front; within a run of equal keys each is compared with the next one, with the
-    next but one, and so on to the end of the run.
+    *values*: sorted, different fingerprints of up to 64 bits, shape (n,). For each table they are
+    sorted with its key in front; within a run of equal keys each is compared with the next one,
+    with the next but one, and so on to the end of the run.
 
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 4; the tables' radius must be 0.
@@ -41,7 +41,7 @@ def near_values(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
                 if near.any():
                     one, other = restore(np.stack([first[near], second[near]]), table, design.bits)
                     new = _differ_in_all(one ^ other, earlier)
-                    yield one[new], other[new]
+                    yield np.searchsorted(values, one[new]), np.searchsorted(values, other[new])
                 lag += 1
         key = sum(((1 << width) - 1) << low for low, width in table.segments)
         earlier.append(np.uint64(key))
@@ -55,18 +55,24 @@ def _differ_in_all(differing: Array, keys: list[np.uint64]) -> Array:
     return unseen
 
 
-def near_pages(rows: Array, pages: Array, design: Design) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the pages (the lower number first) and distances of all near pairs of *rows*."""
-    order = np.lexsort((pages, rows))
-    rows, pages = rows[order], pages[order]
-    values, starts, sizes = np.unique(rows, return_index=True, return_counts=True)
+def near_pages(
+    rows: Array, pages: Array, near: Callable[[Array], Iterator[tuple[Array, Array]]]
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield the pages (the lower number first) and distances of all near pairs of *rows*.
+
+    *near*: yields numbers of pairs of different rows, in blocks.
+    """
+    values, which, sizes = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    pages = pages[np.lexsort((pages, which.ravel()))]
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
     # Equal fingerprints: every page with each of those behind it, in the order of pages.
-    behind, ends = np.arange(len(rows)) + 1, np.repeat(starts + sizes, sizes)
-    for first, second in spread_in_parts(behind, ends - behind):
+    behind = np.arange(len(rows)) + 1
+    for first, second in spread_in_parts(behind, np.repeat(ends, sizes) - behind):
         yield pages[first], pages[second], np.zeros(len(first), np.uint8)
-    for one_value, other_value in near_values(values, design):
-        distances = np.bitwise_count(one_value ^ other_value)
-        ones, others = np.searchsorted(values, one_value), np.searchsorted(values, other_value)
+    for ones, others in near(values):
+        differing = np.bitwise_count(values[ones] ^ values[others])
+        distances = differing if values.ndim == 1 else differing.sum(axis=1, dtype=np.uint16)
         # Different ones: every page of the one with every page of the other.
         member = spread(starts[ones], sizes[ones])
         pair = np.repeat(np.arange(len(ones)), sizes[ones])

@@ -1,5 +1,6 @@
 """The designs of the papers, and that each finds every pair."""
 
+import random
 from itertools import combinations
 from math import comb
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 from dedup.index import HammingIndex, multi_index, nested, permuted
-from dedup.index.compact import permute, restore
+from dedup.index.compact import CompactIndex, permute, restore
 from dedup.index.design import segments_in_order, split
+from dedup.index.growing import GrowingIndex
 
 EVERY = [
     multi_index(64, 3, 4),
@@ -97,13 +99,50 @@ def test_the_naive_probes_of_the_articles():
 
 
 def test_an_index_describes_its_designs():
-    text = HammingIndex().describe(10**6)
-    assert text.splitlines() == [
-        "multi-index 4: 4 tables of 16 prefix bits, 4 probes, 61.0 candidates expected among "
-        "1,000,000",
-        "multi-index 2: 2 tables of 32 prefix bits, 66 probes, 0.0 candidates expected among "
-        "1,000,000",
+    assert HammingIndex().describe(10**6).splitlines() == [
+        "growing, multi-index 4: 4 tables of 16 prefix bits, 4 probes, 61.0 candidates expected "
+        "among 1,000,000, about 89 bytes each",
+        "compact, multi-index 2: 2 tables of 32 prefix bits, 66 probes, 0.0 candidates expected "
+        "among 1,000,000, 20 bytes each",
     ]
+    assert HammingIndex(64, 40).describe(10).splitlines() == [
+        "growing, linear scan: each of 10 is compared, about 15 bytes each",
+        "compact, linear scan: each of 10 is compared, 12 bytes each",
+    ]
+    assert len(HammingIndex(384, 29).describe(10).splitlines()) == 1
+
+
+@pytest.mark.parametrize(("bits", "max_distance"), [(64, 3), (64, 6), (128, 3)])
+def test_the_bytes_that_are_told_are_those_that_it_takes(bits, max_distance):
+    size = 60_000
+    index = HammingIndex(bits, max_distance)
+    index.add_many([random.Random(number).getrandbits(bits) for number in range(100)])
+    for number in range(100, size):
+        index.add(random.Random(number).getrandbits(bits))
+    told = GrowingIndex.bytes_per_fingerprint(index.design, size)
+    assert index.nbytes / size == pytest.approx(told, rel=0.25)
+    if bits == 64:
+        index.compact()
+        told = CompactIndex.bytes_per_fingerprint(index.compact_design)
+        assert index.nbytes / size == pytest.approx(told, rel=0.001)
+
+
+def test_the_design_follows_the_bits_the_distance_and_the_expected_size():
+    def chosen(*shape, **expected):
+        return HammingIndex(*shape, **expected).design.name
+
+    assert [chosen(64, distance) for distance in (0, 3, 5, 7, 10, 40)] == [
+        "multi-index 4",
+        "multi-index 4",
+        "multi-index 6",
+        "multi-index 4",
+        "multi-index 4",
+        "linear scan",
+    ]
+    assert chosen(64, 12, expected_size=10**5) == "linear scan"
+    assert chosen(64, 12, expected_size=10**8) == "multi-index 3"
+    # Whatever is expected, more may come.
+    assert chosen(64, 3, expected_size=0) == "multi-index 4"
 
 
 @pytest.mark.parametrize(

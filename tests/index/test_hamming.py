@@ -4,7 +4,10 @@ import copy
 import pickle
 import random
 import re
+import subprocess
+import sys
 import tempfile
+import time
 import tracemalloc
 from itertools import combinations, product
 
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dedup.index import HammingIndex, Match, multi_index, nested, permuted
+from dedup.index.buckets import Buckets
 from dedup.index.growing import SCANNED_UP_TO as LIMIT
 
 MANKU = {
@@ -28,6 +32,9 @@ SHAPES = [
     (64, 3), (64, 0), (64, 7), (64, 10), (64, 16), (32, 3), (33, 5), (50, 4), (65, 3), (100, 4),
     (128, 5), (384, 29),
 ]  # fmt: skip
+
+# Bits, distance, blocks: with and without a radius, blocks that are not looked up.
+GROWING = [(64, 3, 3), (64, 3, 6), (64, 7, 4), (64, 10, 5), (32, 6, 4), (100, 9, 7), (128, 3, 8)]
 
 
 def flipped(fingerprint, bits):
@@ -52,11 +59,11 @@ def found(blocks):
 class AnyOrder(RuleBasedStateMachine):
     """Adds, removes, queries, saves and loads in any order; a dictionary is the oracle."""
 
-    bits, max_distance, design = 64, 3, None
+    bits, max_distance, designs = 64, 3, {}
 
     def __init__(self):
         super().__init__()
-        self.index = HammingIndex(self.bits, self.max_distance, compact_design=self.design)
+        self.index = HammingIndex(self.bits, self.max_distance, **self.designs)
         self.chooser = random.Random(5)
         # Few values, close to one another: most are within or just beyond the distance.
         self.centres = [0, (1 << self.bits) - 1, self.chooser.getrandbits(self.bits)]
@@ -169,7 +176,22 @@ def test_any_order_of_operations_agrees_with_the_oracle(bits, max_distance, limi
 @pytest.mark.parametrize("design", MANKU)
 def test_any_order_of_operations_agrees_in_every_design(design, monkeypatch):
     monkeypatch.setattr("dedup.index.growing.SCANNED_UP_TO", 5)
-    run(type("Machine", (AnyOrder,), {"design": MANKU[design]}), OFTEN)
+    run(type("Machine", (AnyOrder,), {"designs": {"compact_design": MANKU[design]}}), OFTEN)
+
+
+@pytest.mark.parametrize("always_scanned", [False, True])
+@pytest.mark.parametrize(("bits", "max_distance", "blocks"), GROWING)
+def test_any_order_of_operations_agrees_in_every_growing_design(
+    bits, max_distance, blocks, always_scanned, monkeypatch
+):
+    monkeypatch.setattr("dedup.index.growing.SCANNED_UP_TO", 5)
+    if always_scanned:
+        monkeypatch.setattr("dedup.index.design._SCANNED", 0)
+    else:
+        monkeypatch.setattr("dedup.index.design._GATHERED", 0)
+    designs = {"design": multi_index(bits, max_distance, blocks)}
+    shape = {"bits": bits, "max_distance": max_distance, "designs": designs}
+    run(type("Machine", (AnyOrder,), shape), OFTEN)
 
 
 def run(machine, steps):
@@ -293,11 +315,86 @@ def test_an_index_of_wrong_shape_is_refused(arguments, message):
         HammingIndex(*arguments)
 
 
-def test_a_design_for_other_fingerprints_is_refused():
-    with pytest.raises(
-        ValueError, match="must be for 64 bits and distance 4, got one for 64 and 3"
-    ):
-        HammingIndex(64, 4, compact_design=MANKU["10 tables"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"compact_design": MANKU["10 tables"]}, "compact_design must be for 64 bits and distance"),
+        ({"design": multi_index(64, 3, 4)}, "design must be for 64 bits and distance 4, got one"),
+        ({"design": permuted(64, 4, 6)}, "one segment of up to 24 bits, got permuted 6"),
+        ({"design": multi_index(64, 4, 2)}, "one segment of up to 24 bits, got multi-index 2"),
+        ({"expected_size": -1}, "expected_size must be 0 or more, got -1"),
+    ],
+)
+def test_a_design_that_cannot_be_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        HammingIndex(64, 4, **arguments)
+
+
+def test_designs_are_kept_in_the_file(tmp_path):
+    index = HammingIndex(design=multi_index(64, 3, 6), compact_design=permuted(64, 3, 5))
+    index.save(tmp_path / "index")
+    loaded = HammingIndex.load(tmp_path / "index")
+    assert (loaded.design, loaded.compact_design) == (index.design, index.compact_design)
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_fingerprint_of_many_pages_stands_once_in_the_tables(bits, compacted):
+    index = HammingIndex(bits, 3)
+    index.add_many([random.Random(page).getrandbits(bits) for page in range(LIMIT)])
+    for _ in range(3 * LIMIT):
+        index.add(7)
+    if compacted and bits == 64:
+        index.compact()
+    assert (len(index), index.query(5)) == (4 * LIMIT, Match(LIMIT, 1))
+    assert index.query_all(5) == [Match(LIMIT + number, 1) for number in range(3 * LIMIT)]
+    tables = index._growing._tables
+    assert compacted or {len(buckets.rows()) for *_, buckets in tables} == {LIMIT + 1}
+    index.remove(LIMIT)
+    index.remove(LIMIT + 2)
+    assert index.query(5) == Match(LIMIT + 1, 1)
+    index.remove(LIMIT + 1)
+    assert (len(index), index.query(5)) == (4 * LIMIT - 3, Match(LIMIT + 3, 1))
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+def test_the_lowest_page_of_a_fingerprint_is_the_oldest_in_whatever_order_they_come(bits):
+    index = HammingIndex(bits, 3)
+    fillers = [random.Random(page).getrandbits(bits) for page in range(LIMIT)]
+    index.add_many([*fillers, 7, 7], [*range(100, LIMIT + 100), 60, 50])
+    assert index.query(7).page == 50
+    index.add(7, page=70)
+    assert index.query(7).page == 50
+    index.add(7, page=40)
+    assert index.query(7).page == 40
+    index.remove(40)
+    assert [match.page for match in index.query_all(7)] == [50, 60, 70]
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+@pytest.mark.parametrize("failing", range(6))
+def test_memory_that_runs_out_while_adding_leaves_the_index_as_it_was(bits, failing, monkeypatch):
+    index = HammingIndex(bits, 3)
+    index.add_many([random.Random(page).getrandbits(bits) for page in range(LIMIT + 1)])
+    before = dict(index)
+    calls = iter(range(99))
+    append = Buckets.append
+
+    def append_or_fail(self, *row):
+        if next(calls) == failing:
+            raise MemoryError
+        append(self, *row)
+
+    monkeypatch.setattr(Buckets, "append", append_or_fail)
+    if failing < len(index._growing._tables):
+        with pytest.raises(MemoryError):
+            index.add(7)
+        assert (dict(index), index.query(7), len(index)) == (before, None, LIMIT + 1)
+    monkeypatch.setattr(Buckets, "append", append)
+    page = index.add(8)
+    assert (index.query(8), len(index)) == (Match(page, 0), LIMIT + 2)
+    index.remove(page)
+    assert dict(index) == before
 
 
 def test_an_unknown_page_is_not_removed():
@@ -360,6 +457,61 @@ def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch):
         index.save(saved)
     assert saved.read_bytes() == before
     assert [path.name for path in saved.parent.iterdir()] == ["index"]
+
+
+SAVING = """
+import sys
+from dedup.index import HammingIndex
+path, version, times = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+index = HammingIndex()
+index.add_many([version] * 10 + [(page << 32) + version for page in range(1, 50_000)])
+print("begins", flush=True)
+for _ in range(times):
+    index.save(path)
+"""
+
+
+def saving(path, version, times):
+    """Start a process that saves an index over and over; return when it begins."""
+    arguments = [sys.executable, "-c", SAVING, str(path), str(version), str(times)]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begins\n"
+    return process
+
+
+def version_of(path):
+    index = HammingIndex.load(path)
+    [version] = {fingerprint % 2**32 for _, fingerprint in index}
+    assert len(index) == 50_009
+    return version
+
+
+def test_several_processes_may_save_and_load_one_file_at_once(tmp_path):
+    path = tmp_path / "index"
+    processes = [saving(path, version, 40) for version in (7, 8)]
+    while not path.exists():
+        assert any(process.poll() is None for process in processes)
+    seen = []
+    while any(process.poll() is None for process in processes):
+        seen.append(version_of(path))
+    for process in processes:
+        assert process.wait(60) == 0
+        process.stdout.close()
+    assert set(seen) <= {7, 8}
+    assert len(seen) > 5
+    assert [file.name for file in tmp_path.iterdir()] == ["index"]
+
+
+def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "index"
+    with saving(path, 1, 1) as process:
+        assert process.wait(60) == 0
+    chooser = random.Random(4)
+    for version in range(2, 12):
+        with saving(path, version, 1000) as process:
+            time.sleep(chooser.uniform(0, 0.1))
+            process.kill()
+        assert version_of(path) in range(1, version + 1)
 
 
 def test_an_empty_index_is_saved_and_loaded(tmp_path):
