@@ -23,6 +23,8 @@ from dedup.text import Document
 NAMES = ("random", "zh", "zh-tf", "en", "en-tf")
 INCOMING, QUERIES = 20_000, 2_000
 NEAR = 3
+# There are not many more different windows.
+MOST_REAL = 10_000_000
 CACHE = Path(tempfile.gettempdir()) / "dedup-benchmark-index"
 _CORPORA = {"zh": ("laws_zh_a", 800), "en": ("reuters_a", 300)}
 _HELD_BACK = 20
