@@ -207,7 +207,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sizes", default="10000,100000,1000000", help="numbers of fingerprints")
-    parser.add_argument("--full", action="store_true", help="10,000,000 as well, and of random 100,000,000")
+    parser.add_argument(
+        "--full", action="store_true", help="10,000,000 as well, and of random 100,000,000"
+    )
     parser.add_argument("--data", default="random,zh,en-tf", help=f"some of {', '.join(NAMES)}")
     parser.add_argument("--only", help="competitors whose names contain one of these, as in a,b")
     parser.add_argument("--rounds", type=int, default=3)
@@ -220,7 +222,10 @@ def main() -> int:
         for figures in measure(name, int(distance), data, Path(path), arguments.folder):
             print(json.dumps(figures), flush=True)
         return 0
-    sizes = [int(size) for size in arguments.sizes.split(",")] + [10_000_000, 100_000_000] * arguments.full
+    sizes = [int(size) for size in arguments.sizes.split(",")] + [
+        10_000_000,
+        100_000_000,
+    ] * arguments.full
     wanted = arguments.only.split(",") if arguments.only else [""]
     names = [name for name in COMPETITORS if any(part in name for part in wanted)]
     results = []

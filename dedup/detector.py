@@ -1,12 +1,12 @@
 """Page -> verdict."""
 
-from array import array
 from dataclasses import dataclass
 from enum import StrEnum
 from sys import getsizeof
 
 from dedup.index import Index, index_for
 from dedup.methods import Method
+from dedup.packed import Packed
 from dedup.page import Page
 from dedup.text import printable
 
@@ -31,7 +31,7 @@ class Verdict:
     kind: Kind
     method: str
     original: str | None = None
-    distance: int | None = None
+    distance: float | None = None
     reason: str | None = None
 
     @property
@@ -42,7 +42,7 @@ class Verdict:
         if self.is_duplicate:
             kind = "exact duplicate" if self.kind is Kind.EXACT else "near-duplicate"
             original = printable(self.original or "")
-            return f"{kind} of <{original}> ({self.method}, distance {self.distance})"
+            return f"{kind} of <{original}> ({self.method}, distance {self.distance:.3g})"
         return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else "new"
 
 
@@ -69,7 +69,7 @@ class Detector:
         self._method = method
         self._min_tokens = min_tokens
         self._short_pages = short_pages
-        self._keys = _Keys()
+        self._keys = Packed()
         self._scopes: dict[str, _Scope] = {}
 
     def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
@@ -89,7 +89,7 @@ class Detector:
             return self._verdict(Kind.EXACT, original, 0)
         if not is_short and (match := pages.index.query(page.sketch)):
             return self._verdict(Kind.NEAR, match.page, match.distance)
-        number = self._keys.append(key)
+        number = self._keys.append(key.encode("utf-8", "surrogatepass"))
         pages.by_digest[page.digest] = number
         if not is_short:
             pages.index.add(page.sketch, number)
@@ -99,8 +99,9 @@ class Detector:
         """Return the verdict on a page that is not compared, for *reason*."""
         return Verdict(Kind.SKIPPED, self._method.name, reason=reason)
 
-    def _verdict(self, kind: Kind, original: int, distance: int) -> Verdict:
-        return Verdict(kind, self._method.name, self._keys[original], distance)
+    def _verdict(self, kind: Kind, original: int, distance: float) -> Verdict:
+        key = self._keys[original].decode("utf-8", "surrogatepass")
+        return Verdict(kind, self._method.name, key, distance)
 
     def __len__(self) -> int:
         """Return the number of pages remembered."""
@@ -123,27 +124,3 @@ class _Scope:
     def nbytes(self) -> int:
         entry = getsizeof(bytes(16)) + getsizeof(1 << 29)
         return getsizeof(self.by_digest) + entry * len(self.by_digest) + self.index.nbytes
-
-
-class _Keys:
-    """The keys of the kept pages by number: two large arrays instead of a string object each."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._ends = array("Q")
-
-    def append(self, key: str) -> int:
-        self._data += key.encode("utf-8", "surrogatepass")
-        self._ends.append(len(self._data))
-        return len(self._ends) - 1
-
-    def __getitem__(self, number: int) -> str:
-        start = self._ends[number - 1] if number else 0
-        return self._data[start : self._ends[number]].decode("utf-8", "surrogatepass")
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    @property
-    def nbytes(self) -> int:
-        return getsizeof(self._data) + getsizeof(self._ends)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -43,23 +43,35 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Document:
-    """What a method sees of a page: its normalised main text and the tokens of it."""
+    """What a method sees of a page: its normalised main text, and what follows from it.
+
+    *main_text* is the text as it was extracted, with its lines; *description* is the page's own
+    summary of itself (its meta description).
+    """
 
     text: str
+    main_text: str | None = field(default=None, repr=False, compare=False)
+    description: str | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def from_main_text(cls, main_text: str) -> "Document":
+    def from_main_text(cls, main_text: str, description: str | None = None) -> "Document":
         """Return the document of a main text as it was extracted.
 
-        >>> Document.from_main_text("Ｄｏｇ  bites\\nMAN").text
+        >>> Document.from_main_text("Ｄｏｇ  bites\nMAN").text
         'dog bites man'
         """
-        return cls(normalise(main_text))
+        return cls(normalise(main_text), main_text, description)
 
     @cached_property
     def tokens(self) -> list[str]:
         """The tokens of the text, in order; computed once."""
         return tokenise(self.text)
+
+    @cached_property
+    def paragraphs(self) -> list[str]:
+        """The lines of the main text that are not empty, each normalised."""
+        lines = (self.text if self.main_text is None else self.main_text).splitlines()
+        return [paragraph for line in lines if (paragraph := normalise(line))]
 
 
 def normalise(text: str) -> str:

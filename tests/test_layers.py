@@ -11,7 +11,8 @@ import dedup
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "extraction"},
+    {"text", "extraction", "packed"},
+    {"lexicon"},
     {"methods"},
     {"index"},
     {"page", "scopes"},

@@ -3,13 +3,15 @@
 from dedup.index.base import Index, Match
 from dedup.index.design import Design, linear_scan, multi_index, nested, permuted
 from dedup.index.hamming import HammingIndex
+from dedup.index.keys import KeyIndex
 from dedup.index.linear import LinearIndex
-from dedup.methods import FingerprintMethod, Method
+from dedup.methods import FingerprintMethod, KeyMethod, Method
 
 __all__ = [
     "Design",
     "HammingIndex",
     "Index",
+    "KeyIndex",
     "LinearIndex",
     "Match",
     "index_for",
@@ -25,6 +27,9 @@ def index_for(method: Method) -> Index:
 
     Raises TypeError for a method whose sketches no index here can search.
     """
-    if not isinstance(method, FingerprintMethod):
-        raise TypeError(f"no index for {type(method).__name__}: it is no FingerprintMethod")
-    return HammingIndex(method.bits, method.max_distance)
+    if isinstance(method, FingerprintMethod):
+        return HammingIndex(method.bits, method.max_distance)
+    if isinstance(method, KeyMethod):
+        return KeyIndex(method)
+    kind = type(method).__name__
+    raise TypeError(f"no index for {kind}: it is neither a FingerprintMethod nor a KeyMethod")

@@ -13,7 +13,7 @@ class Match:
     """
 
     page: int
-    distance: int
+    distance: float
 
     def __lt__(self, other: "Match") -> bool:
         return (self.distance, self.page) < (other.distance, other.page)
@@ -32,6 +32,10 @@ class Index(ABC):
     @abstractmethod
     def query(self, sketch: Any) -> Match | None:
         """Return the nearest stored page within the threshold, ties to the oldest, or ``None``."""
+
+    @abstractmethod
+    def query_all(self, sketch: Any) -> list[Match]:
+        """Return all stored pages within the threshold, the nearest first, ties by age."""
 
     @abstractmethod
     def __len__(self) -> int:

@@ -35,6 +35,11 @@ class LinearIndex(Index):
             return None
         return Match(int(self.pages[distances == nearest].min()), nearest)
 
+    def query_all(self, sketch: int) -> list[Match]:
+        distances = np.bitwise_count(self.fingerprints ^ np.uint64(sketch))
+        near = distances <= self.max_distance
+        return sorted(map(Match, self.pages[near].tolist(), distances[near].tolist()))
+
     @property
     def fingerprints(self) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
         """The stored fingerprints in the order they were added; a view, shape (n,)."""

@@ -1,8 +1,11 @@
 """The interface of a near-duplicate method."""
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from dedup.lexicon import load_lexicon
 from dedup.text import Document
 
 
@@ -11,6 +14,9 @@ class Method(ABC):
 
     A sketch is equal in every process and on every platform, so that it can be kept. (It may change
     with characters that a newer Python or regex knows and an older one does not.)
+
+    Every argument of the constructor is an attribute of the same name; together they are its
+    `parameters`.
     """
 
     name: ClassVar[str]
@@ -19,14 +25,33 @@ class Method(ABC):
     version: ClassVar[int]
     """Changes whenever the sketches of equal texts would."""
 
+    max_distance: float
+    """The inclusive threshold: sketches that are no farther apart match."""
+
+    sweep: ClassVar[tuple[str, tuple[Any, ...]]] = ("max_distance", ())
+    """The argument that makes the method stricter or looser, and values of it to try."""
+
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """What, besides name and version, decides which pages match."""
+        """What, besides name and version, decides which pages match; can be written as JSON."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the sketches: stored ones are comparable if this is equal."""
+        identity = {"method": self.name, "version": self.version, **self.parameters}
+        identity.pop("max_distance", None)
+        if lexicon := identity.get("lexicon"):
+            identity["lexicon_digest"] = load_lexicon(lexicon).digest
+        return identity
 
     @abstractmethod
     def sketch(self, document: Document) -> Any | None:
         """Return the sketch of *document*, or ``None`` if it has too little content to have one."""
+
+    @abstractmethod
+    def distance(self, one: Any, other: Any) -> float:
+        """Return the distance of two sketches: 0 if equal, above `max_distance` if no match."""
 
     @abstractmethod
     def to_bytes(self, sketch: Any) -> bytes:
@@ -38,30 +63,67 @@ class Method(ABC):
 
 
 class FingerprintMethod(Method):
-    """A method whose sketch is a fingerprint of 64 bits, compared by Hamming distance."""
+    """A method whose sketch is a fingerprint of *bits* bits, compared by Hamming distance."""
 
-    bits: ClassVar[int] = 64
+    bits: int = 64
+    max_distance: int
 
     def __init__(self, max_distance: int = 3) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to 63 bits.
+        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
 
         Raises ValueError if *max_distance* is outside that range.
         """
-        if not (isinstance(max_distance, int) and 0 <= max_distance < self.bits):
+        if not (is_whole(max_distance) and 0 <= max_distance < self.bits):
             raise ValueError(
                 f"max_distance must be from 0 to {self.bits - 1}, got {max_distance!r}"
             )
         self.max_distance = max_distance
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return {"max_distance": self.max_distance}
-
     @abstractmethod
     def sketch(self, document: Document) -> int | None: ...
 
+    def distance(self, one: int, other: int) -> int:
+        return (one ^ other).bit_count()
+
     def to_bytes(self, sketch: int) -> bytes:
-        return sketch.to_bytes(self.bits // 8, "little")
+        return sketch.to_bytes(-(-self.bits // 8), "little")
 
     def from_bytes(self, data: bytes) -> int:
         return int.from_bytes(data, "little")
+
+
+class KeyMethod(Method):
+    """A method whose matches are found by block keys: two sketches that match share one."""
+
+    @abstractmethod
+    def keys(self, sketch: Any) -> Iterable[int]:
+        """Return the block keys of *sketch*, each a number of 64 bits.
+
+        Sketches without a key in common are not compared, so they do not match.
+        """
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether *value* is an int, and no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Raise ValueError, naming *name*, if *value* is no whole number from *least* to *most*."""
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        wanted = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise ValueError, naming *name*, if *value* is no number from 0 to 1."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 <= value <= 1):
+        raise ValueError(f"{name} must be from 0 to 1, got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise ValueError, naming *name* and the *choices*, if *value* is none of them."""
+    choices = tuple(choices)
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

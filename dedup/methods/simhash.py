@@ -1,28 +1,30 @@
-"""Simhash over the words of the main text."""
+"""Simhash and random projection: fingerprints whose distance grows with an angle."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xxhash
 
-from dedup.methods.base import FingerprintMethod
+from dedup.lexicon import load_lexicon
+from dedup.methods.base import FingerprintMethod, check_choice, check_whole
+from dedup.methods.hashing import feature_hash, feature_hashes
 from dedup.text import Document
 
-_BITS = 64
 # Weights are whole multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so
 # a bit cannot depend on how a platform's BLAS adds up; so is the rounding of the logarithm.
 _UNIT = 2.0**16
 # 2 MB of bits at a time, however many features a page has.
 _FEATURES_AT_A_TIME = 4096
+_WIDTHS = {"words": None, "characters": 4, "shingles": 3}
+_WEIGHTS = ("log-tf", "tf", "binary", "tf-idf")
 
 
 class SimHash(FingerprintMethod):
-    """Fingerprints whose Hamming distance grows with the angle between the pages' word vectors.
+    """Fingerprints whose Hamming distance grows with the angle between the pages' feature vectors.
 
-    Every word of the text is a feature with weight 1 + ln(tf), the best weighting on labelled
-    collections at distance 3. Unigrams do not see the order of words.
+    By default every word of the text is a feature with weight 1 + ln(tf), the best weighting on
+    labelled collections at distance 3. Words do not see their order.
 
     Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002;
     Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 2.
@@ -30,15 +32,156 @@ class SimHash(FingerprintMethod):
 
     name = "simhash"
     version = 1
+    sweep = ("max_distance", tuple(range(17)))
+
+    def __init__(
+        self,
+        max_distance: int = 3,
+        *,
+        features: str = "words",
+        width: int | None = None,
+        weights: str = "log-tf",
+        bits: int = 64,
+        lexicon: str | None = None,
+    ) -> None:
+        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
+
+        *features*: "words", overlapping "characters" (*width* of them, 4 by default, blanks
+        included) or "shingles" (*width* consecutive words, 3 by default). *weights*: "log-tf"
+        (1 + ln tf), "tf", "binary" (1) or, of words only, "tf-idf" with the document frequencies of
+        *lexicon*, by default "general" (see `dedup.lexicon`). *bits*: the length of the
+        fingerprint, from 32 to 384.
+
+        Raises ValueError for a value outside its range.
+        """
+        check_choice("features", features, _WIDTHS)
+        check_choice("weights", weights, _WEIGHTS)
+        check_whole("bits", bits, 32, 384)
+        if width is not None:
+            if features == "words":
+                raise ValueError("width is for characters and shingles, features are words")
+            check_whole("width", width, 1)
+        if weights == "tf-idf" and features != "words":
+            raise ValueError(f"tf-idf weights are for words, features are {features}")
+        if lexicon is not None and weights != "tf-idf":
+            raise ValueError(f"lexicon is for tf-idf weights, weights are {weights}")
+        self.bits = bits
+        super().__init__(max_distance)
+        self.features = features
+        self.width = width
+        self.weights = weights
+        self.lexicon = (lexicon or "general") if weights == "tf-idf" else None
+        if self.lexicon:
+            load_lexicon(self.lexicon)
+        self._width = width or _WIDTHS[features]
 
     def sketch(self, document: Document) -> int | None:
-        """Return the 64-bit fingerprint of *document*, or ``None`` if it has no tokens.
+        """Return the fingerprint of *document*, or ``None`` if it has no tokens.
 
         >>> hex(SimHash().sketch(Document("the cat sat on the mat")))
         '0xcb542bc311d7346f'
         """
+        if not document.tokens:
+            return None
+        counts = Counter(self._features(document))
+        return fingerprint(self._weigh(counts), self.bits)
+
+    def _features(self, document: Document) -> Iterable[str]:
+        if self._width is None:
+            return document.tokens
+        if self.features == "characters":
+            return runs(document.text, self._width)
+        return map("\x01".join, runs(document.tokens, self._width))
+
+    def _weigh(self, counts: Mapping[str, int]) -> Mapping[str, float]:
+        if self.weights == "log-tf":
+            return log_weights(counts)
+        if self.lexicon:
+            idf = load_lexicon(self.lexicon).idf
+            return {term: _rounded(tf * idf(term)) for term, tf in counts.items()}
+        return counts if self.weights == "tf" else dict.fromkeys(counts, 1.0)
+
+
+class SimHashBigrams(FingerprintMethod):
+    """Simhash over the set of overlapping 2-character strings of the text, blanks included.
+
+    For Chinese; texts in Latin letters all share the same few hundred pairs of letters.
+
+    Source: an article on simhash that is widely copied in Chinese (it uses 32 bits).
+    """
+
+    name = "simhash-bigrams"
+    version = 1
+    sweep = ("max_distance", tuple(range(17)))
+
+    def __init__(self, max_distance: int = 3, *, bits: int = 64) -> None:
+        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
+
+        *bits*: the length of the fingerprint, from 32 to 384. Raises ValueError for a value outside
+        its range.
+        """
+        check_whole("bits", bits, 32, 384)
+        self.bits = bits
+        super().__init__(max_distance)
+
+    def sketch(self, document: Document) -> int | None:
+        if not document.tokens:
+            return None
+        return fingerprint(dict.fromkeys(runs(document.text, 2), 1.0), self.bits)
+
+
+class RandomProjection(FingerprintMethod):
+    """Bits that say on which side of random hyperplanes the vector of term frequencies lies.
+
+    Two pages match if at least 372 of 384 bits agree (distance 12). With "signs", every word has a
+    vector of random +1 and -1, as a hash gives it: then it is simhash with raw term frequencies.
+    With "gaussian", the vectors are of normally distributed numbers.
+
+    Source: Henzinger, "Finding Near-Duplicate Web Pages: A Large-Scale Evaluation of Algorithms",
+    SIGIR 2006, section 2.2; Charikar 2002, section 3.
+    """
+
+    name = "random-projection"
+    version = 1
+    sweep = ("max_distance", (0, 2, 4, 6, 8, 10, 12, 16, 20, 24, 29, 35, 42, 50, 60))
+
+    def __init__(self, max_distance: int = 12, *, bits: int = 384, vectors: str = "signs") -> None:
+        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
+
+        *bits*: the number of hyperplanes, from 32 to 384; *vectors*: "signs" or "gaussian". Raises
+        ValueError for a value outside its range.
+        """
+        check_whole("bits", bits, 32, 384)
+        check_choice("vectors", vectors, ("signs", "gaussian"))
+        self.bits = bits
+        super().__init__(max_distance)
+        self.vectors = vectors
+
+    def sketch(self, document: Document) -> int | None:
+        if not document.tokens:
+            return None
         counts = Counter(document.tokens)
-        return fingerprint(log_weights(counts)) if counts else None
+        return projection(counts, self.bits, gaussian=self.vectors == "gaussian")
+
+
+def projection(counts: Mapping[str, int], bits: int, *, gaussian: bool = False) -> int:
+    """Return on which side of *bits* random hyperplanes the vector *counts* lies."""
+    if not gaussian:
+        return fingerprint(counts, bits)
+    sums = np.zeros(bits)
+    for term, tf in counts.items():
+        normal = np.random.Generator(np.random.PCG64(feature_hash(term))).standard_normal(bits)
+        sums += tf * _rounded(normal)
+    return pack_bits(sums > 0)
+
+
+def runs(sequence: Sequence[str], width: int) -> Iterable[Any]:
+    """Return all runs of *width* consecutive elements of *sequence*; a shorter one is its only run.
+
+    >>> list(runs("mat", 2))
+    ['ma', 'at']
+    """
+    return (sequence[i : i + width] for i in range(max(1, len(sequence) - width + 1)))
 
 
 def log_weights(counts: Mapping[str, int]) -> dict[str, float]:
@@ -48,43 +191,49 @@ def log_weights(counts: Mapping[str, int]) -> dict[str, float]:
     {'once': 1.0, 'twice': 1.6931...}
     """
     frequencies = np.fromiter(counts.values(), np.float64, len(counts))
-    weights = np.rint((1 + np.log(frequencies)) * _UNIT) / _UNIT
+    weights = _rounded(1 + np.log(frequencies))
     return dict(zip(counts, weights.tolist(), strict=True))
 
 
-def fingerprint(weights: Mapping[str, float]) -> int:
-    """Return the 64-bit simhash of weighted features.
+def _rounded(weights: Any) -> Any:
+    return np.rint(weights * _UNIT) / _UNIT
+
+
+def fingerprint(weights: Mapping[str, float], bits: int = 64) -> int:
+    """Return the simhash of weighted features.
 
     A bit is 1 if the features whose xxh3_64 hash has it outweigh those whose hash has not; on a tie
-    it is 0. No features give 0. Exact, whatever the order, for weights that are multiples of 2**-16
-    and sum up to less than 2**37.
+    it is 0. No features give 0. Every 64 bits come of a hash with a seed of its own: 0, 1, ...
+    Exact, whatever the order, for weights that are multiples of 2**-16 and sum up to less than
+    2**37.
     """
-    hashes = np.fromiter(map(feature_hash, weights), np.dtype("<u8"), len(weights))
-    return combine(hashes, np.fromiter(weights.values(), np.float64, len(weights)))
-
-
-def feature_hash(feature: str) -> int:
-    """Return the 64-bit hash of a feature (xxh3 of its UTF-8 bytes)."""
-    return xxhash.xxh3_64_intdigest(feature.encode())
+    values = np.fromiter(weights.values(), np.float64, len(weights))
+    result = combine(feature_hashes(weights, len(weights)), values)
+    for seed in range(1, -(-bits // 64)):
+        hashes = np.fromiter(
+            (feature_hash(feature, seed) for feature in weights), np.dtype("<u8"), len(weights)
+        )
+        result |= combine(hashes, values) << 64 * seed
+    return result & ((1 << bits) - 1)
 
 
 def combine(hashes: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> int:
-    """Return the bits for which the sum of +weight (hash bit 1) and -weight (0) is positive.
+    """Return the 64 bits for which the sum of +weight (hash bit 1) and -weight (0) is positive.
 
     *hashes*: shape (n,), uint64; *weights*: shape (n,), float64.
 
     Source: Manku et al. 2007, section 2; a sum of exactly zero gives 0.
     """
-    sums = np.zeros(_BITS)
+    sums = np.zeros(64)
     for start in range(0, len(hashes), _FEATURES_AT_A_TIME):
         part = slice(start, start + _FEATURES_AT_A_TIME)
-        octets = hashes[part].astype("<u8").view(np.uint8).reshape(-1, _BITS // 8)
+        octets = hashes[part].astype("<u8").view(np.uint8).reshape(-1, 8)
         bits = np.unpackbits(octets, axis=1, bitorder="little")
         sums += 2 * (weights[part] @ bits) - weights[part].sum()
     return pack_bits(sums > 0)
 
 
 def pack_bits(bits: Iterable[bool]) -> int:
-    """Return the integer whose bit *i* is the *i*-th of 64 *bits*."""
+    """Return the integer whose bit *i* is the *i*-th of *bits*."""
     packed = np.packbits(np.fromiter(bits, np.bool_), bitorder="little")
     return int.from_bytes(packed.tobytes(), "little")

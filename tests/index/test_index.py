@@ -256,6 +256,9 @@ class WithoutFingerprints(Method):
     def sketch(self, document):
         return frozenset(document.tokens)
 
+    def distance(self, one, other):
+        return len(one ^ other)
+
     def to_bytes(self, sketch):
         return b""
 

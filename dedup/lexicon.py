@@ -1,0 +1,169 @@
+"""Lexicons: how many documents have a term, as counted once and never changed."""
+
+import json
+import math
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import xxhash
+
+from dedup.text import Document
+
+_FORMAT = "scrapy-dedup lexicon 1"
+# What the frequencies of the general lexicon are scaled to: the rarest words of jieba's list have
+# an idf of 13.9, which is that of one document among a million.
+_GENERAL_DOCUMENTS = 1_000_000
+# How many words a document has whose words are drawn at random, to make of the frequency of an
+# English word the share of documents that have it.
+_GENERAL_WORDS = 300
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The document frequencies of terms.
+
+    *name* is what `load_lexicon` found it by, *documents* how many there were, *frequencies* in how
+    many of them each term is (0 to *documents*), *unknown* that of a term that is not listed, and
+    *digest* identifies it: sketches that were made with different lexicons are not comparable.
+    """
+
+    name: str
+    documents: int
+    frequencies: Mapping[str, float]
+    digest: str
+    unknown: float = 1.0
+
+    def idf(self, term: str) -> float:
+        """Return ln(documents / frequency), from 0 (in every document) to ln(documents)."""
+        return math.log(self.documents / self.frequencies.get(term, self.unknown))
+
+    def nidf(self, term: str) -> float:
+        """Return the normalised idf, ln((documents + 1) / frequency) / ln(documents + 1).
+
+        Source: Theobald et al., reference code of SpotSigs and I-Match.
+        """
+        frequency = self.frequencies.get(term, self.unknown)
+        return math.log((self.documents + 1) / frequency) / math.log(self.documents + 1)
+
+
+def load_lexicon(source: str) -> Lexicon:
+    """Return the lexicon *source*: "general", "jieba", or the path of a file (`write_lexicon`).
+
+    "jieba" is the idf list of jieba (270,132 Chinese words; a term that is not in it has the
+    median); "general" is that and the English list of pyspellchecker (160,572 words with their
+    frequency in film subtitles; a term in neither is in one of a million documents).
+
+    Raises ValueError if there is no such file, or if it is none of this version.
+    """
+    if source in _BUILT_IN:
+        return _BUILT_IN[source]()
+    try:
+        status = os.stat(source)
+    except OSError as error:
+        choices = ", ".join(_BUILT_IN)
+        message = f"lexicon must be {choices} or the path of a file, got {source!r}"
+        raise ValueError(f"{message} ({error.strerror})") from error
+    return _read(source, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _read(path: str, *_version: int) -> Lexicon:
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+        fields = content["format"], content["documents"], content["frequencies"], content["digest"]
+    except OSError as error:
+        raise ValueError(f"lexicon {path} cannot be read ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is no lexicon; make one with: dedup lexicon") from error
+    form, documents, frequencies, digest = fields
+    if form != _FORMAT:
+        expected = f"{form!r}, expected {_FORMAT!r}"
+        raise ValueError(f"{path} is a lexicon of another version: {expected}; make it again")
+    if digest != _digest(documents, frequencies):
+        raise ValueError(f"{path} is damaged: its digest differs; make it again")
+    return Lexicon(path, documents, frequencies, digest)
+
+
+def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
+    """Return the number of *documents*, and in how many of them each token is."""
+    counts: Counter[str] = Counter()
+    number = 0
+    for document in documents:
+        counts.update(set(document.tokens))
+        number += 1
+    return number, counts
+
+
+def write_lexicon(path: Path, documents: int, counts: Mapping[str, int], at_least: int = 2) -> str:
+    """Write the terms that are in *at_least* documents; return the digest of the lexicon.
+
+    Rarer terms are unknown ones: they count as in one document. Raises ValueError if there is no
+    document. The file is written aside and put in place at once.
+    """
+    if not documents:
+        raise ValueError("a lexicon needs at least one document")
+    frequencies = {term: count for term, count in sorted(counts.items()) if count >= at_least}
+    digest = _digest(documents, frequencies)
+    content = {
+        "format": _FORMAT,
+        "documents": documents,
+        "digest": digest,
+        "frequencies": frequencies,
+    }
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f"{path.name}.", delete=False
+    ) as aside:
+        json.dump(content, aside, ensure_ascii=False, indent=0)
+    os.chmod(aside.name, 0o644)
+    os.replace(aside.name, path)
+    return digest
+
+
+def _digest(documents: int, frequencies: Mapping[str, int]) -> str:
+    state = xxhash.xxh3_64(str(documents).encode())
+    for term, count in sorted(frequencies.items()):
+        state.update(f"\0{term}\0{count}".encode())
+    return state.hexdigest()
+
+
+@cache
+def _jieba() -> Lexicon:
+    frequencies, digest = _jieba_frequencies()
+    # As jieba has it: the median of its list.
+    median = sorted(frequencies.values())[len(frequencies) // 2]
+    return Lexicon("jieba", _GENERAL_DOCUMENTS, frequencies, digest, median)
+
+
+def _jieba_frequencies() -> tuple[dict[str, float], str]:
+    import jieba
+
+    data = (Path(jieba.__file__).parent / "analyse" / "idf.txt").read_bytes()
+    lines = (line.rsplit(" ", 1) for line in data.decode("utf-8").splitlines() if line)
+    frequencies = {
+        term: _GENERAL_DOCUMENTS / math.exp(min(float(idf), math.log(_GENERAL_DOCUMENTS)))
+        for term, idf in lines
+    }
+    return frequencies, xxhash.xxh3_64_hexdigest(data)
+
+
+@cache
+def _general() -> Lexicon:
+    import spellchecker
+
+    path = Path(spellchecker.__file__).parent / "resources" / "en.json.gz"
+    counts = dict(spellchecker.SpellChecker("en", distance=1).word_frequency.items())
+    total = sum(counts.values())
+    frequencies, digest = _jieba_frequencies()
+    for word, count in counts.items():
+        share = -math.expm1(-_GENERAL_WORDS * count / total)
+        frequencies[word] = max(1.0, _GENERAL_DOCUMENTS * share)
+    digest = xxhash.xxh3_64_hexdigest(digest.encode() + path.read_bytes())
+    return Lexicon("general", _GENERAL_DOCUMENTS, frequencies, digest)
+
+
+_BUILT_IN = {"general": _general, "jieba": _jieba}

@@ -1,0 +1,86 @@
+"""MinHash: signatures whose equal components estimate the Jaccard similarity of shingles."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dedup.methods.base import KeyMethod, check_whole
+from dedup.methods.hashing import key, mix, seeds, shingle_hashes
+from dedup.text import Document
+
+Signature = np.ndarray[Any, Any]
+# 8 MB of hashes at a time, however many shingles a page has.
+_HASHES_AT_A_TIME = 1 << 20
+
+
+class MinHash(KeyMethod):
+    """Signatures of minimums; two match if they share a band and enough components.
+
+    Each component is the least hash of the page's shingles under a hash function of its own; two
+    pages have it equal with a probability of the Jaccard similarity J of their shingles. A pair is
+    compared if all *rows* components of one of *bands* bands are equal: with a probability of
+    1 - (1 - J**rows)**bands, .999 at J = .8 and .06 at .3 by default. It matches if at most
+    *max_distance* components differ.
+
+    Source: Broder et al., "Syntactic Clustering of the Web", WWW 1997; Leskovec, Rajaraman, Ullman,
+    "Mining of Massive Datasets", section 3.4.
+    """
+
+    name = "minhash"
+    version = 1
+    sweep = ("max_distance", tuple(range(0, 101, 4)))
+
+    def __init__(
+        self, max_distance: int = 35, *, width: int = 3, bands: int = 25, rows: int = 4
+    ) -> None:
+        """Create the method with *bands* times *rows* components.
+
+        *max_distance*: how many of them may differ, by default 35 of 100: an estimated J of .65.
+        *width*: how many consecutive words a shingle has. Raises ValueError for a value outside
+        its range.
+        """
+        check_whole("width", width, 1)
+        check_whole("bands", bands, 1)
+        check_whole("rows", rows, 1)
+        check_whole("max_distance", max_distance, 0, bands * rows)
+        self.max_distance = max_distance
+        self.width = width
+        self.bands = bands
+        self.rows = rows
+
+    def sketch(self, document: Document) -> Signature | None:
+        """Return the signature, shape (bands * rows,), uint64; ``None`` if there are no tokens."""
+        shingles = shingle_hashes(document.tokens, self.width)
+        return minimums(shingles, self.bands * self.rows) if len(shingles) else None
+
+    def keys(self, sketch: Signature) -> Iterable[int]:
+        for band in range(self.bands):
+            part = sketch[band * self.rows : (band + 1) * self.rows]
+            yield key(band, part.astype("<u8").tobytes())
+
+    def distance(self, one: Signature, other: Signature) -> float:
+        return int(np.count_nonzero(one != other))
+
+    def to_bytes(self, sketch: Signature) -> bytes:
+        return sketch.astype("<u8").tobytes()
+
+    def from_bytes(self, data: bytes) -> Signature:
+        return np.frombuffer(data, "<u8")
+
+
+def minimums(hashes: Signature, count: int) -> Signature:
+    """Return the least of *hashes* under each of *count* hash functions, shape (count,), uint64.
+
+    >>> shingles = shingle_hashes("a rose is a rose is a rose".split(), 3)
+    >>> len(shingles), len(minimums(shingles, 84))
+    (6, 84)
+    """
+    hashes = np.unique(hashes)
+    functions = seeds(count)[:, None]
+    least = np.full(count, np.iinfo(np.uint64).max, np.uint64)
+    step = max(1, _HASHES_AT_A_TIME // count)
+    for start in range(0, len(hashes), step):
+        part = mix(hashes[start : start + step] ^ functions)
+        least = np.minimum(least, part.min(axis=1))
+    return least
