@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was extracted of a page: main text ("" if there is none), title, language.
+    """What was extracted of a page: main text ("" if there is none), title, language, description.
 
-    *language* is the primary language subtag that the page declares ("en", "zh"), else the one its
+    *description* is the page's own summary of itself, of its meta description. *language* is the primary language subtag that the page declares ("en", "zh"), else the one its
     script tells, else ``None``.
     """
 
     text: str
     title: str | None = None
     language: str | None = None
+    description: str | None = None
 
 
 Extractor = Callable[[str], "Extraction | str | None"]
@@ -41,9 +42,10 @@ def trafilatura(html: str) -> Extraction:
         if tree is None:
             return Extraction("")
         title, declared = _title(tree), _declared_language(tree)
+        description = _description(tree)
         # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
         text = library.extract(tree, fast=True, include_comments=False) or ""
-    return Extraction(text, title, declared or language_of_script(text))
+    return Extraction(text, title, declared or language_of_script(text), description)
 
 
 def resiliparse(html: str) -> Extraction:
@@ -55,7 +57,10 @@ def resiliparse(html: str) -> Extraction:
     text = extract_plain_text(tree, main_content=True, alt_texts=False, comments=False)
     root = tree.document.query_selector("html") if tree.document else None
     declared = _primary_subtag(root.getattr("lang") if root else None)
-    return Extraction(text, _one_line(tree.title), declared or language_of_script(text))
+    meta = tree.document.query_selector('meta[name="description" i]') if tree.document else None
+    description = _one_line(meta.getattr("content") if meta else None)
+    language = declared or language_of_script(text)
+    return Extraction(text, _one_line(tree.title), language, description)
 
 
 EXTRACTORS: dict[str, Extractor] = {"trafilatura": trafilatura, "resiliparse": resiliparse}
@@ -124,6 +129,11 @@ def language_of_script(text: str) -> str | None:
 def _title(tree: "HtmlElement") -> str | None:
     # A drawing has titles too, and may come first in a broken page.
     return _one_line(tree.findtext(".//head/title") or tree.findtext(".//title"))
+
+
+def _description(tree: "HtmlElement") -> str | None:
+    name = "translate(@name,'DESCRIPTON','descripton')"
+    return _one_line(next(iter(tree.xpath(f"//meta[{name}='description']/@content")), None))
 
 
 def _declared_language(tree: "HtmlElement") -> str | None:

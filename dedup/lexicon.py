@@ -75,16 +75,17 @@ def load_lexicon(source: str) -> Lexicon:
 def _read(path: str, *_version: int) -> Lexicon:
     try:
         content = json.loads(Path(path).read_text("utf-8"))
-        fields = content["format"], content["documents"], content["frequencies"], content["digest"]
+        form, documents = content["format"], content["documents"]
+        frequencies, digest = content["frequencies"], content["digest"]
+        is_whole = digest == _digest(documents, frequencies)
     except OSError as error:
         raise ValueError(f"lexicon {path} cannot be read ({error.strerror})") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no lexicon; make one with: dedup lexicon") from error
-    form, documents, frequencies, digest = fields
     if form != _FORMAT:
         expected = f"{form!r}, expected {_FORMAT!r}"
         raise ValueError(f"{path} is a lexicon of another version: {expected}; make it again")
-    if digest != _digest(documents, frequencies):
+    if not is_whole:
         raise ValueError(f"{path} is damaged: its digest differs; make it again")
     return Lexicon(path, documents, frequencies, digest)
 
@@ -133,22 +134,21 @@ def _digest(documents: int, frequencies: Mapping[str, int]) -> str:
 
 @cache
 def _jieba() -> Lexicon:
-    frequencies, digest = _jieba_frequencies()
+    idf, digest = _jieba_idf()
+    # As many as the rarest word needs, so that no idf is cut off.
+    documents = math.ceil(math.exp(max(idf.values())))
+    frequencies = {term: documents / math.exp(value) for term, value in idf.items()}
     # As jieba has it: the median of its list.
-    median = sorted(frequencies.values())[len(frequencies) // 2]
-    return Lexicon("jieba", _GENERAL_DOCUMENTS, frequencies, digest, median)
+    median = sorted(frequencies.values(), reverse=True)[len(frequencies) // 2]
+    return Lexicon("jieba", documents, frequencies, digest, median)
 
 
-def _jieba_frequencies() -> tuple[dict[str, float], str]:
+def _jieba_idf() -> tuple[dict[str, float], str]:
     import jieba
 
     data = (Path(jieba.__file__).parent / "analyse" / "idf.txt").read_bytes()
     lines = (line.rsplit(" ", 1) for line in data.decode("utf-8").splitlines() if line)
-    frequencies = {
-        term: _GENERAL_DOCUMENTS / math.exp(min(float(idf), math.log(_GENERAL_DOCUMENTS)))
-        for term, idf in lines
-    }
-    return frequencies, xxhash.xxh3_64_hexdigest(data)
+    return {term: float(value) for term, value in lines}, xxhash.xxh3_64_hexdigest(data)
 
 
 @cache
@@ -158,7 +158,10 @@ def _general() -> Lexicon:
     path = Path(spellchecker.__file__).parent / "resources" / "en.json.gz"
     counts = dict(spellchecker.SpellChecker("en", distance=1).word_frequency.items())
     total = sum(counts.values())
-    frequencies, digest = _jieba_frequencies()
+    idf, digest = _jieba_idf()
+    frequencies = {
+        term: max(1.0, _GENERAL_DOCUMENTS / math.exp(value)) for term, value in idf.items()
+    }
     for word, count in counts.items():
         share = -math.expm1(-_GENERAL_WORDS * count / total)
         frequencies[word] = max(1.0, _GENERAL_DOCUMENTS * share)

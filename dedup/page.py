@@ -61,7 +61,7 @@ class PageReader:
 
     def _page(self, extracted: Extraction, seconds: dict[str, float]) -> Page:
         with _timed(seconds, "tokens"):
-            document = Document.from_main_text(extracted.text)
+            document = Document.from_main_text(extracted.text, extracted.description)
             tokens = len(document.tokens)
         with _timed(seconds, "sketch"):
             digest = xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
@@ -97,11 +97,20 @@ def _checked(extracted: Extraction | str | None) -> Extraction:
     """
     if extracted is None or isinstance(extracted, str):
         extracted = Extraction(extracted or "")
-    texts = (extracted.text, extracted.title or "", extracted.language or "")
+    texts = (
+        extracted.text,
+        extracted.title or "",
+        extracted.language or "",
+        extracted.description or "",
+    )
     if not all(isinstance(text, str) for text in texts):
         raise TypeError(f"an extractor must give texts, got {extracted!r:.200}")
-    title = without_surrogates(extracted.title) if extracted.title else None
-    return Extraction(without_surrogates(extracted.text), title, extracted.language)
+    title, description = (
+        without_surrogates(text) if text else None
+        for text in (extracted.title, extracted.description)
+    )
+    text = without_surrogates(extracted.text)
+    return Extraction(text, title, extracted.language, description)
 
 
 def _text_of(value: str) -> str:

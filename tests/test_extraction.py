@@ -203,3 +203,11 @@ def test_resiliparse_reads_the_title_without_a_body():
     assert resiliparse("<html lang='fr'><title> Un \n titre </title>") == Extraction(
         "", "Un titre", "fr"
     )
+
+
+@pytest.mark.parametrize("extract", [trafilatura, resiliparse])
+def test_a_page_may_describe_itself(extract):
+    head = "<META Content=' What \n it says ' NAME='Description'><meta name=keywords content=a>"
+    html = f"<html><head>{head}</head><body><article><p>{PARAGRAPHS[0]}</p></article></body></html>"
+    assert extract(html).description == "What it says"
+    assert extract(html.replace("Description", "author")).description is None

@@ -17,8 +17,9 @@ LAYERS = [
     {"index"},
     {"page", "scopes"},
     {"detector"},
-    {"workers", "report"},
-    {"scrapy_plugin"},
+    {"workers", "report", "evaluation"},
+    {"scrapy_plugin", "cli"},
+    {"__main__"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter"}
@@ -42,7 +43,8 @@ def files_of(part):
 
 def dedup_parts_imported_by(part):
     names = [name.split(".") for file in files_of(part) for name in imported_modules(file)]
-    return {name[1] for name in names if name[0] == "dedup" and len(name) > 1} - {part}
+    parts = {name[1] for name in names if name[0] == "dedup" and len(name) > 1}
+    return parts - {part, "__version__"}
 
 
 def modules_loaded_by(statement):

@@ -2,6 +2,21 @@
 
 import random
 
+ENGLISH = """\
+The ferry across the Wend has carried cattle, brides and one grand piano. The ferryman says that
+the piano was the quietest of them, and that the brides were not. His boat is older than the
+bridge at Harrow, which fell in the flood of the spring that the old people still talk about.
+On Mondays it does not run. The reason is not known to the passengers, who have been waiting on
+the landing stage since the early morning with their baskets, and are told nothing by anyone.
+A timetable was printed in a year when paper was cheap; it has since been used to wrap the fish.
+Nobody can say how many people the boat is allowed to carry, because the plate was painted over.
+"""
+CHINESE = """\
+镇上有十九家米粉店，没有一家做晚饭的生意。早上五点开门，卖到十点，锅一刷，门板一上，老板就去打牌了。
+外地人起得晚，往往只看见一排关着的门，以为这条街已经倒闭。其实这条街在天亮以前是最热闹的地方。
+老人们说，从前这里是一个码头，船工们在凌晨上岸，吃完一碗热汤的米粉就要出发，所以店家都起得很早。
+后来公路通了，码头没有了，船工也不在了，可是这个习惯却被保留了下来，一直到今天也没有改变过。
+"""
 _WORDS = (
     "river bridge market station harvest council weather library orchard engine window teacher "
     "winter garden lantern postman bakery railway concert doctor village summer mountain painter "

@@ -5,7 +5,8 @@ from dedup.index.design import Design, linear_scan, multi_index, nested, permute
 from dedup.index.hamming import HammingIndex
 from dedup.index.keys import KeyIndex
 from dedup.index.linear import LinearIndex
-from dedup.methods import FingerprintMethod, KeyMethod, Method
+from dedup.index.spots import SpotIndex
+from dedup.methods import FingerprintMethod, KeyMethod, Method, SpotSigs
 
 __all__ = [
     "Design",
@@ -14,6 +15,7 @@ __all__ = [
     "KeyIndex",
     "LinearIndex",
     "Match",
+    "SpotIndex",
     "index_for",
     "linear_scan",
     "multi_index",
@@ -29,6 +31,8 @@ def index_for(method: Method) -> Index:
     """
     if isinstance(method, FingerprintMethod):
         return HammingIndex(method.bits, method.max_distance)
+    if isinstance(method, SpotSigs):
+        return SpotIndex(method)
     if isinstance(method, KeyMethod):
         return KeyIndex(method)
     kind = type(method).__name__

@@ -1,16 +1,38 @@
 """Near-duplicate methods, by the short names that settings use."""
 
 from dedup.methods.base import FingerprintMethod, KeyMethod, Method
+from dedup.methods.combined import Combined
 from dedup.methods.exact import Exact
+from dedup.methods.feature_code import FeatureCode
+from dedup.methods.i_match import IMatch
+from dedup.methods.keywords import Keywords
+from dedup.methods.long_sentences import LongSentences
 from dedup.methods.minhash import MinHash
+from dedup.methods.segments import Segments
+from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection, SimHash, SimHashBigrams
+from dedup.methods.simhash_keywords import SimHashKeywords
+from dedup.methods.spotsigs import SpotSigs
+from dedup.methods.text_profile import TextProfile
+from dedup.methods.verified import Verified
 
 METHODS: dict[str, type[Method]] = {
     "simhash": SimHash,
     "simhash-bigrams": SimHashBigrams,
+    "simhash-keywords": SimHashKeywords,
     "random-projection": RandomProjection,
     "minhash": MinHash,
+    "shingling": Shingling,
+    "combined": Combined,
+    "spotsigs": SpotSigs,
+    "segments": Segments,
+    "feature-code": FeatureCode,
+    "long-sentences": LongSentences,
+    "i-match": IMatch,
+    "keywords": Keywords,
+    "text-profile": TextProfile,
     "exact": Exact,
+    "verified": Verified,
 }
 
-__all__ = ["METHODS", "FingerprintMethod", "KeyMethod", "Method", "SimHash"]
+__all__ = ["METHODS", "FingerprintMethod", "KeyMethod", "Method", "SimHash", "SpotSigs"]

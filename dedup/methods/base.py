@@ -2,7 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from dedup.lexicon import load_lexicon
@@ -93,14 +93,24 @@ class FingerprintMethod(Method):
 
 
 class KeyMethod(Method):
-    """A method whose matches are found by block keys: two sketches that match share one."""
+    """A method whose matches share a block key: always, or as likely as the method says."""
+
+    key_bits: ClassVar[int] = 64
 
     @abstractmethod
     def keys(self, sketch: Any) -> Iterable[int]:
-        """Return the block keys of *sketch*, each a number of 64 bits.
+        """Return the block keys of *sketch*, each a number of `key_bits` bits.
 
         Sketches without a key in common are not compared, so they do not match.
         """
+
+    def kept(self, sketch: Any) -> bytes:
+        """Return what an index keeps of *sketch*, to tell the distance of others from it."""
+        return self.to_bytes(sketch)
+
+    def distances(self, sketch: Any, kept: Sequence[bytes]) -> list[float]:
+        """Return the distances of *sketch* from others, of which there is what `kept` gave."""
+        return [self.distance(sketch, self.from_bytes(data)) for data in kept]
 
 
 def is_whole(value: Any) -> bool:

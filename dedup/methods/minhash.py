@@ -10,8 +10,8 @@ from dedup.methods.hashing import key, mix, seeds, shingle_hashes
 from dedup.text import Document
 
 Signature = np.ndarray[Any, Any]
-# 8 MB of hashes at a time, however many shingles a page has.
-_HASHES_AT_A_TIME = 1 << 20
+# As many as the cache holds, however many shingles a page has.
+_HASHES_AT_A_TIME = 1 << 14
 
 
 class MinHash(KeyMethod):
@@ -20,7 +20,7 @@ class MinHash(KeyMethod):
     Each component is the least hash of the page's shingles under a hash function of its own; two
     pages have it equal with a probability of the Jaccard similarity J of their shingles. A pair is
     compared if all *rows* components of one of *bands* bands are equal: with a probability of
-    1 - (1 - J**rows)**bands, .999 at J = .8 and .06 at .3 by default. It matches if at most
+    1 - (1 - J**rows)**bands, .993 at J = .65 and .18 at .3 by default. It matches if at most
     *max_distance* components differ.
 
     Source: Broder et al., "Syntactic Clustering of the Web", WWW 1997; Leskovec, Rajaraman, Ullman,

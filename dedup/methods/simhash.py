@@ -8,7 +8,7 @@ import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.base import FingerprintMethod, check_choice, check_whole
-from dedup.methods.hashing import feature_hash, feature_hashes
+from dedup.methods.hashing import feature_hash, feature_hashes, mix, seeds
 from dedup.text import Document
 
 # Weights are whole multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so
@@ -135,7 +135,7 @@ class RandomProjection(FingerprintMethod):
 
     Two pages match if at least 372 of 384 bits agree (distance 12). With "signs", every word has a
     vector of random +1 and -1, as a hash gives it: then it is simhash with raw term frequencies.
-    With "gaussian", the vectors are of normally distributed numbers.
+    With "gaussian", the vectors are of (binomially, so nearly) normally distributed numbers.
 
     Source: Henzinger, "Finding Near-Duplicate Web Pages: A Large-Scale Evaluation of Algorithms",
     SIGIR 2006, section 2.2; Charikar 2002, section 3.
@@ -168,10 +168,13 @@ def projection(counts: Mapping[str, int], bits: int, *, gaussian: bool = False) 
     """Return on which side of *bits* random hyperplanes the vector *counts* lies."""
     if not gaussian:
         return fingerprint(counts, bits)
-    sums = np.zeros(bits)
-    for term, tf in counts.items():
-        normal = np.random.Generator(np.random.PCG64(feature_hash(term))).standard_normal(bits)
-        sums += tf * _rounded(normal)
+    functions = seeds(4 * bits)
+    sums = np.zeros(bits, np.int64)
+    for term, tf in zip(feature_hashes(counts, len(counts)), counts.values(), strict=True):
+        # The number of ones among 256 random bits: normal but for 4 standard deviations and more,
+        # and the same on every platform and with every version of NumPy.
+        ones = np.bitwise_count(mix(term ^ functions)).reshape(bits, 4).sum(axis=1, dtype=np.int64)
+        sums += tf * (ones - 128)
     return pack_bits(sums > 0)
 
 

@@ -1,5 +1,6 @@
 """The numbers of one crawl."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -60,7 +61,8 @@ class Summary:
             if self._drops:
                 self.count("bytes_saved", size)
             if verdict.kind is Kind.NEAR:
-                self.count(f"distance/{verdict.distance}")
+                # A share of something is counted by whole percents.
+                self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
             self._hosts[host(url)] += 1
             self._groups.add(verdict, url)
 
@@ -97,7 +99,7 @@ class Summary:
                 "unknown": self._value("items/unknown"),
             },
             "links_held_back": self._value("links_held_back"),
-            "distances": {int(key): count for key, count in self._below("distance").items()},
+            "distances": self._distances(),
             "groups": len(self._groups),
             "largest_groups": [
                 {
@@ -130,6 +132,10 @@ class Summary:
             "unread": self._below("unread"),
             "errors": self._value("errors"),
         }
+
+    def _distances(self) -> dict[float, int]:
+        counted = sorted((float(key), count) for key, count in self._below("distance").items())
+        return {int(key) if key.is_integer() else key: count for key, count in counted}
 
     def _value(self, name: str) -> Any:
         return self._stats.get_value(f"dedup/{name}", 0)

@@ -1,6 +1,7 @@
 """The numbers as a table for the log."""
 
 import io
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ _GROUPS = 5
 _URLS = 3
 _HOSTS = 5
 _BAR = 30
+_ROWS = 20
 
 
 def as_text(numbers: Mapping[str, Any]) -> str:
@@ -65,10 +67,9 @@ def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    distances = numbers["distances"]
+    distances = _histogram(numbers["distances"])
     most = max(distances.values(), default=0)
-    for distance in range(max(distances, default=-1) + 1):
-        count = distances.get(distance, 0)
+    for distance, count in distances.items():
         yield f"distance {distance}", f"{'#' * -(-_BAR * count // most)} {count:,}".strip()
     for group in numbers["largest_groups"][:_GROUPS]:
         copies = group["duplicates"]
@@ -86,8 +87,22 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "duplicates by host", named + more
 
 
+def _histogram(distances: Mapping[float, int]) -> dict[str, int]:
+    """Return the counts of all distances up to the largest, in steps if they are many or shares."""
+    if not distances:
+        return {}
+    widest = max(distances)
+    if all(isinstance(distance, int) for distance in distances) and widest < _ROWS:
+        return {str(distance): distances.get(distance, 0) for distance in range(int(widest) + 1)}
+    step = math.ceil(widest / _ROWS) if widest > 1 else 1 / _ROWS
+    counts = [0] * (int(widest / step + 1e-9) + 1)
+    for distance, count in distances.items():
+        counts[int(distance / step + 1e-9)] += count
+    return {f"from {round(row * step, 2):g}": count for row, count in enumerate(counts)}
+
+
 def _copy(copy: Mapping[str, Any]) -> str:
-    how = "exact" if copy["verdict"] == "exact-duplicate" else f"distance {copy['distance']}"
+    how = "exact" if copy["verdict"] == "exact-duplicate" else f"distance {copy['distance']:.3g}"
     return f"  = {printable(copy['url'])} ({how})"
 
 

@@ -217,7 +217,10 @@ class _Reader:
         self.shown[name] = value if isinstance(value, str) else _import_path(method_class)
         arguments = self.dictionary("DEDUP_METHOD_ARGS")
         if self._settings.get("DEDUP_MAX_DISTANCE") is not None:
-            distance = self.number("DEDUP_MAX_DISTANCE", None, int, at_least=0)
+            distance = self.number("DEDUP_MAX_DISTANCE", None, float, at_least=0)
+            # Most methods count something; some have a share, from 0 to 1.
+            distance = int(distance) if distance.is_integer() else distance
+            self.shown["DEDUP_MAX_DISTANCE"] = distance
             if arguments.setdefault("max_distance", distance) != distance:
                 raise SettingError(
                     f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD_ARGS it is "
@@ -244,7 +247,7 @@ class _Reader:
                 raise SettingError(
                     f"{name}: {self.shown[name]} lacks a {attribute} ({kind.__name__})"
                 )
-        self.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
+        self.shown["DEDUP_MAX_DISTANCE"] = method.max_distance
         try:
             index_for(method)
         except TypeError as error:

@@ -47,7 +47,7 @@ def test_values_from_the_command_line_are_strings():
         DEDUP_FOLLOW_DUPLICATES="False",
     )
     assert settings.enabled is False
-    assert settings.method.parameters == {"max_distance": 5}
+    assert settings.method.max_distance == 5
     assert (settings.workers, settings.page_timeout) == (0, 2.5)
     assert settings.fields == {"text": "body"}
     assert settings.follow_duplicates is False
@@ -77,16 +77,17 @@ def test_an_extractor_is_a_short_name_an_import_path_or_a_function(extractor: An
 
 WRONG = [
     ("DEDUP_ENABLED", "perhaps", "must be True or False, got 'perhaps'"),
-    ("DEDUP_METHOD", "simhsh", "must be 'simhash', an import path or an object, got 'simhsh'"),
+    ("DEDUP_METHOD", "simhsh", "must be 'simhash' or "),
+    ("DEDUP_METHOD", "simhsh", "an import path or an object, got 'simhsh'"),
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
     ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
-    ("DEDUP_METHOD_ARGS", {"bts": 64}, "simhash takes max_distance, got {'bts': 64}"),
+    ("DEDUP_METHOD_ARGS", {"bts": 64}, "bits, lexicon, got {'bts': 64}"),
     ("DEDUP_METHOD_ARGS", "[1", "must be a dict or one in JSON, got '[1'"),
     ("DEDUP_MAX_DISTANCE", 64, "max_distance must be from 0 to 63, got 64"),
-    ("DEDUP_MAX_DISTANCE", -1, "must be a whole number of at least 0, got -1"),
-    ("DEDUP_MAX_DISTANCE", "three", "must be a whole number of at least 0, got 'three'"),
-    ("DEDUP_MAX_DISTANCE", 2.5, "must be a whole number of at least 0, got 2.5"),
+    ("DEDUP_MAX_DISTANCE", -1, "must be a number of at least 0, got -1"),
+    ("DEDUP_MAX_DISTANCE", "three", "must be a number of at least 0, got 'three'"),
+    ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
     ("DEDUP_EXTRACTOR", "trafilature", "must be 'trafilatura' or 'resiliparse', an import path"),
     ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
@@ -126,9 +127,13 @@ class WithoutIndex(Method):
     """A method whose sketches no index can search."""
 
     name, version, parameters = "without-index", 1, {}  # as a careless user writes
+    max_distance = 0
 
     def sketch(self, document: Any) -> Any:
         return document.text
+
+    def distance(self, one: Any, other: Any) -> float:
+        return float(one != other)
 
     def to_bytes(self, sketch: Any) -> bytes:
         return b""

@@ -1,0 +1,7 @@
+"""``python -m dedup``."""
+
+import sys
+
+from dedup.cli import main
+
+sys.exit(main())

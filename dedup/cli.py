@@ -1,0 +1,396 @@
+"""The ``dedup`` command."""
+
+import argparse
+import inspect
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from dedup import __version__
+
+_EXAMPLES = {
+    "evaluate": """\
+examples:
+  dedup evaluate labelled/news                        the default method
+  dedup evaluate labelled/* --method all              a table of all methods
+  dedup evaluate labelled/news --method simhash minhash --sweep --plot curves.png
+  dedup evaluate labelled/news --method simhash --args '{"max_distance": 7}' --errors 5
+""",
+    "lexicon": """\
+examples:
+  dedup lexicon pages.jsonl -o pages.lexicon          the field "text" of every line
+  dedup lexicon texts/*.txt -o texts.lexicon          a document each
+
+then, in settings.py:
+  DEDUP_METHOD = "i-match"
+  DEDUP_METHOD_ARGS = {"lexicon": "pages.lexicon"}
+""",
+}
+
+
+class CommandError(Exception):
+    """Ends the command with one line and exit code 2."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except (CommandError, ValueError) as error:
+        print(f"dedup {options.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # as in: dedup evaluate ... | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dedup", description="Near-duplicates of web pages.")
+    parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    evaluate = _command(commands, "evaluate", _evaluate, "score methods on labelled collections")
+    evaluate.add_argument("collections", nargs="+", type=Path, metavar="COLLECTION",
+        help="a folder with docs.jsonl (id, text) and pairs.tsv (id1, id2, label)")  # fmt: skip
+    evaluate.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
+        help="names of methods, or all (default: simhash)")  # fmt: skip
+    evaluate.add_argument("--args", default="{}", metavar="JSON",
+        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+    evaluate.add_argument("--min-tokens", type=int, default=30, metavar="N",
+        help="leave out shorter pages (default: 30)")  # fmt: skip
+    evaluate.add_argument("--extractor", metavar="NAME",
+        help="take the main text of the pages' HTML with this, as trafilatura")  # fmt: skip
+    evaluate.add_argument("--sweep", action="store_true",
+        help="try other thresholds of the methods as well")  # fmt: skip
+    evaluate.add_argument("--errors", type=int, default=0, metavar="N",
+        help="show N false and N missed pairs of each, with a diff")  # fmt: skip
+    evaluate.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    evaluate.add_argument("--plot", type=Path, metavar="FILE",
+        help="draw precision against recall into FILE (png, svg, pdf)")  # fmt: skip
+    _overwritable(evaluate)
+
+    lexicon = _command(commands, "lexicon", _lexicon, "count in how many documents each word is")
+    lexicon.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
+        help="a JSONL file, a line a document, or a file of text, a document each")  # fmt: skip
+    lexicon.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    lexicon.add_argument("--field", default="text", help="the field of JSONL (default: text)")
+    lexicon.add_argument("--at-least", type=int, default=2, metavar="N",
+        help="leave out words of fewer documents; they count as rare (default: 2)")  # fmt: skip
+    _overwritable(lexicon)
+    return parser
+
+
+def _command(commands: Any, name: str, run: Any, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=_EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _overwritable(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from dedup.evaluation import evaluate, read_collection, sweep
+    from dedup.extraction import EXTRACTORS
+    from dedup.methods import METHODS
+
+    names = list(METHODS) if options.method == ["all"] else options.method
+    for name in names:
+        if name not in METHODS:
+            raise CommandError(f"--method must be all or of {', '.join(METHODS)}, got {name!r}")
+    if options.extractor is not None and options.extractor not in EXTRACTORS:
+        choices = ", ".join(EXTRACTORS)
+        raise CommandError(f"--extractor must be one of {choices}, got {options.extractor!r}")
+    arguments = _object("--args", options.args)
+    methods = [_created(METHODS[name], name, arguments) for name in names]
+    _check_outputs(options, options.json, options.plot)
+    if options.plot:
+        _check_plot(options.plot)
+    extractor = EXTRACTORS[options.extractor] if options.extractor else None
+    collections = [
+        read_collection(folder, min_tokens=options.min_tokens, extractor=extractor)
+        for folder in options.collections
+    ]
+    results = []
+    runs = [len(method.sweep[1]) if options.sweep else 1 for method in methods]
+    total = sum(map(len, collections)) * sum(runs)
+    with _progress(total) as advance:
+        for collection in collections:
+            for method in methods:
+                found = [evaluate(collection, method, advance)] if not options.sweep else []
+                if options.sweep:
+                    found = list(sweep(collection, type(method), arguments, advance))
+                results += [(collection, result) for result in found]
+    _show_results([result for _, result in results], options.sweep)
+    for collection, result in results if options.errors else ():
+        _show_errors(collection, result, options.errors)
+    if options.json:
+        objects = [result.as_json() for _, result in results]
+        _write(options.json, json.dumps(objects, indent=1, ensure_ascii=False) + "\n")
+    if options.plot:
+        _plot([result for _, result in results], options.plot)
+
+
+def _object(option: str, value: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(value)
+    except ValueError as error:
+        raise CommandError(
+            f"{option} must be an object in JSON, got {value!r} ({error})"
+        ) from error
+    if not isinstance(arguments, dict):
+        raise CommandError(f"{option} must be an object in JSON, got {value!r}")
+    return arguments
+
+
+def _created(kind: Any, name: str, arguments: dict[str, Any]) -> Any:
+    takes = inspect.signature(kind)
+    try:
+        takes.bind(**arguments)
+    except TypeError as error:
+        choices = ", ".join(takes.parameters) or "no arguments"
+        raise CommandError(f"--args: {name} takes {choices}, got {arguments!r}") from error
+    try:
+        return kind(**arguments)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"--args: {name}: {error}") from error
+
+
+def _check_outputs(options: argparse.Namespace, *paths: Path | None) -> None:
+    for path in paths:
+        if path is None:
+            continue
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise CommandError(f"{path} must be a file in a folder that exists")
+        if path.exists() and not options.overwrite:
+            raise CommandError(f"{path} exists; --overwrite replaces it")
+
+
+def _check_plot(path: Path) -> None:
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise CommandError("--plot needs: pip install 'scrapy-dedup[plot]'") from error
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    known = plt.figure().canvas.get_supported_filetypes()
+    plt.close()
+    if path.suffix.lstrip(".").lower() not in known:
+        raise CommandError(f"--plot must end in one of {', '.join(sorted(known))}, got {path}")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write *text* aside and put the file in place at once."""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.absolute().parent, prefix=f".{path.name}.", delete=False
+    ) as aside:
+        aside.write(text)
+    os.chmod(aside.name, 0o644)
+    os.replace(aside.name, path)
+
+
+@contextmanager
+def _progress(total: int | None) -> Iterator[Any]:
+    """Show a bar on stderr, if that is a terminal; yield the function that moves it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("pages", total=total)
+        yield lambda: progress.advance(task)
+
+
+def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
+    from dedup.methods import METHODS
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("collection")
+    table.add_column("method")
+    if with_parameter:
+        table.add_column("threshold")
+    for title in (
+        "precision", "recall", "F1", "F1 edited", "pages/s", "CPU ms/page", "bytes/page"
+    ):  # fmt: skip
+        table.add_column(title, justify="right")
+    for result in results:
+        threshold = []
+        if with_parameter:
+            name = METHODS[result.method].sweep[0]
+            threshold = [f"{name} {result.parameters.get(name)}"]
+        scores = (result.precision, result.recall, result.f1, result.f1_edited)
+        table.add_row(
+            result.collection,
+            result.method,
+            *threshold,
+            *(f"{score:.3f}" for score in scores),
+            f"{result.pages_per_s:,.0f}",
+            f"{result.cpu_ms_per_page:.2f}",
+            f"{result.bytes_per_page:,.0f}",
+        )
+    _console().print(table)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # instead of exit code 1
+
+
+def _console() -> Console:
+    # A file or a pipe has no width, so nothing is to be cut off for it.
+    return _Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def _show_errors(collection: Any, result: Any, count: int) -> None:
+    console = _console()
+    for kind, pairs in (("false", result.false_pairs), ("missed", result.missed_pairs)):
+        for one, other in pairs[:count]:
+            title = f"{kind} pair of {result.method} in {collection.name}: "
+            console.print()
+            console.print(
+                Text(f"{title}{collection.keys[one]} | {collection.keys[other]}", style="bold")
+            )
+            console.print(diff(collection.texts[one], collection.texts[other]))
+
+
+def diff(one: str, other: str, *, context: int = 8) -> Text:
+    """Return the words of two texts: what only the first has in red, only the second in green.
+
+    Of what both have, *context* words are shown at each end.
+    """
+    words, others = one.split(), other.split()
+    text = Text()
+    for tag, start, end, begin, stop in SequenceMatcher(
+        None, words, others, autojunk=False
+    ).get_opcodes():
+        if tag == "equal":
+            same = words[start:end]
+            left = len(same) - 2 * context
+            if left > 3:
+                same = [*same[:context], f"... {left} words ...", *same[-context:]]
+            text.append(" ".join(same) + " ")
+            continue
+        if end > start:
+            text.append(f"[-{' '.join(words[start:end])}-]", style="red")
+        if stop > begin:
+            text.append(f"{{+{' '.join(others[begin:stop])}+}}", style="green")
+        text.append(" ")
+    return text
+
+
+def _plot(results: Sequence[Any], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(result.collection for result in results))
+    methods = list(dict.fromkeys(result.method for result in results))
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(4.5 * len(names), 4.8), sharey=True, squeeze=False
+    )
+    for axis, name in zip(axes[0], names, strict=True):
+        for number, method in enumerate(methods):
+            points = [
+                (result.recall, result.precision)
+                for result in results
+                if (result.collection, result.method) == (name, method)
+            ]
+            axis.plot(
+                *zip(*points, strict=True),
+                marker="os^Dv<>Pp*hX"[number % 12],
+                markersize=4,
+                linewidth=1,
+                color=f"C{number % 10}",
+                linestyle="-" if number < 10 else "--",
+                label=method,
+            )
+        axis.set_title(name)
+        axis.set_xlabel("recall")
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0][0].set_ylabel("precision")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.set_layout_engine("constrained")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _lexicon(options: argparse.Namespace) -> None:
+    from dedup.lexicon import count_terms, write_lexicon
+    from dedup.text import Document
+
+    _check_outputs(options, options.output)
+    if options.at_least < 1:
+        raise CommandError(f"--at-least must be 1 or more, got {options.at_least}")
+    for path in options.inputs:
+        if not path.is_file():
+            raise CommandError(f"{path} is no file")
+    with _progress(None) as advance:
+
+        def documents() -> Iterator[Document]:
+            for text in _texts(options.inputs, options.field):
+                advance()
+                yield Document.from_main_text(text)
+
+        number, counts = count_terms(documents())
+    if not number:
+        raise CommandError("there is no document in the input")
+    digest = write_lexicon(options.output, number, counts, options.at_least)
+    kept = sum(count >= options.at_least for count in counts.values())
+    print(f"{options.output}: {kept:,} words of {number:,} documents, digest {digest}")
+
+
+def _texts(paths: Iterable[Path], field: str) -> Iterator[str]:
+    for path in paths:
+        try:
+            with path.open(encoding="utf-8") as file:
+                if path.suffix != ".jsonl":
+                    yield file.read()
+                    continue
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        yield _field(line, field, f"{path}, line {number}")
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read ({error.strerror})") from error
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{path} is not UTF-8 ({error})") from error
+
+
+def _field(line: str, field: str, where: str) -> str:
+    try:
+        value = json.loads(line)[field]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CommandError(f"{where}: no JSON object with the field {field!r}") from error
+    if not isinstance(value, str):
+        raise CommandError(f"{where}: the field {field!r} must be a string")
+    return value

@@ -1,0 +1,88 @@
+"""Feature codes: the letters around the full stops of a page."""
+
+from itertools import accumulate
+
+from dedup.methods.base import check_choice, check_share, check_whole
+from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
+from dedup.methods.hashing import feature_hash
+from dedup.methods.sentences import sentences
+from dedup.text import Document
+
+MATCHINGS = ("strict", "fuzzy")
+
+
+class FeatureCode(DigestMethod):
+    """Matches pages by the letters next to their full stops, which navigation has none of.
+
+    Each stop has a code, the *letters* letters, digits and marks before it and as many after it;
+    so have question and exclamation marks. The different codes of a page are one page code, if
+    *matching* is "strict": pages match if it is equal, whatever *max_distance* is. Or they are
+    compared one by one, if it is "fuzzy": the distance is the share of the codes of the page with
+    fewer that the other one lacks.
+
+    Of more than *stops* codes those with the least hashes are kept, since of evenly spaced ones
+    nearly all change with one more sentence near the beginning.
+
+    Source: Zhang Gang, Liu Ting et al., 大规模网页快速去重算法, 2001 (strict); Wu Pingbo, Chen
+    Qunxiu, Ma Liang, 基于特征串的大规模中文网页快速去重算法研究, Journal of Chinese Information
+    Processing 17(2), 2003 (fuzzy).
+    """
+
+    name = "feature-code"
+    version = 1
+    sweep = ("max_distance", tuple(step / 20 for step in range(20)))
+
+    def __init__(
+        self,
+        max_distance: float = 0.3,
+        *,
+        matching: str = "fuzzy",
+        letters: int = 5,
+        stops: int = 20,
+        min_stops: int = 2,
+    ) -> None:
+        """Create the method with the threshold *max_distance*, from 0 to 1.
+
+        *matching*: "strict" or "fuzzy". *letters*: how many of them a code has on each side.
+        *stops*: how many codes a page has at most. *min_stops*: a page with fewer different codes
+        has no sketch. Raises ValueError for a value outside its range.
+        """
+        check_share("max_distance", max_distance)
+        check_choice("matching", matching, MATCHINGS)
+        check_whole("letters", letters, 1)
+        check_whole("stops", stops, 1)
+        check_whole("min_stops", min_stops, 1, stops)
+        self.max_distance = max_distance
+        self.matching = matching
+        self.letters = letters
+        self.stops = stops
+        self.min_stops = min_stops
+
+    def sketch(self, document: Document) -> Digests | None:
+        """Return the digests of the codes, or the one of the page code, shape (n,), uint64."""
+        codes = stop_codes(document.text, self.letters)
+        if len(codes) < self.min_stops:
+            return None
+        least = set(sorted(codes, key=feature_hash)[: self.stops])
+        kept = [code for code in codes if code in least]
+        return digests(kept if self.matching == "fuzzy" else ["\n".join(kept)])
+
+    def distance(self, one: Digests, other: Digests) -> float:
+        return missing_share(one, other)
+
+
+def stop_codes(text: str, width: int) -> list[str]:
+    """Return the different codes of the stops of normalised *text*, in order.
+
+    >>> stop_codes("门板一上。老板去打牌了!", 3)
+    ['板一上。老板去', '打牌了。']
+    """
+    parts = sentences(text)
+    text = "".join(parts)
+    places = accumulate(len(part) for part in parts[:-1])
+    codes = (
+        f"{text[max(0, place - width) : place]}。{text[place : place + width]}"
+        for place in places
+        if place
+    )
+    return list(dict.fromkeys(codes))

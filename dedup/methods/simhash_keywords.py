@@ -1,0 +1,85 @@
+"""Simhash of the twenty keywords that jieba finds."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dedup.lexicon import load_lexicon
+from dedup.methods.base import FingerprintMethod, check_whole
+from dedup.methods.simhash import fingerprint
+from dedup.text import Document
+
+# Whole multiples of 2**-32: their sum is at most the highest idf, so sums are exact in float64.
+_UNIT = 2.0**32
+# jieba's own, TFIDF.STOP_WORDS; importing it takes half a second.
+_STOP_WORDS = frozenset(
+    "the of is and to in that we for an are by be as on with can if from which you it this then at "
+    "have all not one has or".split()
+)
+
+
+class SimHashKeywords(FingerprintMethod):
+    """Simhash over the heaviest keywords of the text, as jieba's extract_tags weighs them.
+
+    For Chinese. All words are better features than twenty (see `SimHash`): one of twenty keywords
+    of equal weights replaced changes 5.7 bits of 64 on average.
+
+    Source: an article on simhash in Python with jieba that is widely copied in Chinese; jieba,
+    analyse/tfidf.py.
+    """
+
+    name = "simhash-keywords"
+    version = 1
+    sweep = ("max_distance", tuple(range(17)))
+
+    def __init__(
+        self,
+        max_distance: int = 3,
+        *,
+        top: int = 20,
+        integer: bool = False,
+        bits: int = 64,
+        lexicon: str = "jieba",
+    ) -> None:
+        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
+
+        *top*: the number of keywords. *integer*: whether a weight is cut to a whole number,
+        int(weight * 20), as in the article; then the keywords of long texts weigh nothing. *bits*:
+        the length of the fingerprint, from 32 to 384. *lexicon*: the document frequencies (see
+        `dedup.lexicon`).
+
+        Raises ValueError for a value outside its range, and for a lexicon that cannot be read.
+        """
+        check_whole("bits", bits, 32, 384)
+        self.bits = bits
+        super().__init__(max_distance)
+        check_whole("top", top, 1)
+        if not isinstance(integer, bool):
+            raise ValueError(f"integer must be True or False, got {integer!r}")
+        load_lexicon(lexicon)
+        self.top = top
+        self.integer = integer
+        self.lexicon = lexicon
+
+    def sketch(self, document: Document) -> int | None:
+        """Return the fingerprint of *document*, or ``None`` if no keyword has a weight above 0."""
+        weights = dict(keywords(document.tokens, self.top, self.lexicon))
+        if self.integer:
+            weights = {word: int(weight * 20) for word, weight in weights.items()}
+        # Otherwise all long texts without weights would have the fingerprint 0.
+        return fingerprint(weights, self.bits) if any(weights.values()) else None
+
+
+def keywords(tokens: Sequence[str], top: int, lexicon: str) -> list[tuple[str, float]]:
+    """Return the *top* keywords and their weights, the heaviest first, ties the last word first.
+
+    Words of one character and jieba's stop words are none. The weight is the share of the others,
+    times the idf, as a multiple of 2**-32.
+
+    >>> keywords("我们 来到 北京 清华大学 清华大学 的".split(), 2, "jieba")
+    [('清华大学', 3.2...), ('来到', 1.07...)]
+    """
+    counts = Counter(token for token in tokens if len(token) > 1 and token not in _STOP_WORDS)
+    total = counts.total()
+    idf = load_lexicon(lexicon).idf
+    weights = {word: round(tf * idf(word) / total * _UNIT) / _UNIT for word, tf in counts.items()}
+    return sorted(weights.items(), key=lambda item: (item[1], item[0]), reverse=True)[:top]

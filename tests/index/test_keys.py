@@ -1,0 +1,90 @@
+"""The index over block keys, against a loop over everything."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.index import KeyIndex, Match
+from dedup.methods import KeyMethod
+
+
+class Sets(KeyMethod):
+    """Sketches are sets of numbers, and their numbers are their keys."""
+
+    name, version, max_distance = "sets", 1, 3
+
+    def __init__(self, key_bits=64):
+        self.key_bits = key_bits
+
+    def sketch(self, document):
+        return frozenset(map(int, document.tokens))
+
+    def keys(self, sketch):
+        return [number * 0x9E3779B97F4A7C15 % 2**self.key_bits for number in sketch]
+
+    def distance(self, one, other):
+        return len(one ^ other)
+
+    def to_bytes(self, sketch):
+        return b"".join(number.to_bytes(4, "little") for number in sorted(sketch))
+
+    def from_bytes(self, data):
+        return frozenset(int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4))
+
+
+def matches(stored, sketch):
+    return sorted(
+        Match(page, len(sketch ^ other))
+        for page, other in stored
+        if sketch & other and len(sketch ^ other) <= 3
+    )
+
+
+SETS = st.frozensets(st.integers(0, 30), max_size=6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(SETS, st.integers(1, 5)), max_size=30), SETS, st.sampled_from([24, 64]))
+def test_it_finds_what_a_loop_finds(added, asked, key_bits):
+    index, stored, page = KeyIndex(Sets(key_bits)), [], 0
+    for sketch, gap in added:
+        assert index.query_all(sketch) == matches(stored, sketch)
+        page += gap
+        assert index.add(sketch, page) == page
+        stored.append((page, sketch))
+    found = matches(stored, asked)
+    assert index.query_all(asked) == found
+    assert index.query(asked) == (found[0] if found else None)
+    assert len(index) == len(added)
+
+
+@pytest.mark.parametrize("key_bits", [24, 32, 64])
+@pytest.mark.parametrize("keys_of_a_sketch", [5, 50])
+def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, monkeypatch):
+    monkeypatch.setattr("dedup.index.keys._ROWS_OF_A_BUCKET", 4)
+    chooser = random.Random(1)
+    index = KeyIndex(Sets(key_bits))
+    stored = []
+    for page in range(3000):
+        sketch = frozenset(chooser.choices(range(4000), k=keys_of_a_sketch))
+        assert index.add(sketch) == page
+        stored.append((page, sketch))
+        if page % 50 == 0:
+            asked = sketch - {min(sketch)} if page % 100 else sketch
+            assert index.query_all(asked) == matches(stored, asked)
+    assert index._bits == 11
+
+
+def test_pages_are_counted_on_from_the_highest():
+    index = KeyIndex(Sets())
+    assert [index.add({1}), index.add({2}, 70), index.add({3})] == [0, 70, 71]
+
+
+def test_a_small_index_is_small_and_a_large_one_grows_with_its_pages():
+    index = KeyIndex(Sets())
+    assert index.nbytes < 20_000
+    for page in range(5_000):
+        index.add(frozenset(range(10 * page, 10 * page + 10)))
+    assert index.nbytes < 5_000 * 10 * (4 + 8) * 2

@@ -1,0 +1,168 @@
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.index import Match, index_for
+from dedup.methods import METHODS
+from dedup.methods.feature_code import FeatureCode, stop_codes
+from dedup.methods.sentences import sentences
+from dedup.text import Document, normalise
+
+SENTENCES = [
+    "镇上有十九家米粉店，没有一家做晚饭的生意。",
+    "外地人起得晚，往往只看见一排关着的门！",
+    "The ferry across the Wend has carried cattle. ",
+    "Who can say how many people it is allowed to carry? ",
+    "On Mondays, it does not run; nobody knows why. ",
+    "老人们说，从前这里是一个码头。",
+]
+PAGES = st.lists(st.sampled_from(SENTENCES), min_size=2, max_size=8).map("".join)
+
+
+def sketch(method, text):
+    return method.sketch(Document.from_main_text(text))
+
+
+def matching(method, one, other):
+    one, other = sketch(method, one), sketch(method, other)
+    both = one is not None and other is not None
+    return both and method.distance(one, other) <= method.max_distance
+
+
+def numbered(numbers):
+    return "".join(f"{number:05} went as far as {number:05}. " for number in numbers)
+
+
+def test_a_code_has_the_letters_on_both_sides_of_a_stop():
+    text = normalise("镇上有 19 家，米粉店。没有“一家”做晚饭！Yes, Mr Wend.")
+    assert stop_codes(text, 5) == ["9家米粉店。没有一家做", "一家做晚饭。yesmr", "rwend。"]
+
+
+def test_a_text_without_stops_has_no_codes():
+    assert stop_codes("home news sport 3.14 contact", 5) == []
+
+
+def test_a_stop_before_all_letters_has_none():
+    assert stop_codes("... home", 5) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["3.14 and 2.71", "see example.com/a.html?b=2", "j. smith, e.g. him", "x != y", "a;b", "..."],
+)
+def test_what_is_no_stop(text):
+    assert [part for part in sentences(text)[:-1] if part] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one. two",
+        "one! two",
+        "one?! two",
+        'one." two',
+        "one... two",
+        "one。two",
+        "一!二",
+        "一.二",
+        "एक। दो",
+        "one؟ two",
+        "ひとつ!ふたつ",
+    ],
+)
+def test_what_is_a_stop(text):
+    assert len(sentences(text)) == 2
+
+
+def test_full_width_marks_are_stops():
+    assert sentences(normalise("是！不是？好．我们｡")) == ["是", "不是", "好", "我们", ""]
+
+
+@given(PAGES, PAGES)
+def test_strict_matches_are_fuzzy_ones(one, other):
+    if matching(FeatureCode(matching="strict"), one, other):
+        assert matching(FeatureCode(0, matching="fuzzy"), one, other)
+
+
+@given(st.lists(PAGES, min_size=2, max_size=8), st.sampled_from(["strict", "fuzzy"]), st.randoms())
+def test_any_order_of_insertion_gives_the_same_pairs(pages, kind, chooser):
+    def pairs(order):
+        index, found = index_for(method), set()
+        for page in order:
+            if sketches[page] is not None:
+                matches = index.query_all(sketches[page])
+                found |= {(frozenset((page, match.page)), match.distance) for match in matches}
+                index.add(sketches[page], page)
+        return found
+
+    method = FeatureCode(matching=kind)
+    sketches = [sketch(method, page) for page in pages]
+    order = list(range(len(pages)))
+    chooser.shuffle(order)
+    assert pairs(order) == pairs(range(len(pages)))
+
+
+def test_navigation_and_layout_around_the_text_change_nothing_inside():
+    text = numbered(range(8))
+    around = "Home News Sport\n" + text.replace(". ", ".\n\n") + "Contact Login"
+    one, other = (sketch(FeatureCode(), page) for page in (text, around))
+    assert FeatureCode().distance(one, other) <= 1 / 8
+
+
+@pytest.mark.parametrize(("changed", "matches"), [(0, True), (1, True), (3, True), (4, False)])
+def test_pages_match_as_far_as_their_codes_are_equal(changed, matches):
+    text = numbered(range(10))
+    edited = text
+    for number in range(1, 1 + changed):
+        edited = edited.replace(f"{2 * number:05}", "otherwise")
+    # An edited sentence changes the code before it and its own.
+    one, other = (sketch(FeatureCode(0.6), page) for page in (text, edited))
+    distance = FeatureCode().distance(one, other)
+    assert distance == 2 * changed / 10
+    assert (distance <= 0.6) == matches
+
+
+def test_strict_matching_knows_no_threshold():
+    method = FeatureCode(1, matching="strict")
+    one, other = (sketch(method, numbered(numbers)) for numbers in (range(10), range(11)))
+    assert len(one) == 1
+    assert method.distance(one, one) == 0
+    assert method.distance(one, other) > method.max_distance
+
+
+def test_of_many_stops_an_insertion_at_the_beginning_changes_few():
+    numbers = random.Random(1).sample(range(10**5), 100)
+    pages = [sketch(FeatureCode(), numbered(numbers[start:])) for start in (0, 20)]
+    assert [len(page) for page in pages] == [20, 20]
+    # A fifth of the codes is new, and so is about a fifth of the 20.
+    assert FeatureCode().distance(*pages) <= 0.35
+
+
+def test_a_page_within_a_longer_one_is_found():
+    index = index_for(FeatureCode())
+    index.add(sketch(FeatureCode(), numbered(range(15))))
+    assert index.query(sketch(FeatureCode(), numbered(range(3, 12)))) == Match(0, 1 / 9)
+
+
+def test_a_page_with_fewer_different_codes_has_no_sketch():
+    assert sketch(FeatureCode(), "一句话。") is None
+    assert sketch(FeatureCode(), "一句话。又一句话。") is not None
+    assert sketch(FeatureCode(min_stops=3), "一句话。又一句话。") is None
+    assert sketch(FeatureCode(min_stops=4), "一句长的话。" * 20) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_distance": 2}, "max_distance must be from 0 to 1, got 2"),
+        ({"matching": "exact"}, "matching must be one of strict, fuzzy, got 'exact'"),
+        ({"letters": 0}, "letters must be 1 or more, got 0"),
+        ({"stops": 0}, "stops must be 1 or more, got 0"),
+        ({"min_stops": 21}, "min_stops must be from 1 to 20, got 21"),
+    ],
+)
+def test_impossible_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        METHODS["feature-code"](**arguments)

@@ -1,0 +1,220 @@
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup.index import index_for
+from dedup.lexicon import load_lexicon, write_lexicon
+from dedup.methods.keywords import VARIANTS, Keywords, heaviest, shares, weight_distance
+from dedup.text import Document
+
+OF_KEYWORDS = VARIANTS[1:]
+VECTORS = st.lists(st.integers(1, 1000), min_size=3, max_size=3).map(np.array)
+
+
+def by_frequency(variant, max_distance=0.05, top=3):
+    return Keywords(max_distance, variant=variant, top=top, weights="tf")
+
+
+def text(**counts):
+    return " ".join(" ".join([word] * count) for word, count in counts.items())
+
+
+def matches(method, one, other):
+    sketches = [method.sketch(Document(page)) for page in (one, other)]
+    return method.distance(*sketches) <= method.max_distance
+
+
+def digest(content):
+    return xxhash.xxh3_128_digest(content.encode())
+
+
+def test_the_distance_of_the_worked_example_is_1_67th():
+    assert weight_distance(np.array([5, 3, 2]), np.array([4, 3, 2])) == pytest.approx(1 / 67)
+
+
+@given(VECTORS, VECTORS)
+def test_the_distance_of_weights_is_that_computed_by_hand(one, other):
+    pairs = list(zip(one.tolist(), other.tolist(), strict=True))
+    expected = sum((v - w) ** 2 for v, w in pairs) / sum(v * v + w * w for v, w in pairs)
+    distance = weight_distance(one, other)
+    assert distance == pytest.approx(expected)
+    assert distance == weight_distance(other, one)
+    assert 0 <= distance <= 1
+
+
+@given(VECTORS, st.sampled_from([2, 3, 7, 1000]))
+def test_the_length_of_a_page_does_not_count(weights, factor):
+    """Without the sum of 1, a page and twice that page would be .2 apart."""
+    assert weight_distance(np.array([1]), np.array([2])) == 0.2
+    longer = shares((weights * factor).tolist())
+    assert weight_distance(longer, shares(weights.tolist())) == 0
+
+
+def test_the_heaviest_come_first_and_ties_by_the_word():
+    weights = {"c": 2, "b": 3, "d": 2, "a": 1, "e": 0, "f": 2}
+    assert heaviest(weights, 4) == ["b", "c", "d", "f"]
+    assert heaviest(weights, 99) == ["b", "c", "d", "f", "a"]
+
+
+def test_what_has_to_be_equal():
+    page = Document(text(rose=3, is_=1, ferry=5, boat=3))
+    expected = {
+        "description": digest(page.text),
+        "order": digest("ferry\x01boat\x01rose"),
+        "sorted": digest("boat\x01ferry\x01rose"),
+    }
+    for variant, sketch in expected.items():
+        assert by_frequency(variant).sketch(page) == sketch
+    weights = np.array([3, 5, 3], "<f4") / np.float32(11)
+    assert by_frequency("order-weights").sketch(page) == expected["order"] + weights.tobytes()
+    assert by_frequency("sorted-weights").sketch(page) == expected["sorted"] + weights.tobytes()
+
+
+def test_weights_are_tf_idf():
+    page = "the the the the ferry ferry carried the piano and the bride the ferry 码头"
+    idf = load_lexicon("general").idf
+    weights = {word: tf * idf(word) for word, tf in Counter(page.split()).items()}
+    expected = sorted(weights, key=weights.get, reverse=True)[:4]
+    assert expected[0] == "ferry"
+    assert "the" not in expected
+    method = Keywords(variant="order", top=4)
+    assert method.sketch(Document(page)) == digest("\x01".join(expected))
+
+
+# The first call loads the lexicon.
+@settings(deadline=None)
+@given(st.permutations("the ferry carried cattle brides and one grand piano ferry".split()))
+def test_the_order_of_words_does_not_count(words):
+    for variant in OF_KEYWORDS:
+        method = Keywords(variant=variant)
+        expected = method.sketch(Document(" ".join(sorted(words))))
+        assert method.sketch(Document(" ".join(words))) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "matching"),
+    [
+        ({"ferry": 50, "boat": 30, "rose": 20}, VARIANTS[1:]),
+        ({"ferry": 5, "boat": 3, "rose": 2, "cat": 1}, VARIANTS[1:]),  # the fourth
+        ({"ferry": 30, "boat": 50, "rose": 20}, ["sorted"]),
+        ({"ferry": 20, "boat": 50, "rose": 30}, ["sorted"]),
+        ({"ferry": 42, "boat": 43, "rose": 15}, ["sorted", "sorted-weights"]),
+        ({"ferry": 90, "boat": 6, "rose": 4}, ["order", "sorted"]),
+        ({"ferry": 5, "boat": 3, "cat": 2}, []),
+    ],
+)
+def test_each_variant_has_its_rule(other, matching):
+    page = text(ferry=5, boat=3, rose=2)
+    found = [v for v in OF_KEYWORDS if matches(by_frequency(v, 0.1), page, text(**other))]
+    assert found == [variant for variant in OF_KEYWORDS if variant in matching]
+
+
+def test_what_a_variant_matches_the_looser_ones_match():
+    chooser = random.Random(5)
+    pages = [
+        text(**{word: chooser.randint(1, 6) for word in chooser.sample("abcde", 4)})
+        for _ in range(60)
+    ]
+    pairs = [(one, other) for number, one in enumerate(pages) for other in pages[:number]]
+    found = {
+        variant: {pair for pair in pairs if matches(by_frequency(variant), *pair)}
+        for variant in OF_KEYWORDS
+    }
+    assert found["order-weights"] < found["order"] < found["sorted"]
+    assert found["order-weights"] < found["sorted-weights"] < found["sorted"]
+
+
+def test_the_threshold_is_inclusive():
+    one, other = text(ferry=1, boat=1), text(ferry=3, boat=1)
+    distance = 0.125 / 1.125  # of (1/2, 1/2) and (3/4, 1/4)
+    assert matches(by_frequency("sorted-weights", distance), one, other)
+    assert not matches(by_frequency("sorted-weights", distance - 1e-12), one, other)
+    method = by_frequency("sorted-weights", distance)
+    index = index_for(method)
+    index.add(method.sketch(Document(one)))
+    assert index.query(method.sketch(Document(other))).distance == distance
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_pages_of_different_digests_are_1_apart_whatever_the_threshold(variant):
+    method = by_frequency(variant, 0.99)
+    one, other = (method.sketch(Document(page)) for page in ("ferry boat", "ferry rose"))
+    assert method.distance(one, other) == 1
+    assert method.distance(one, one) == 0
+
+
+def test_the_borders_of_keywords_count():
+    assert not matches(by_frequency("sorted"), "ab c", "a bc")
+
+
+def test_words_without_weight_are_no_keywords(tmp_path):
+    path = tmp_path / "lexicon"
+    write_lexicon(path, 9, {"everywhere": 9, "ferry": 3})
+    method = Keywords(variant="sorted", lexicon=str(path))
+    assert method.sketch(Document("everywhere everywhere")) is None
+    assert method.sketch(Document("everywhere ferry")) == digest("ferry")
+
+
+def described(by_page, page="The ferry carried cattle.", **arguments):
+    method = Keywords(variant="description", **arguments)
+    return method.sketch(Document.from_main_text(page, by_page))
+
+
+def test_a_page_describes_itself():
+    assert described("A  Ferry") == described("a ferry", "Another text.") == digest("a ferry")
+    assert described("a ferry") != described("a boat")
+
+
+@pytest.mark.parametrize("description", [None, "", " ", "...", "\u200b"])
+def test_a_page_without_description_is_described_by_its_text(description):
+    assert described(description) == digest("the ferry carried cattle.")
+
+
+def test_the_text_can_be_the_description_always():
+    assert described("a ferry", description="text") == described(None)
+
+
+def test_the_description_is_512_bytes_of_whole_characters():
+    begin = "a" + "好" * 170  # 511 bytes
+    assert described(None, begin + "好" * 9) == digest(begin)
+    assert described(None, begin + "b" * 9) == digest(begin + "b")
+    assert described(None, begin + "好 one") == described(None, begin + "好 two")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_page_without_text_has_no_sketch_though_it_has_a_description(variant):
+    assert Keywords(variant=variant).sketch(Document("!", None, "The same on every page")) is None
+
+
+def test_a_sketch_takes_16_bytes_and_4_for_each_weight():
+    page = Document(" ".join(f"word{i}" for i in range(30)))
+    sizes = [len(Keywords(variant=variant, top=20).sketch(page)) for variant in VARIANTS]
+    assert sizes == [16, 16, 16, 96, 96]
+
+
+def test_a_sketch_never_changes():
+    sketch = Keywords(top=2).sketch(Document("the ferry carried the cattle"))
+    assert sketch.hex() == "e9fe98aef38248ec88f7a5f5f7d93ae396b9f13e3523073f"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_distance": 1}, "max_distance must be below 1, got 1"),
+        ({"max_distance": -0.1}, "max_distance must be from 0 to 1, got -0.1"),
+        ({"max_distance": None}, "max_distance must be from 0 to 1, got None"),
+        ({"variant": "4"}, "variant must be one of description, order, .*, got '4'"),
+        ({"top": 0}, "top must be 1 or more, got 0"),
+        ({"weights": "idf"}, "weights must be one of tf-idf, tf, got 'idf'"),
+        ({"description": ""}, "description must be one of page, text, got ''"),
+        ({"lexicon": "none"}, "lexicon must be general, jieba or the path"),
+    ],
+)
+def test_an_impossible_argument_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Keywords(**arguments)

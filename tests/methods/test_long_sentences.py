@@ -1,0 +1,132 @@
+import math
+import random
+
+import pytest
+
+from dedup.index import Match, index_for
+from dedup.methods import METHODS
+from dedup.methods.long_sentences import LongSentences, longest_sentences
+from dedup.text import Document
+
+
+def sentence(number, words=8):
+    """A sentence of its own, the longer the more words."""
+    return " ".join(f"word{number}x{place}" for place in range(words)).capitalize() + "."
+
+
+def page(*numbers):
+    """A page of sentences, the first the longest."""
+    return " ".join(sentence(number, 20 - number) for number in numbers)
+
+
+def sketch(text, method=None):
+    return (method or LongSentences()).sketch(Document.from_main_text(text))
+
+
+def distance(one, other, method=None):
+    return (method or LongSentences()).distance(sketch(one, method), sketch(other, method))
+
+
+def longest(text, count=5, min_length=30):
+    return longest_sentences(Document.from_main_text(text), count, min_length)
+
+
+def test_the_longest_sentences_come_first():
+    text = "又一句短话。这是这一页上最长的一句话，它没有结束！中等长度的一句话；是的。"
+    assert longest(text, 2, 15) == ["这是这一页上最长的一句话它没有结束", "中等长度的一句话"]
+
+
+def test_sentences_end_at_stops_semicolons_and_line_ends():
+    text = "one 是。two 是！three 是？four 是；five 是! six 是? seven 是; eight 是. nine 是\nten 是"
+    words = "one two three four five six seven eight nine ten".split()
+    assert sorted(longest(text, 20, 1)) == sorted(f"{word}是" for word in words)
+
+
+def test_of_equally_long_sentences_the_place_on_the_page_decides_nothing():
+    sentences = [f"Sentence {number} is as long as the others are." for number in range(8)]
+    shuffled = random.Random(1).sample(sentences, 8)
+    assert longest(" ".join(shuffled)) == longest(" ".join(sentences))
+    assert len(longest(" ".join(sentences))) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("一二三四五六七八九十。", 1),
+        ("一二三四五六七八九。", 0),
+        ("thirty letters, the least of all it is.", 1),
+        ("twenty-nine letters the least.", 0),
+    ],
+)
+def test_a_sentence_has_10_han_characters_or_30_letters(text, counted):
+    assert len(longest(text)) == counted
+
+
+def test_a_sentence_that_is_there_again_counts_once():
+    assert len(longest(f"{sentence(1)} {sentence(1)} {sentence(2)}")) == 2
+    assert sketch(f"{sentence(1)} " * 10) is None
+
+
+def test_other_order_punctuation_and_added_text_change_nothing():
+    text = page(1, 2, 3, 4, 5, 6, 7)
+    other = page(7, 5, 3, 1, 6, 4, 2).replace(" word3x", ", word3x").upper()
+    assert distance(text, f"Home. Buy now! {other} Contact. Login.") == 0
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [([], 0), ([1], 0.2), ([1, 4], 0.4), ([1, 3, 5], 0.6), ([1, 2, 3, 4], math.inf)],
+)
+def test_the_distance_is_the_share_of_longest_sentences_that_differ(others, expected):
+    text = page(1, 2, 3, 4, 5)
+    changed = " ".join(
+        sentence(number, 20 - number).replace("ord", "erk" if number in others else "ord")
+        for number in range(1, 6)
+    )
+    assert distance(text, changed) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "equal", "matches"),
+    [(5, 3, True), (5, 2, False), (4, 3, True), (4, 2, False), (3, 2, True), (2, 2, True)],
+)
+def test_how_many_sentences_have_to_be_equal_by_default(count, equal, matches):
+    text = page(*range(1, count + 1))
+    other = page(*range(1, equal + 1), *range(10, 10 + 5 - equal))
+    assert (distance(text, other) <= LongSentences().max_distance) == matches
+
+
+def test_one_equal_sentence_is_never_enough():
+    assert distance(page(1, 2), page(1, 3)) == math.inf
+    assert distance(page(1, 2), page(1, 3), LongSentences(1, min_equal=1)) == 0.5
+
+
+def test_two_of_five_are_enough_at_the_threshold_of_the_source():
+    method = LongSentences(0.6, sentences=5, min_equal=2)
+    assert distance(page(1, 2, 3, 4, 5), page(1, 2, 8, 9, 10), method) <= method.max_distance
+
+
+def test_an_edited_page_is_found():
+    index = index_for(LongSentences())
+    index.add(sketch(page(1, 2, 3, 4, 5)))
+    assert index.query(sketch(page(1, 9, 3, 4, 5))) == Match(0, 0.2)
+    assert index.query(sketch(page(1, 9, 10, 11, 5))) is None
+
+
+def test_a_page_with_one_sentence_has_no_sketch():
+    assert sketch(sentence(1)) is None
+    assert len(sketch(page(1, 2))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_distance": "a"}, "max_distance must be from 0 to 1, got 'a'"),
+        ({"sentences": 0}, "sentences must be 1 or more, got 0"),
+        ({"min_equal": 6}, "min_equal must be from 1 to 5, got 6"),
+        ({"min_length": 0}, "min_length must be 1 or more, got 0"),
+    ],
+)
+def test_impossible_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        METHODS["long-sentences"](**arguments)

@@ -1,0 +1,286 @@
+import math
+import random
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.index import index_for
+from dedup.methods import minhash
+from dedup.methods.hashing import key, mix, seeds, shingle_hashes
+from dedup.methods.minhash import MinHash, minimums
+from dedup.text import Document
+
+MASK = (1 << 64) - 1
+ROSE = "a rose is a rose is a rose"
+ENGLISH = (
+    "The ferry across the Wend has carried cattle, brides and one grand piano. The ferryman says "
+    "that the piano was the quietest of them, and that the brides were not."
+)
+
+
+def mixed_by_hand(value):
+    """MurmurHash3's fmix64, with whole numbers."""
+    value ^= value >> 33
+    value = value * 0xFF51AFD7ED558CCD & MASK
+    value ^= value >> 33
+    value = value * 0xC4CEB9FE1A85EC53 & MASK
+    return value ^ value >> 33
+
+
+def shingles_by_hand(tokens, width):
+    """The set of runs of tokens: the whole text if it is shorter than a run."""
+    if len(tokens) <= width:
+        return {tuple(tokens)}
+    return {tuple(tokens[i : i + width]) for i in range(len(tokens) - width + 1)}
+
+
+def hashed_by_hand(shingle):
+    result = 0
+    for token in shingle:
+        result = mixed_by_hand(result ^ xxhash.xxh3_64_intdigest(token.encode()))
+    return result
+
+
+def minimums_by_hand(hashes, count):
+    """The least hash under one function after the other, one shingle at a time."""
+    least = []
+    for number in range(1, count + 1):
+        seed = mixed_by_hand(number * 0x9E3779B97F4A7C15 & MASK)
+        least.append(min(mixed_by_hand(value ^ seed) for value in hashes))
+    return least
+
+
+def random_hashes(count, seed):
+    return np.random.default_rng(seed).integers(0, 1 << 64, count, np.uint64)
+
+
+def words_with(jaccard, union, chooser):
+    """Two texts whose sets of words have that Jaccard similarity, with *union* words in all."""
+    words = [f"w{number:x}" for number in chooser.sample(range(1 << 40), union)]
+    shared = round(jaccard * union)
+    middle = shared + (union - shared) // 2
+    return " ".join(words[:middle]), " ".join(words[:shared] + words[middle:])
+
+
+def of_integers(*numbers):
+    return np.array(numbers, np.uint64)
+
+
+def changed(signature, places):
+    """The signature with other values in those places."""
+    copy = signature.copy()
+    copy[list(places)] += np.uint64(1)
+    return copy
+
+
+def found(method, one, other):
+    """The distance at which the index finds one sketch by the other, or None."""
+    index = index_for(method)
+    index.add(one)
+    match = index.query(other)
+    return match and match.distance
+
+
+@pytest.mark.parametrize(
+    ("width", "distinct"),
+    # a|rose|is; a rose|rose is|is a; ...; the whole text, as one run and as too short for one
+    [(1, 3), (2, 3), (3, 3), (4, 3), (5, 3), (6, 3), (7, 2), (8, 1), (9, 1), (100, 1)],
+)
+def test_a_rose_is_a_rose_is_a_rose(width, distinct):
+    hashes = shingle_hashes(ROSE.split(), width)
+    assert len(hashes) == max(1, 8 - width + 1)
+    assert len(set(hashes.tolist())) == len(shingles_by_hand(ROSE.split(), width)) == distinct
+
+
+@given(st.lists(st.sampled_from(["a", "rose", "is", "玫瑰", "é"]), max_size=12), st.integers(1, 9))
+def test_shingles_are_the_runs_of_so_many_tokens(tokens, width):
+    runs = [tokens[i : i + width] for i in range(max(1, len(tokens) - width + 1))]
+    expected = [hashed_by_hand(run) for run in runs] if tokens else []
+    assert shingle_hashes(tokens, width).tolist() == expected
+
+
+@given(st.lists(st.integers(0, MASK), min_size=1, max_size=30), st.integers(1, 40))
+def test_minimums_are_those_computed_by_hand(hashes, count):
+    assert minimums(np.array(hashes, np.uint64), count).tolist() == minimums_by_hand(hashes, count)
+
+
+@pytest.mark.parametrize("text", [ENGLISH, ROSE, "word", "北京大学 的 学生", "word " * 50])
+@pytest.mark.parametrize("width", [1, 3, 8])
+def test_a_signature_is_that_computed_by_hand(text, width):
+    document = Document.from_main_text(text)
+    shingles = shingles_by_hand(document.tokens, width)
+    sketch = MinHash(width=width, bands=5, rows=3, max_distance=5).sketch(document)
+    assert sketch.tolist() == minimums_by_hand([hashed_by_hand(s) for s in shingles], 15)
+
+
+def test_a_signature_never_changes():
+    """Pages are compared with ones that were stored by an earlier release."""
+    method = MinHash()
+    data = method.to_bytes(method.sketch(Document.from_main_text(ENGLISH)))
+    assert (len(data), xxhash.xxh3_64_hexdigest(data)) == (800, "db97fd0f681e1972")
+
+
+def test_the_hash_functions_differ():
+    assert len(set(seeds(10_000).tolist())) == 10_000
+    assert seeds(100).tolist() == seeds(10_000)[:100].tolist()
+
+
+@pytest.mark.parametrize("jaccard", [0.1, 0.5, 0.8, 0.95])
+@pytest.mark.parametrize("keys", ["hashed", "consecutive"])
+def test_a_component_is_equal_with_the_probability_of_the_jaccard_similarity(jaccard, keys):
+    functions, union = 4096, 400
+    values = random_hashes(union, 1) if keys == "hashed" else np.arange(union, dtype=np.uint64)
+    shared = round(jaccard * union)
+    border = (union - shared) // 2
+    one, other = values[: border + shared], values[border:]
+    equal = np.mean(minimums(one, functions) == minimums(other, functions))
+    error = math.sqrt(jaccard * (1 - jaccard) / functions)
+    assert abs(equal - jaccard) < 4 * error
+
+
+def test_every_shingle_is_equally_often_the_least():
+    """Also of consecutive numbers, on which linear hash functions are biased."""
+    functions, shingles = 8000, 20
+    values = np.arange(shingles, dtype=np.uint64)
+    least = minimums(values, functions)
+    counts = [np.count_nonzero(minimums(of_integers(v), functions) == least) for v in values]
+    assert sum(counts) == functions
+    expected = functions / shingles
+    chi_square = sum((count - expected) ** 2 / expected for count in counts)
+    degrees = shingles - 1
+    assert abs(chi_square - degrees) < 4 * math.sqrt(2 * degrees)
+
+
+def test_two_components_are_equal_independently_of_each_other():
+    chooser, trials, jaccard = random.Random(4), 3000, 0.5
+    both = 0
+    for trial in range(trials):
+        values = random_hashes(40, chooser.randrange(1 << 32) + trial)
+        equal = minimums(values[:30], 2) == minimums(values[10:], 2)
+        both += bool(equal.all())
+    error = math.sqrt(0.25 * 0.75 / trials)
+    assert abs(both / trials - jaccard**2) < 4 * error
+
+
+@pytest.mark.parametrize("jaccard", [0.3, 0.5, 0.65])
+def test_pages_share_a_band_with_the_probability_of_the_curve(jaccard):
+    chooser, trials = random.Random(5), 500
+    method = MinHash(width=1)
+    sharing = 0
+    for _ in range(trials):
+        one, other = (
+            set(method.keys(method.sketch(Document(text))))
+            for text in words_with(jaccard, 100, chooser)
+        )
+        sharing += bool(one & other)
+    expected = 1 - (1 - jaccard**4) ** 25
+    error = math.sqrt(expected * (1 - expected) / trials)
+    assert abs(sharing / trials - expected) < 4 * error
+
+
+def test_the_distance_estimates_the_jaccard_similarity():
+    chooser, trials, jaccard = random.Random(6), 100, 0.7
+    method = MinHash(width=1)
+    distances = [
+        method.distance(*(method.sketch(Document(t)) for t in words_with(jaccard, 100, chooser)))
+        for _ in range(trials)
+    ]
+    error = math.sqrt(jaccard * (1 - jaccard) / (100 * trials))
+    assert abs(1 - np.mean(distances) / 100 - jaccard) < 4 * error
+
+
+def test_the_order_of_shingles_and_their_repetition_change_nothing():
+    hashes = random_hashes(500, 7)
+    shuffled = np.random.default_rng(8).permutation(np.concatenate([hashes, hashes, hashes[:7]]))
+    assert minimums(shuffled, 84).tolist() == minimums(hashes, 84).tolist()
+
+
+def test_the_order_of_words_matters_within_a_shingle_only():
+    words = [f"word{i}" for i in range(100)]
+    texts = Document(" ".join(words)), Document(" ".join(reversed(words)))
+    for width, distance in [(1, 0), (2, 100), (3, 100)]:
+        method = MinHash(width=width)
+        assert method.distance(*map(method.sketch, texts)) == distance
+
+
+@pytest.mark.parametrize("words", [1, 2, 3, 7])
+def test_a_text_that_is_shorter_than_a_shingle_is_one_shingle(words):
+    text = " ".join(f"word{i}" for i in range(words))
+    method = MinHash(width=8)
+    sketch = method.sketch(Document(text))
+    assert sketch.tolist() == MinHash(width=words).sketch(Document(text)).tolist()
+    assert method.distance(sketch, method.sketch(Document(f"{text} more"))) == 100
+
+
+@pytest.mark.parametrize("at_a_time", [1, 83, 84, 85, 167, 168, 84 * 99, 84 * 100, 84 * 101])
+def test_minimums_do_not_depend_on_the_size_of_a_part(monkeypatch, at_a_time):
+    hashes = random_hashes(100, 9)
+    expected = minimums(hashes, 84).tolist()
+    monkeypatch.setattr(minhash, "_HASHES_AT_A_TIME", at_a_time)
+    assert minimums(hashes, 84).tolist() == expected
+
+
+def test_minimums_of_many_shingles_are_those_of_all_at_once():
+    hashes = random_hashes(30_000, 10)
+    expected = mix(hashes ^ seeds(84)[:, None]).min(axis=1)
+    assert minimums(hashes, 84).tolist() == expected.tolist()
+
+
+def test_minimums_do_not_change_the_hashes():
+    hashes = random_hashes(100, 11)
+    before = hashes.tolist()
+    minimums(hashes, 10)
+    assert hashes.tolist() == before
+
+
+def test_a_key_is_of_one_band_and_its_place():
+    method = MinHash(bands=3, rows=2, max_distance=1)
+    keys = list(method.keys(of_integers(1, 2, 1, 2, 2, 1)))
+    assert len(set(keys)) == 3
+    assert list(method.keys(of_integers(1, 2, 9, 9, 2, 1)))[::2] == keys[::2]
+    assert set(keys) & set(method.keys(of_integers(9, 1, 2, 1, 2, 2))) == set()
+    assert keys[0] == key(0, b"\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0")
+
+
+@pytest.mark.parametrize(("differing", "distance"), [(34, 34), (35, 35), (36, None), (37, None)])
+def test_a_page_matches_up_to_the_threshold(differing, distance):
+    method = MinHash()
+    one = random_hashes(100, 12)
+    assert found(method, one, changed(one, range(differing))) == distance
+
+
+def test_a_page_that_shares_no_band_is_not_found_however_near_it_is():
+    method = MinHash()
+    one = random_hashes(100, 13)
+    near = changed(one, range(0, 100, 4))
+    assert method.distance(one, near) == 25
+    assert found(method, one, near) is None
+    assert found(method, one, changed(one, range(4, 100, 4))) == 24
+
+
+def test_more_components_give_longer_signatures_that_begin_alike():
+    document = Document.from_main_text(ENGLISH)
+    short = MinHash(bands=5, rows=4, max_distance=3).sketch(document)
+    long = MinHash(bands=25, rows=8, max_distance=3).sketch(document)
+    assert (short.shape, long.shape) == ((20,), (200,))
+    assert long[:20].tolist() == short.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_distance": -1}, "max_distance must be from 0 to 100, got -1"),
+        ({"max_distance": 101}, "max_distance must be from 0 to 100, got 101"),
+        ({"max_distance": 7, "bands": 3, "rows": 2}, "max_distance must be from 0 to 6, got 7"),
+        ({"max_distance": 0.5}, "max_distance must be from 0 to 100, got 0.5"),
+        ({"width": 0}, "width must be 1 or more, got 0"),
+        ({"bands": 0}, "bands must be 1 or more, got 0"),
+        ({"rows": True}, "rows must be 1 or more, got True"),
+    ],
+)
+def test_an_impossible_argument_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MinHash(**arguments)

@@ -1,0 +1,73 @@
+import math
+import random
+
+import numpy as np
+import pytest
+
+from dedup.methods.hashing import mix
+from dedup.methods.one_permutation import bin_minimums, one_bit_signature
+
+
+def hashes(numbers):
+    return mix(np.fromiter(numbers, np.uint64))
+
+
+def sets_of(jaccard, size, seed):
+    """Two sets of that size and similarity, as hashes."""
+    chooser = random.Random(seed)
+    shared = round(2 * size * jaccard / (1 + jaccard))
+    numbers = chooser.sample(range(2**40), 2 * size - shared)
+    return hashes(numbers[:size]), hashes(numbers[size - shared :]), shared / (2 * size - shared)
+
+
+def test_each_bin_has_the_least_of_its_own():
+    elements = hashes(range(20_000))
+    least = bin_minimums(elements, 16)
+    for number in range(16):
+        own = [value for value in elements.tolist() if (value >> 32) * 16 >> 32 == number]
+        assert least[number] == min(value >> 1 for value in mix(np.array(own, np.uint64)).tolist())
+
+
+def test_order_and_repetition_of_elements_do_not_matter():
+    elements = hashes(range(50))
+    again = np.concatenate([elements[::-1], elements[:7]])
+    assert (bin_minimums(elements, 1024) == bin_minimums(again, 1024)).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 20, 5000])
+def test_empty_bins_take_a_minimum_of_others(size):
+    elements = hashes(range(size))
+    least = bin_minimums(elements, 1024)
+    assert set(least.tolist()) <= {value >> 1 for value in mix(elements).tolist()}
+    if size == 20:  # and share them out evenly
+        _, counts = np.unique(least, return_counts=True)
+        assert len(counts) >= 19
+        assert counts.max() < 3 * 1024 / 20
+
+
+@pytest.mark.parametrize("jaccard", [0.1, 0.5, 0.65, 0.9])
+@pytest.mark.parametrize("size", [30, 300, 3000])
+def test_components_are_equal_with_the_probability_of_the_similarity(jaccard, size):
+    shares, wanted = [], []
+    for seed in range(60):
+        one, other, exact = sets_of(jaccard, size, seed)
+        shares.append((bin_minimums(one, 256) == bin_minimums(other, 256)).mean())
+        wanted.append(exact)
+    error = np.std(np.subtract(shares, wanted)) / math.sqrt(60)
+    assert np.mean(shares) == pytest.approx(np.mean(wanted), abs=4 * error + 0.005)
+
+
+@pytest.mark.parametrize("jaccard", [0.0, 0.3, 0.65, 0.9, 1.0])
+@pytest.mark.parametrize("size", [40, 400, 4000])
+def test_one_bit_signatures_estimate_the_similarity(jaccard, size):
+    estimates, wanted = [], []
+    for seed in range(60):
+        one, other, exact = sets_of(jaccard, size, seed)
+        differing = np.bitwise_count(one_bit_signature(one, 1024) ^ one_bit_signature(other, 1024))
+        estimates.append(1 - 2 * int(differing.sum()) / 1024)
+        wanted.append(exact)
+    errors = np.subtract(estimates, wanted)
+    assert np.mean(errors) == pytest.approx(0, abs=4 * np.std(errors) / math.sqrt(60) + 0.003)
+    # A share of 1,024 independent bits has a standard deviation of up to 1 / 32.
+    assert np.std(errors) < 0.05
+    assert jaccard < 1 or estimates == [1.0] * 60

@@ -1,0 +1,169 @@
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from texts import article
+
+from dedup.index import KeyIndex, Match, index_for
+from dedup.methods import METHODS
+from dedup.methods.hashing import shingle_hashes
+from dedup.methods.segments import Segments, content_defined_segments, equal_segments
+from dedup.text import Document
+
+MODES = ["paragraphs", "equal", "content-defined"]
+
+
+def distance(method, one, other):
+    """The distance of two main texts."""
+    return method.distance(*(method.sketch(Document.from_main_text(text)) for text in (one, other)))
+
+
+def matches(method, one, other):
+    return distance(method, one, other) <= method.max_distance
+
+
+def with_words_changed(text, places):
+    words = text.split(" ")
+    for place in places:
+        words[place] = f"changed{place}"
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_cuts_and_finds_an_equal_text(mode):
+    method = Segments(mode=mode)
+    text = "\n".join(article(number, 24) for number in range(10))
+    sketch = method.sketch(Document.from_main_text(text))
+    assert len(sketch) >= 5
+    index = index_for(method)
+    assert isinstance(index, KeyIndex)
+    index.add(sketch)
+    assert index.query(sketch) == Match(0, 0)
+
+
+@given(st.permutations(range(8)))
+def test_paragraphs_in_another_order_still_match(order):
+    paragraphs = [article(number, 30) for number in range(8)]
+    shuffled = [paragraphs[number] for number in order]
+    assert distance(Segments(mode="paragraphs"), "\n".join(paragraphs), "\n".join(shuffled)) == 0
+
+
+@pytest.mark.parametrize("edits", range(11))
+def test_as_many_edits_survive_as_may_differ_of_10_equal_segments(edits):
+    # 200 words in 10 segments of 20, and one word changed in some of them: 7 have to stay equal.
+    text = article(1, 200)
+    changed = with_words_changed(text, range(5, 20 * edits, 20))
+    method = Segments(0.3, mode="equal", segments=10)
+    assert matches(method, text, changed) == (edits <= 3)
+    assert distance(method, text, changed) == (edits / 10 if edits <= 8 else math.inf)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_edits_at_random_places_change_no_more_equal_segments_than_they_are(seed):
+    text = article(2, 200)
+    places = random.Random(seed).sample(range(200), 3)
+    method = Segments(0.3, mode="equal", segments=10)
+    assert matches(method, text, with_words_changed(text, places))
+
+
+def test_one_more_word_moves_all_equal_segments_but_few_content_defined_ones():
+    text = article(3, 600)
+    longer = f"today {text}"
+    assert distance(Segments(mode="equal"), text, longer) == math.inf
+    assert distance(Segments(mode="content-defined"), text, longer) < 0.1
+
+
+@pytest.mark.parametrize("place", [0, 1, 299, 599])
+def test_an_edit_changes_at_most_the_content_defined_segments_that_see_it(place):
+    tokens = article(4, 600).lower().split()
+    edited = [*tokens[:place], "changed", *tokens[place + 1 :]]
+    new = set(content_defined_segments(edited, 12)) - set(content_defined_segments(tokens, 12))
+    # A border is of three words: the edit decides about three, between four segments.
+    assert 1 <= len(new) <= 4
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), max_size=60), st.integers(1, 12))
+def test_content_defined_segments_are_those_cut_by_hand(tokens, length):
+    segments, current = [], ""
+    for place, token in enumerate(tokens):
+        current += token
+        last_three = tokens[place - 2 : place + 1] if place >= 2 else []
+        if last_three and int(shingle_hashes(last_three, 3)[0]) % length == 0:
+            segments.append(current)
+            current = ""
+    segments.append(current)
+    found = content_defined_segments(tokens, length)
+    assert [part for part in found if part] == [part for part in segments if part]
+
+
+def test_content_defined_segments_have_the_length_on_average():
+    tokens = [f"word{number}" for number in range(12_000)]
+    assert 900 < len(content_defined_segments(tokens, 12)) < 1100
+
+
+@given(st.integers(0, 50), st.integers(1, 20))
+def test_equal_segments_have_as_many_words_each_and_leave_none_out(words, count):
+    tokens = list("abcdefghij" * 5)[:words]
+    segments = equal_segments(tokens, count)
+    assert "".join(segments) == "".join(tokens)
+    assert len(segments) == count
+    assert max(map(len, segments)) - min(map(len, segments)) <= 1
+
+
+@pytest.mark.parametrize("mode", ["paragraphs", "content-defined"])
+def test_a_page_that_contains_another_is_near_it(mode):
+    whole = [article(number, 60) for number in range(9)]
+    assert distance(Segments(mode=mode), "\n".join(whole), "\n".join(whole[2:7])) <= 0.2
+
+
+def test_a_repeated_paragraph_counts_as_often_as_it_is_there():
+    one, other = article(1, 20), article(2, 20)
+    method = Segments(1, mode="paragraphs", min_equal=1)
+    assert (
+        distance(method, "\n".join([one, one, one, other]), "\n".join([one, other, other])) == 1 / 3
+    )
+
+
+def test_a_segment_of_fewer_than_10_letters_does_not_count():
+    method = Segments(mode="paragraphs", min_equal=1)
+    assert method.sketch(Document.from_main_text("nine, lettr\n123456789")) is None
+    assert len(method.sketch(Document.from_main_text("nine, letter\n123456789"))) == 1
+
+
+def test_punctuation_and_case_do_not_count():
+    method = Segments(mode="paragraphs", min_equal=1)
+    assert distance(method, "Nothing, to be done!", "nothing to be done") == 0
+
+
+def test_pages_with_too_few_equal_segments_are_infinitely_far():
+    shared, *own = (article(number, 30) for number in range(3))
+    texts = [f"{shared}\n{other}" for other in own]
+    assert distance(Segments(1, mode="paragraphs", min_equal=2), *texts) == math.inf
+    assert distance(Segments(1, mode="paragraphs", min_equal=1), *texts) == 0.5
+
+
+def test_a_page_with_too_few_segments_has_no_sketch():
+    method = Segments(mode="paragraphs", min_equal=3)
+    lines = [article(number, 20) for number in range(3)]
+    assert method.sketch(Document.from_main_text("\n".join(lines))) is not None
+    assert method.sketch(Document.from_main_text("\n".join(lines[:2]))) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_distance": -0.1}, "max_distance must be from 0 to 1, got -0.1"),
+        (
+            {"mode": "random"},
+            "mode must be one of paragraphs, equal, content-defined, got 'random'",
+        ),
+        ({"segments": 0}, "segments must be 1 or more, got 0"),
+        ({"length": 0}, "length must be 1 or more, got 0"),
+        ({"min_equal": 0}, "min_equal must be 1 or more, got 0"),
+    ],
+)
+def test_impossible_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        METHODS["segments"](**arguments)

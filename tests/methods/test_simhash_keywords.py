@@ -1,0 +1,166 @@
+import random
+
+import pytest
+import xxhash
+
+from dedup.lexicon import load_lexicon
+from dedup.methods.simhash import fingerprint
+from dedup.methods.simhash_keywords import SimHashKeywords, keywords
+from dedup.text import Document
+
+TEXTS = {
+    "a street": (
+        "镇上有十九家米粉店,没有一家做晚饭的生意。早上五点开门,卖到十点,锅一刷,门板一上,老板就去打牌了。"
+        "外地人起得晚,往往只看见一排关着的门,以为这条街已经倒闭。其实这条街在天亮以前是最热闹的地方。"
+        "老人们说,从前这里是一个码头,船工们在凌晨上岸,吃完一碗热汤的米粉就要出发,所以店家都起得很早。"
+        "后来公路通了,码头没有了,船工也不在了,可是米粉店的这个习惯却被保留了下来,一直到今天也没有改变过。"
+    ),
+    "a library": (
+        "图书馆的旧目录柜一共有四百八十个抽屉,里面的卡片是三代管理员用钢笔写成的。电脑来了以后,"
+        "卡片没有人查了,馆长却不肯把目录柜卖掉。他说,电脑里只有书名和作者,卡片上还有管理员写的批注:"
+        "哪一本书缺了页,哪一本书被谁借走以后三十年没有归还,哪一本书的作者其实是借书人的父亲。"
+        "去年夏天,一位从海外回来的学者在抽屉里找到了他祖母的笔迹,在目录柜前面站了一个下午。"
+    ),
+    "a river": (
+        "水文站建在河湾的石崖上,每天早上八点,观测员要走下一百二十级台阶去看水尺。洪水来的时候,"
+        "每个小时都要看一次,夜里也不例外。水位记录从民国二十六年开始,中间只断过十一天,那是大桥被炸的时候。"
+        "现在仪器可以自动记录水位,通过卫星传到省城,可是观测员仍然每天下去看一次水尺,因为仪器会出错,"
+        "而洪水不会等人去修仪器。他的记录本和仪器的数据,每个月要对照一次,差别通常不超过两厘米。"
+    ),
+}
+
+
+def document_of(words):
+    """A document of those tokens, which need not be what its text is cut into."""
+    document = Document(" ".join(words))
+    document.__dict__["tokens"] = list(words)
+    return document
+
+
+# jieba leaves its file open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("text", [*TEXTS.values(), "".join(TEXTS.values())])
+def test_keywords_are_those_of_jieba(text):
+    from jieba.analyse import extract_tags
+
+    tags = dict(extract_tags(text, topK=None, withWeight=True))
+    found = keywords(Document.from_main_text(text).tokens, 20, "jieba")
+    assert len(found) == 20
+    assert dict(found) == pytest.approx({word: tags[word] for word, _ in found}, abs=1e-9)
+    # Up to ties: none that is left out weighs more.
+    assert [weight for _, weight in found] == pytest.approx(sorted(tags.values())[:-21:-1])
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_stop_words_are_those_of_jieba():
+    from jieba.analyse.tfidf import TFIDF
+
+    for word in TFIDF.STOP_WORDS:
+        assert keywords([word, "ferry"], 20, "jieba") == keywords(["ferry"], 20, "jieba")
+    assert len(keywords(["how", "was", "ferry"], 20, "jieba")) == 3
+
+
+def test_ties_are_ordered_by_the_word_descending():
+    words = [f"word{i:02}" for i in range(25)]
+    found = keywords(random.Random(1).sample(words, 25), 20, "jieba")
+    assert [word for word, _ in found] == words[:4:-1]
+    assert len({weight for _, weight in found}) == 1
+
+
+def test_a_weight_is_the_share_of_the_kept_words_times_the_idf():
+    idf = load_lexicon("jieba").idf
+    found = dict(keywords("北京 北京 码头 the 的 qqx".split(), 20, "jieba"))
+    expected = {"北京": idf("北京") / 2, "码头": idf("码头") / 4, "qqx": 11.9547675029 / 4}
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert all((weight * 2**32).is_integer() for weight in found.values())
+
+
+def test_a_fingerprint_is_that_computed_by_hand():
+    document = Document.from_main_text(TEXTS["a river"])
+    weights = {word: int(w * 2**32) for word, w in keywords(document.tokens, 20, "jieba")}
+    expected = 0
+    for bit in range(64):
+        total = 0
+        for word, weight in weights.items():
+            total += weight if xxhash.xxh3_64_intdigest(word.encode()) >> bit & 1 else -weight
+        expected |= (total > 0) << bit
+    assert SimHashKeywords().sketch(document) == expected
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_repeating_a_text_changes_nothing(text):
+    words = Document.from_main_text(text).tokens
+    for times in (2, 3, 8):
+        repeated = SimHashKeywords().sketch(document_of(words * times))
+        assert repeated == SimHashKeywords().sketch(document_of(words))
+
+
+def test_the_order_of_words_does_not_count():
+    words = Document.from_main_text(TEXTS["a library"]).tokens
+    shuffled = random.Random(2).sample(words, len(words))
+    assert SimHashKeywords().sketch(document_of(shuffled)) == SimHashKeywords().sketch(
+        document_of(words)
+    )
+
+
+def test_only_the_heaviest_words_count():
+    words = ["北京"] * 9 + ["码头"] * 5
+    assert SimHashKeywords(top=1).sketch(document_of(words)) == fingerprint({"北京": 1.0})
+    assert SimHashKeywords(top=2).sketch(document_of(words)) == SimHashKeywords().sketch(
+        document_of(words)
+    )
+
+
+def test_integer_weights_are_cut_to_twentieths():
+    document = Document.from_main_text(TEXTS["a street"])
+    weights = {word: int(w * 20) for word, w in keywords(document.tokens, 20, "jieba")}
+    assert len(set(weights.values())) > 3
+    assert SimHashKeywords(integer=True).sketch(document) == fingerprint(weights)
+
+
+def test_a_long_text_has_no_integer_weights_and_so_no_sketch():
+    long = document_of([f"word{i}" for i in range(300)])
+    assert SimHashKeywords(integer=True).sketch(long) is None
+    assert SimHashKeywords().sketch(long) not in (None, 0)
+
+
+@pytest.mark.parametrize("text", ["", "的 是 了", "a b c 1 2", "the of and which"])
+def test_a_text_without_keywords_has_no_sketch(text):
+    assert SimHashKeywords().sketch(Document(text)) is None
+
+
+def test_texts_differ_in_about_half_of_the_bits():
+    sketches = [SimHashKeywords().sketch(Document.from_main_text(t)) for t in TEXTS.values()]
+    for one, other in [(0, 1), (0, 2), (1, 2)]:
+        assert 16 < (sketches[one] ^ sketches[other]).bit_count() < 48
+
+
+def test_longer_fingerprints_begin_with_the_shorter_ones():
+    document = Document.from_main_text(TEXTS["a street"])
+    long = SimHashKeywords(bits=128).sketch(document)
+    assert long & (1 << 64) - 1 == SimHashKeywords().sketch(document)
+    assert long >> 64
+
+
+def test_a_sketch_never_changes():
+    sketches = [SimHashKeywords().sketch(Document.from_main_text(t)) for t in TEXTS.values()]
+    assert list(map(hex, sketches)) == [
+        "0x49da56a6e3dd25b4",
+        "0x3af579623716b72",
+        "0xc8a4b94006ad4338",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"top": 0}, "top must be 1 or more, got 0"),
+        ({"top": True}, "top must be 1 or more, got True"),
+        ({"integer": 1}, "integer must be True or False, got 1"),
+        ({"bits": 31}, "bits must be from 32 to 384, got 31"),
+        ({"lexicon": "none"}, "lexicon must be general, jieba or the path"),
+    ],
+)
+def test_an_impossible_argument_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SimHashKeywords(**arguments)

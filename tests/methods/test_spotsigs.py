@@ -1,0 +1,174 @@
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.methods.digests import common, digests
+from dedup.methods.spotsigs import (
+    ANTECEDENTS,
+    STOP_WORDS,
+    SpotSigs,
+    find_spots,
+    jaccard_distance,
+)
+from dedup.text import Document, tokenise
+
+OBAMA = (
+    "At a rally to kick off a weeklong campaign for the South Carolina primary, Obama tried to set "
+    "the record straight from an attack circulating widely on the Internet that is designed to "
+    "play into"
+)
+WORDS = [f"word{number}" for number in range(12)]
+
+
+def spots(text, **antecedents):
+    return list(find_spots(tokenise(text.lower()), antecedents))
+
+
+def spots_by_hand(tokens, antecedents):
+    """For each antecedent, walk on word by word and count."""
+    found = []
+    for place, antecedent in enumerate(tokens):
+        if antecedent not in antecedents:
+            continue
+        distance, length = antecedents[antecedent]
+        chain, counted = [], 0
+        for word in tokens[place + 1 :]:
+            if word in STOP_WORDS or word in antecedents:
+                continue
+            counted += 1
+            if counted == distance:
+                chain.append(word)
+                counted = 0
+            if len(chain) == length:
+                found.append(":".join([antecedent, *chain]))
+                break
+    return found
+
+
+def jaccard(one, other):
+    """The multiset Jaccard similarity, as a fraction."""
+    one, other = Counter(one), Counter(other)
+    return Fraction((one & other).total(), (one | other).total())
+
+
+def test_the_sentence_of_the_paper_has_its_seven_spots():
+    found = spots(OBAMA, a=(1, 2), an=(1, 2), the=(1, 2), **{"is": (1, 2)})
+    assert sorted(found) == sorted(
+        [
+            "a:rally:kick",
+            "a:weeklong:campaign",
+            "the:south:carolina",
+            "the:record:straight",
+            "an:attack:circulating",
+            "the:internet:designed",
+            "is:designed:play",
+        ]
+    )
+
+
+def test_a_chain_takes_every_second_word_at_distance_2():
+    assert spots("the red orange yellow green blue violet", the=(2, 3)) == [
+        "the:orange:green:violet"
+    ]
+
+
+def test_every_antecedent_has_a_distance_and_a_length_of_its_own():
+    assert spots("the red car and a blue van", the=(1, 1), a=(2, 1)) == ["the:red", "a:van"]
+
+
+def test_a_chain_that_the_end_of_the_text_cuts_off_is_dropped():
+    assert spots("the red car", the=(1, 2)) == ["the:red:car"]
+    assert spots("the red car", the=(1, 3)) == []
+    assert spots("the red car the", the=(1, 1)) == ["the:red"]
+
+
+def test_stop_words_in_a_chain_are_skipped_however_many():
+    assert spots("the of red and of these car", the=(1, 2)) == ["the:red:car"]
+
+
+def test_an_antecedent_is_never_a_word_of_a_chain():
+    assert spots("zebra red zebra blue car", zebra=(1, 2)) == ["zebra:red:blue", "zebra:blue:car"]
+
+
+def test_chinese_spots_are_of_segmented_words():
+    assert spots("天亮以前是最热闹的地方", 是=(1, 2), 的=(1, 1)) == ["是:热闹:地方", "的:地方"]
+
+
+def test_the_default_antecedents_are_stop_words_of_both_languages():
+    assert set(ANTECEDENTS) <= STOP_WORDS
+    assert {"the", "is", "been", "having", "的", "了", "那"} <= set(ANTECEDENTS)
+
+
+@given(
+    st.lists(st.sampled_from([*WORDS, "the", "of", "is", "这"])),
+    st.integers(1, 3),
+    st.integers(1, 3),
+)
+def test_spots_are_those_found_by_hand(tokens, distance, length):
+    antecedents = {"the": (distance, length), "这": (length, distance)}
+    assert sorted(find_spots(tokens, antecedents)) == sorted(spots_by_hand(tokens, antecedents))
+
+
+def test_a_page_with_fewer_spots_has_no_sketch():
+    sentence = "the quick brown fox jumped"
+    assert SpotSigs().sketch(Document(" ".join([sentence] * 3))) is None
+    assert len(SpotSigs().sketch(Document(" ".join([sentence] * 4)))) == 4
+    assert len(SpotSigs(min_spots=1).sketch(Document(sentence))) == 1
+
+
+def test_navigation_has_no_spots():
+    assert SpotSigs().sketch(Document("home news sport weather contact imprint " * 20)) is None
+
+
+def test_text_around_counts_only_where_it_meets_an_unfinished_chain():
+    article = f"{OBAMA} history again soon ".lower()
+    with_ads = f"buy cheap watches {article} home contact imprint login"
+    sketches = [SpotSigs().sketch(Document(text)) for text in (article, with_ads)]
+    assert SpotSigs().distance(*sketches) == 0
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1), st.lists(st.sampled_from("abc"), min_size=1))
+def test_the_distance_is_that_of_multisets(one, other):
+    found = SpotSigs().distance(digests(one), digests(other))
+    assert found == float(1 - jaccard(one, other))
+
+
+def test_the_threshold_is_exact():
+    # In floats, 1 - .9 < .1 and 1 - .7 > .3: a rounding error would cost these matches.
+    for tenths in range(10):
+        one, other = [f"spot{n}" for n in range(10)], [f"spot{n}" for n in range(tenths, 10)]
+        assert SpotSigs().distance(digests(one), digests(other)) == tenths / 10
+
+
+@pytest.mark.parametrize(
+    ("shared", "one", "other", "distance"),
+    [(9, 10, 9, 0.1), (5, 5, 5, 0), (0, 3, 4, 1), (1, 1, 3, 2 / 3), (2, 3, 3, 0.5)],
+)
+def test_the_distance_of_counts(shared, one, other, distance):
+    assert jaccard_distance(shared, one, other) == distance
+
+
+def test_equal_parts_of_a_page_count_as_often_as_they_are_there():
+    assert common(digests("aaab"), digests("aabb")) == 3
+    assert len(digests("aaab")) == 4
+    assert digests("abab").tolist() == digests("bbaa").tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_distance": 1.5}, "max_distance must be from 0 to 1, got 1.5"),
+        ({"max_distance": 1}, "max_distance must be below 1, got 1"),
+        ({"min_spots": 0}, "min_spots must be 1 or more, got 0"),
+        ({"antecedents": {}}, "antecedents must be one word or more"),
+        ({"antecedents": {"the": (1,)}}, "antecedents must be words with two numbers, got 'the'"),
+        ({"antecedents": {"the": (0, 2)}}, "the spot distance of 'the' must be 1 or more, got 0"),
+        ({"antecedents": {"the": (1, 0)}}, "the chain length of 'the' must be 1 or more, got 0"),
+    ],
+)
+def test_impossible_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        SpotSigs(**arguments)

@@ -1,0 +1,125 @@
+import math
+from collections import Counter
+
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.methods.text_profile import TextProfile, profile
+from dedup.text import Document
+
+
+def sketched(text, **arguments):
+    return TextProfile(**arguments).sketch(Document(text))
+
+
+def profile_by_hand(tokens, step, min_length):
+    """Nutch's, a line of it at a time."""
+    counts = Counter(token for token in tokens if len(token) >= min_length)
+    highest = max([0, *counts.values()])
+    quantum = math.floor(highest * step + 0.5)
+    if quantum < 2:
+        quantum = 2 if highest > 1 else 1
+    kept = []
+    for token, count in counts.items():
+        count = (count // quantum) * quantum
+        if count < quantum:
+            continue
+        kept.append((token, count))
+    return sorted(sorted(kept), key=lambda pair: pair[1], reverse=True)
+
+
+def test_the_sketch_is_the_digest_of_lines():
+    lines = b"rose 4\nferry 2\nthe 2"
+    text = "the rose rose rose ferry rose ferry rose the boat the"
+    assert sketched(text) == xxhash.xxh3_128_digest(lines)
+
+
+@pytest.mark.parametrize(
+    ("highest", "step", "quantum"),
+    [
+        (1, 0.01, 1),
+        (2, 0.01, 2),
+        (249, 0.01, 2),
+        (250, 0.01, 3),  # 2.5 is rounded up, as in Java
+        (349, 0.01, 3),
+        (350, 0.01, 4),
+        (1, 1, 1),
+        (9, 1, 9),
+        (9, 0, 2),
+    ],
+)
+def test_a_step_is_a_share_of_the_highest_frequency(highest, step, quantum):
+    tokens = ["highest"] * highest
+    for count in range(1, 10):
+        if count < highest:
+            tokens += [f"of{count}"] * count
+    expected = {f"of{n}": n // quantum * quantum for n in range(quantum, min(10, highest))}
+    found = dict(profile(tokens, step, 2))
+    assert found.pop("highest") == highest // quantum * quantum
+    assert found == expected
+
+
+@given(
+    st.lists(st.text("ab北", min_size=1, max_size=3), max_size=60),
+    st.sampled_from([0, 0.01, 0.1, 0.3, 1]),
+    st.integers(1, 3),
+)
+def test_a_profile_is_that_of_nutch(tokens, step, min_length):
+    assert profile(tokens, step, min_length) == profile_by_hand(tokens, step, min_length)
+
+
+def test_the_most_frequent_come_first_and_ties_by_token():
+    assert profile("dd cc bb cc aa cc bb aa dd cc".split(), 0, 2) == [
+        ("cc", 4),
+        ("aa", 2),
+        ("bb", 2),
+        ("dd", 2),
+    ]
+
+
+@given(st.permutations("the ferry and the boat and the rose".split()))
+def test_the_order_of_words_does_not_count(words):
+    assert sketched(" ".join(words)) == sketched("the ferry and the boat and the rose")
+
+
+def test_a_word_that_is_there_once_does_not_count_if_another_is_there_twice():
+    assert sketched("the ferry the boat") == sketched("the rose the")
+    assert sketched("the ferry boat") != sketched("the rose")
+
+
+def test_short_words_do_not_count():
+    assert sketched("ferry x y boat") == sketched("ferry boat")
+    assert sketched("ferry in no boat", min_length=3) == sketched("ferry boat")
+    assert sketched("ferry in no boat") != sketched("ferry boat")
+
+
+def test_chinese_words_of_two_characters_count():
+    one, other = "我们来到北京清华大学", "他们来到上海清华大学"
+    assert sketched(one) != sketched(other)
+    assert sketched(one, min_length=3) == sketched(other, min_length=3) == sketched("清华大学")
+
+
+@pytest.mark.parametrize("text", ["", "a b c", "1 2 3 1 2 3", "。。。", "我 是 你"])
+def test_an_empty_profile_has_no_sketch(text):
+    """Nutch's is that of MD5(""), so that all such pages are equal."""
+    assert sketched(text) is None
+
+
+def test_a_sketch_never_changes():
+    assert sketched("the ferry carried the cattle").hex() == "48dc90dc777857dae0490a506d0d9367"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"step": 1.1}, "step must be from 0 to 1, got 1.1"),
+        ({"step": None}, "step must be from 0 to 1, got None"),
+        ({"min_length": 0}, "min_length must be 1 or more, got 0"),
+        ({"min_length": 2.0}, "min_length must be 1 or more, got 2.0"),
+    ],
+)
+def test_an_impossible_argument_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TextProfile(**arguments)

@@ -1,0 +1,134 @@
+import random
+
+import pytest
+
+from dedup.index import index_for
+from dedup.methods.hashing import shingle_hashes
+from dedup.methods.verified import Verified, number_hashes
+from dedup.text import Document
+
+VERIFIED = Verified()
+
+
+def words(count, seed=0):
+    chooser = random.Random(seed)
+    return ["".join(chooser.choices("abcdefghijklmnop", k=6)) for _ in range(count)]
+
+
+def sketch(tokens):
+    return VERIFIED.sketch(Document(" ".join(tokens)))
+
+
+def distance(one, other):
+    return VERIFIED.distance(sketch(one), sketch(other))
+
+
+def jaccard(one, other):
+    one, other = ({*shingle_hashes(tokens, 3).tolist()} for tokens in (one, other))
+    return len(one & other) / len(one | other)
+
+
+def edited(tokens, count, seed=1):
+    chooser = random.Random(seed)
+    tokens = list(tokens)
+    for place in chooser.sample(range(len(tokens)), count):
+        tokens[place] = f"edited{'abcdefghij'[place % 10]}{'klmnopqrst'[place // 10 % 10]}"
+    return tokens
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 20, 60])
+@pytest.mark.parametrize("size", [80, 400, 3000])
+def test_the_distance_estimates_that_of_the_shingles(size, count):
+    text = words(size)
+    other = edited(text, count)
+    assert distance(text, other) == pytest.approx(1 - jaccard(text, other), abs=0.12)
+
+
+def test_unrelated_texts_are_far_apart_and_share_no_band():
+    sketches = [sketch(words(300, seed)) for seed in range(300)]
+    distances = [
+        VERIFIED.distance(one, other) for i, one in enumerate(sketches) for other in sketches[:i]
+    ]
+    assert min(distances) > 0.8
+    shared = sum(
+        bool({*one.bands} & {*other.bands})
+        for i, one in enumerate(sketches)
+        for other in sketches[:i]
+    )
+    # 24 bits of 12 by 12 keys: 44,850 pairs share one by chance 0.4 times.
+    assert shared <= 4
+
+
+@pytest.mark.parametrize(("similarity", "least"), [(0.95, 1.0), (0.8, 0.99), (0.65, 0.9)])
+def test_pairs_above_the_threshold_share_a_band(similarity, least):
+    found = 0
+    for seed in range(100):
+        text = words(500, seed)
+        changes = round(500 * (1 - similarity) / (1 + similarity) / 3)
+        other = edited(text, changes, seed)
+        assert jaccard(text, other) == pytest.approx(similarity, abs=0.05)
+        found += bool({*sketch(text).bands} & {*sketch(other).bands})
+    assert found >= 100 * least
+
+
+def report(seed, *figures, length=90):
+    """A report whose figures are filled in; the first word differs too."""
+    text = words(length, seed)
+    for number, figure in enumerate(figures):
+        text[(number + 1) * length // (len(figures) + 1)] = str(figure)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("length", "one", "other", "matches"),
+    [
+        # Short pages: nine of ten numbers have to be the same.
+        (50, [1, 2, 3], [1, 2, 3], True),
+        (50, [1, 2, 3], [1, 2, 4], False),
+        (50, [3], [5], False),
+        (50, [], [5], True),
+        (50, [*range(20)], [*range(19), 99], True),
+        # Longer ones: where shingles are very similar, numbers may differ (other versions).
+        (300, [1, 2, 3], [4, 5, 6], True),
+        # Where they are less so, three of four have to be the same.
+        (90, [1, 2, 3, 4, 5, 6], [11, 12, 13, 14, 15, 16], False),
+        (90, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6], True),
+    ],
+)
+def test_numbers_that_were_replaced_tell_reports_apart(length, one, other, matches):
+    pair = report(3, *one, length=length), report(3, *other, length=length)
+    assert 1 - jaccard(*pair) <= 0.4
+    assert (distance(*pair) <= VERIFIED.max_distance) == matches
+    assert distance(*pair) == distance(*pair[::-1])
+
+
+def test_a_page_that_was_shortened_keeps_the_numbers_of_the_rest():
+    text = report(5, *range(100, 120), length=140)
+    shortened = text[:92]
+    assert 0.3 < distance(text, shortened) <= 0.4
+
+
+def test_a_number_that_comes_again_counts_again():
+    assert len({*number_hashes(["5", "a", "5", "b7", "½"]).tolist()}) == 3
+    assert number_hashes(["5", "5"])[0] == number_hashes(["5"])[0]
+    assert number_hashes([]).tolist() == []
+
+
+def test_only_pages_within_a_threshold_of_ones_own_match():
+    strict = Verified(0.05)
+    text = words(300)
+    index = index_for(strict)
+    index.add(strict.sketch(Document(" ".join(text))))
+    near, far = (edited(text, count) for count in (2, 20))
+    assert index.query(strict.sketch(Document(" ".join(near)))) is not None
+    assert index.query(strict.sketch(Document(" ".join(far)))) is None
+
+
+def test_a_sketch_takes_200_bytes():
+    assert len(VERIFIED.to_bytes(sketch(words(3000)))) == 12 * 3 + 4 + 16 * 2 + 128 == 200
+
+
+@pytest.mark.parametrize("max_distance", [-0.1, 1.1, "0.4", None, True])
+def test_an_impossible_threshold_is_refused(max_distance):
+    with pytest.raises(ValueError, match="max_distance must be from 0 to 1, got"):
+        Verified(max_distance)

@@ -1,0 +1,192 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from test_evaluation import WORDS, write
+from texts import ENGLISH
+
+from dedup.cli import diff, main
+from dedup.lexicon import load_lexicon
+from dedup.methods import METHODS
+
+
+@pytest.fixture
+def collection(tmp_path):
+    return write(tmp_path / "news")
+
+
+def run(capsys, *arguments):
+    """The exit code of the command, its output and what it says on stderr."""
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_collection_is_scored_by_the_default_method(collection, capsys):
+    code, out, err = run(capsys, "evaluate", collection)
+    header, row = out.splitlines()
+    assert (code, err) == (0, "")
+    assert header.split()[:5] == ["collection", "method", "precision", "recall", "F1"]
+    assert row.split()[:5] == ["news", "simhash", "1.000", "0.333", "0.500"]
+
+
+def test_all_methods_are_compared_and_the_figures_are_written(collection, tmp_path, capsys):
+    code, out, _ = run(
+        capsys, "evaluate", collection, "--method", "all", "--json", tmp_path / "figures"
+    )
+    figures = json.loads((tmp_path / "figures").read_text())
+    assert code == 0
+    assert [row["method"] for row in figures] == list(METHODS)
+    assert [line.split()[1] for line in out.splitlines()[1:]] == list(METHODS)
+    by_method = {row["method"]: row for row in figures}
+    assert by_method["exact"]["recall"] == 0.3333
+    assert by_method["verified"]["f1_edited"] == 1.0
+
+
+def test_arguments_of_the_method_and_the_shortest_page_can_be_given(collection, tmp_path, capsys):
+    run(capsys, "evaluate", collection, "--args", '{"max_distance": 0}', "--min-tokens", 0,
+        "--json", tmp_path / "figures")  # fmt: skip
+    [figures] = json.loads((tmp_path / "figures").read_text())
+    assert (figures["parameters"]["max_distance"], figures["pages"]) == (0, 5)
+    assert figures["recall"] == 0.3333
+
+
+def test_thresholds_are_swept_and_drawn(collection, tmp_path, capsys):
+    code, out, _ = run(
+        capsys, "evaluate", collection, "--method", "simhash", "shingling",
+        "--sweep", "--plot", tmp_path / "curves.png",
+    )  # fmt: skip
+    assert code == 0
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert [row[1:4] for row in rows[:17]] == [
+        ["simhash", "max_distance", str(distance)] for distance in range(17)
+    ]
+    assert rows[17][1] == "shingling"
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_errors_are_shown_with_the_words_that_differ(collection, capsys):
+    _, out, _ = run(capsys, "evaluate", collection, "--method", "exact", "--errors", 1)
+    assert "missed pair of exact in news: a | edited" in out
+    assert "word29 [-word30-]{+changed+} word31" in out.replace("\n", " ")
+    assert "again | edited" not in out
+
+
+def test_a_diff_leaves_out_what_is_long_and_equal():
+    text = diff("a b " + "same " * 40 + "c", "a " + "same " * 40 + "d c").plain.split()
+    assert text == [
+        "a", "[-b-]", *["same"] * 8, "...", "24", "words", "...", *["same"] * 8, "{+d+}", "c",
+    ]  # fmt: skip
+
+
+WRONG = [
+    (["evaluate", "nowhere"], "nowhere/docs.jsonl cannot be read (No such file or directory)"),
+    (["evaluate", "news", "--method", "simhsh"], "--method must be all or of simhash, simhash-big"),
+    (["evaluate", "news", "--args", "{"], "--args must be an object in JSON, got '{'"),
+    (["evaluate", "news", "--args", "[]"], "--args must be an object in JSON, got '[]'"),
+    (["evaluate", "news", "--args", '{"bts": 1}'], "--args: simhash takes max_distance, features,"),
+    (["evaluate", "news", "--args", '{"bits": 1}'], "--args: simhash: bits must be from 32 to 384"),
+    (["evaluate", "news", "--extractor", "x"], "--extractor must be one of trafilatura, resilip"),
+    (["evaluate", "news", "--json", "there"], "there exists; --overwrite replaces it"),
+    (["evaluate", "news", "--json", "a/b"], "a/b must be a file in a folder that exists"),
+    (["evaluate", "news", "--json", "news"], "news must be a file in a folder that exists"),
+    (["evaluate", "news", "--plot", "a.txt"], "--plot must end in one of "),
+    (["lexicon", "nowhere", "-o", "new"], "nowhere is no file"),
+    (["lexicon", "there", "-o", "there"], "there exists; --overwrite replaces it"),
+    (["lexicon", "empty.jsonl", "-o", "new"], "there is no document in the input"),
+    (["lexicon", "bad.jsonl", "-o", "new"], "bad.jsonl, line 2: no JSON object with the field"),
+    (["lexicon", "number.jsonl", "-o", "new"], "line 1: the field 'text' must be a string"),
+    (["lexicon", "bytes.txt", "-o", "new"], "bytes.txt is not UTF-8"),
+    (["lexicon", "there", "-o", "new", "--at-least", "0"], "--at-least must be 1 or more, got 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_wrong_input_gets_one_line_and_writes_nothing(
+    collection, tmp_path, monkeypatch, capsys, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    contents = {
+        "there": b"as it was",
+        "empty.jsonl": b"\n",
+        "bad.jsonl": b'{"text": "a"}\n{"txt": "b"}\n',
+        "number.jsonl": b'{"text": 1}\n',
+        "bytes.txt": b"\xff",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"dedup {arguments[0]}: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {*contents, "news"}
+    assert (tmp_path / "there").read_bytes() == b"as it was"
+
+
+def test_what_exists_is_replaced_if_that_is_asked_for(collection, tmp_path, capsys):
+    (tmp_path / "figures").write_text("old")
+    arguments = ("evaluate", collection, "--json", tmp_path / "figures", "--overwrite")
+    assert run(capsys, *arguments)[0] == 0
+    assert json.loads((tmp_path / "figures").read_text())
+
+
+def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
+    (tmp_path / "more.txt").write_text(ENGLISH)
+    path = tmp_path / "my.lexicon"
+    code, out, _ = run(
+        capsys, "lexicon", collection / "docs.jsonl", tmp_path / "more.txt", "-o", path
+    )
+    lexicon = load_lexicon(str(path))
+    assert code == 0
+    # The 60 words of three of the five pages; no other word is in two documents.
+    assert out == f"{path}: 60 words of 6 documents, digest {lexicon.digest}\n"
+    assert (lexicon.frequencies["word1"], lexicon.frequencies.get("ferry")) == (3, None)
+    code, out, _ = run(
+        capsys, "evaluate", collection, "--method", "i-match", "--args",
+        json.dumps({"lexicon": str(path)}),
+    )  # fmt: skip
+    assert (code, out.split()[-8]) == (0, "i-match")
+
+
+def command(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "dedup", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("name", ["", "evaluate", "lexicon"])
+def test_help_is_there_with_examples(name):
+    with command(*[name] * bool(name), "--help") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert not name or f"examples:\n  dedup {name}" in out
+
+
+def test_the_command_tells_its_version():
+    with command("--version") as process:
+        assert process.communicate(timeout=60)[0].startswith("scrapy-dedup ")
+
+
+def test_ctrl_c_ends_without_a_traceback(tmp_path):
+    pages = {f"page{number}": f"{WORDS} {number} " * 200 for number in range(400)}
+    folder = write(tmp_path / "large", pages, [])
+    with command("evaluate", folder, "--method", "all", "--sweep") as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def test_a_reader_that_stops_reading_is_no_error(collection):
+    with command("evaluate", collection, "--errors", 1) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 0

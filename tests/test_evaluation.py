@@ -1,0 +1,153 @@
+import json
+
+import pytest
+from texts import ENGLISH
+
+from dedup.evaluation import CollectionError, compare, evaluate, read_collection, sweep
+from dedup.methods import METHODS, SimHash
+from dedup.methods.exact import Exact
+from dedup.methods.verified import Verified
+
+WORDS = " ".join(f"word{number}" for number in range(60))
+PAGES = {
+    "a": WORDS,
+    "again": WORDS.upper(),
+    "edited": WORDS.replace("word30", "changed"),
+    "other": " ".join(f"another{number}" for number in range(60)),
+    "short": "three short words",
+}
+LABELS = [("a", "again", "dup"), ("edited", "a", "dup"), ("again", "edited", "dup")]
+
+
+def write(folder, pages=PAGES, labels=LABELS, **fields):
+    folder.mkdir(exist_ok=True)
+    lines = [json.dumps({"id": key, "text": text, **fields}) for key, text in pages.items()]
+    (folder / "docs.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    rows = ["\t".join(row) for row in [("id1", "id2", "label"), *labels]]
+    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n", "utf-8")
+    return folder
+
+
+def test_a_collection_is_read_without_its_short_pages(tmp_path):
+    collection = read_collection(write(tmp_path / "news"))
+    assert collection.name == "news"
+    assert collection.keys == ["a", "again", "edited", "other"]
+    assert collection.labels == {(0, 1): "dup", (0, 2): "dup", (1, 2): "dup"}
+    assert len(read_collection(tmp_path / "news", min_tokens=0)) == 5
+
+
+def test_pages_of_another_kind_are_left_out_with_their_labels(tmp_path):
+    folder = write(tmp_path / "site", kind="listing")
+    with (folder / "docs.jsonl").open("a") as docs:
+        docs.write(json.dumps({"id": "page", "text": WORDS, "kind": "page"}))
+    collection = read_collection(folder)
+    assert (collection.keys, collection.labels) == (["page"], {})
+
+
+def test_the_size_of_a_page_may_be_given_and_counts_han_characters_one_by_one(tmp_path):
+    assert len(read_collection(write(tmp_path / "given", ntok=29))) == 0
+    chinese = {"zh": "镇上有十九家米粉店没有一家做晚饭的生意早上五点开门卖到十点锅一刷"}
+    assert len(read_collection(write(tmp_path / "zh", chinese, []))) == 1
+
+
+def test_the_main_text_may_be_extracted_of_the_html(tmp_path):
+    folder = write(tmp_path / "site", {"a": WORDS, "b": WORDS}, [], html="page.html")
+    (folder / "page.html").write_text("<html>")
+    texts = read_collection(folder, extractor=lambda html: f"{html} text").texts
+    assert texts == ["<html> text"] * 2
+    assert read_collection(folder, extractor=lambda html: None).texts == ["", ""]
+
+
+BROKEN = [
+    ("docs.jsonl", None, "docs.jsonl cannot be read (No such file or directory)"),
+    ("pairs.tsv", None, "pairs.tsv cannot be read (No such file or directory)"),
+    ("docs.jsonl", b'{"id": "a", "text": "b"}\n{"id": ', "docs.jsonl, line 2: no JSON"),
+    ("docs.jsonl", b"[1]\n", "docs.jsonl, line 1: must be a JSON object"),
+    ("docs.jsonl", b'{"id": "a"}\n', 'docs.jsonl, line 1: "id" and "text" must be strings'),
+    ("docs.jsonl", b'{"id": 1, "text": ""}\n', '"id" and "text" must be strings'),
+    ("docs.jsonl", b'{"id": "a", "text": ""}\n' * 2, "line 2: the id 'a' was there before"),
+    ("docs.jsonl", b"\xff", "docs.jsonl is not UTF-8"),
+    ("pairs.tsv", b"\xff", "pairs.tsv is not UTF-8"),
+    ("pairs.tsv", b"", "pairs.tsv lacks the columns id1, id2, label"),
+    ("pairs.tsv", b"id1\tid2\na\tagain\n", "pairs.tsv lacks the columns label"),
+    (
+        "pairs.tsv",
+        b"id1\tid2\tlabel\na\tagain\tyes\n",
+        "label must be one of dup, part, grey, tmpl",
+    ),
+    ("pairs.tsv", b"id1\tid2\tlabel\na\n", "pairs.tsv, line 2: label must be one of"),
+    ("pairs.tsv", b"id1\tid2\tlabel\na\tz\tdup\n", "pairs.tsv, line 2: there is no page 'z'"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BROKEN)
+def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
+    folder = write(tmp_path / "broken")
+    (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
+    with pytest.raises(CollectionError) as error:
+        read_collection(folder)
+    assert message in str(error.value)
+
+
+def test_pairs_are_counted_by_their_labels(tmp_path):
+    labels = [("a", "again", "dup"), ("a", "edited", "grey"), ("again", "edited", "part"),
+              ("a", "other", "tmpl"), ("edited", "other", "dup")]  # fmt: skip
+    collection = read_collection(write(tmp_path / "all", labels=labels))
+    found = {(0, 1), (0, 2), (1, 2), (0, 3), (1, 3)}
+    texts = ["same", "same", "edited", "other"]
+    false, missed, scores = compare(found, collection, texts)
+    # Right: (0, 1). False: (0, 3), which is labelled tmpl, and (1, 3), which is not labelled.
+    assert (false, missed) == ([(0, 3), (1, 3)], [(2, 3)])
+    assert scores == {
+        "precision": 1 / 3,
+        "recall": 1 / 2,
+        "f1": 2 * 1 / (3 + 2),
+        "f1_edited": 0.0,  # of the edited pairs, two were found and another one was to be found
+    }
+
+
+def test_nothing_found_is_precise_and_nothing_to_find_is_found(tmp_path):
+    without = read_collection(write(tmp_path / "without", labels=[]))
+    assert compare(set(), without, PAGES)[2] == dict.fromkeys(
+        ("precision", "recall", "f1", "f1_edited"), 1.0
+    )
+    collection = read_collection(write(tmp_path / "with"))
+    scores = compare(set(), collection, ["x", "x", "y", "z"])[2]
+    assert scores == {"precision": 1.0, "recall": 0.0, "f1": 0.0, "f1_edited": 0.0}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_evaluated_with_its_own_index(tmp_path, name):
+    pages = {"a": ENGLISH, "b": ENGLISH + "\n", "c": WORDS}
+    collection = read_collection(write(tmp_path / "x", pages, [("a", "b", "dup")]), min_tokens=20)
+    result = evaluate(collection, METHODS[name]())
+    assert (result.precision, result.recall, result.f1) == (1, 1, 1)
+    assert (result.method, result.collection, result.pages) == (name, "x", 3)
+    assert min(result.pages_per_s, result.cpu_ms_per_page, result.bytes_per_page) > 0
+
+
+def test_edited_pairs_are_scored_apart(tmp_path):
+    collection = read_collection(write(tmp_path / "x"))
+    exact, verified = (evaluate(collection, method) for method in (Exact(), Verified()))
+    assert (exact.recall, exact.f1_edited) == (1 / 3, 0)
+    assert exact.missed_pairs == [(0, 2), (1, 2)]
+    assert (verified.recall, verified.f1_edited) == (1, 1)
+
+
+def test_the_figures_can_be_written_as_json(tmp_path):
+    result = evaluate(read_collection(write(tmp_path / "x")), SimHash(5))
+    figures = json.loads(json.dumps(result.as_json()))
+    assert {"collection", "method", "precision", "recall", "f1", "f1_edited", "pages_per_s",
+            "cpu_ms_per_page", "bytes_per_page"} <= set(figures)  # fmt: skip
+    assert figures["parameters"]["max_distance"] == 5
+
+
+def test_a_sweep_evaluates_every_threshold_and_recall_only_grows(tmp_path):
+    seen = []
+    collection = read_collection(write(tmp_path / "x"))
+    results = list(sweep(collection, SimHash, {"weights": "tf"}, lambda: seen.append(1)))
+    assert [result.parameters["max_distance"] for result in results] == list(range(17))
+    assert {result.parameters["weights"] for result in results} == {"tf"}
+    recalls = [result.recall for result in results]
+    assert recalls == sorted(recalls)
+    assert len(seen) == 17 * 4

@@ -1,0 +1,169 @@
+import json
+import math
+import os
+
+import pytest
+
+from dedup.lexicon import Lexicon, count_terms, load_lexicon, write_lexicon
+from dedup.methods.i_match import IMatch
+from dedup.text import Document
+
+BUILT_IN = ["general", "jieba"]
+COUNTS = {"the": 90, "ferry": 10, "北京": 2, "once": 1}
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "lexicon.json"
+    write_lexicon(path, 100, COUNTS)
+    return path
+
+
+def changed(path, **fields):
+    """The file with other fields; as a string, for load_lexicon."""
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | fields), "utf-8")
+    return str(path)
+
+
+def test_a_term_is_counted_once_a_document():
+    documents = map(Document, ["a rose is a rose", "a ferry", "", "a rose"])
+    assert count_terms(documents) == (4, {"a": 3, "rose": 2, "is": 1, "ferry": 1})
+
+
+def test_a_written_lexicon_is_read_again(path):
+    lexicon = load_lexicon(str(path))
+    assert (lexicon.name, lexicon.documents, lexicon.unknown) == (str(path), 100, 1)
+    assert lexicon.frequencies == {"the": 90, "ferry": 10, "北京": 2}
+    assert load_lexicon(str(path)) is lexicon
+
+
+def test_rare_terms_are_left_out(tmp_path):
+    for at_least, terms in [(1, 4), (2, 3), (3, 2), (91, 0)]:
+        write_lexicon(tmp_path / "lexicon", 100, COUNTS, at_least)
+        assert len(load_lexicon(str(tmp_path / "lexicon")).frequencies) == terms
+
+
+def test_writing_leaves_nothing_else_and_says_the_digest(path):
+    digest = write_lexicon(path, 100, COUNTS)
+    assert os.listdir(path.parent) == [path.name]
+    assert load_lexicon(str(path)).digest == digest
+
+
+def test_no_documents_make_no_lexicon(tmp_path):
+    with pytest.raises(ValueError, match="at least one document"):
+        write_lexicon(tmp_path / "lexicon", 0, {})
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_digest_is_that_of_the_contents(tmp_path):
+    def digest(documents=100, **changes):
+        counts = {**COUNTS, **changes}
+        return write_lexicon(tmp_path / "lexicon", documents, counts)
+
+    assert digest() == digest(once=0)
+    assert digest() == write_lexicon(tmp_path / "other", 100, dict(reversed(COUNTS.items())))
+    assert len({digest(), digest(101), digest(ferry=11), digest(the=0), digest(more=2)}) == 5
+
+
+def test_a_file_that_is_written_again_is_read_again(path):
+    before = load_lexicon(str(path))
+    write_lexicon(path, 1000, COUNTS)
+    assert load_lexicon(str(path)).documents == 1000
+    assert load_lexicon(str(path)).digest != before.digest
+
+
+def test_methods_with_different_lexicons_do_not_mix(path):
+    before = IMatch(lexicon=str(path)).identity
+    write_lexicon(path, 1000, COUNTS)
+    after = IMatch(lexicon=str(path)).identity
+    assert before["lexicon_digest"] != after["lexicon_digest"]
+
+
+def test_another_version_is_refused(path):
+    name = changed(path, format="scrapy-dedup lexicon 0")
+    with pytest.raises(ValueError, match="another version: 'scrapy-dedup lexicon 0', expected"):
+        load_lexicon(name)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"documents": 101}, {"frequencies": {"the": 91}}, {"digest": "0"}, {"digest": None}]
+)
+def test_a_damaged_file_is_refused(path, fields):
+    with pytest.raises(ValueError, match="is damaged: its digest differs; make it again"):
+        load_lexicon(changed(path, **fields))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "12", "null", '{"format": 1}', "\udcff"])
+def test_a_file_of_something_else_is_refused(path, text):
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ValueError, match="is no lexicon; make one with: dedup lexicon"):
+        load_lexicon(str(path))
+
+
+@pytest.mark.parametrize("frequencies", [None, 1, [], "the", [["the", 1]]])
+def test_frequencies_of_another_type_are_refused(path, frequencies):
+    with pytest.raises(ValueError, match="is no lexicon"):
+        load_lexicon(changed(path, frequencies=frequencies))
+
+
+def test_a_missing_file_is_refused_with_the_choices(tmp_path):
+    with pytest.raises(ValueError, match=r"lexicon must be general, jieba or the path .*'none'"):
+        load_lexicon("none")
+    with pytest.raises(ValueError, match="cannot be read"):
+        load_lexicon(str(tmp_path))
+
+
+def test_idf_is_the_logarithm_of_the_share():
+    lexicon = Lexicon("", 1000, {"the": 1000, "ferry": 10, "half": 0.5}, "")
+    assert lexicon.idf("the") == 0
+    assert lexicon.idf("ferry") == pytest.approx(math.log(100))
+    assert lexicon.idf("half") == pytest.approx(math.log(2000))
+    assert lexicon.idf("unknown") == pytest.approx(math.log(1000))
+
+
+def test_normalised_idf_is_from_0_to_1():
+    lexicon = Lexicon("", 999, {"the": 999, "ferry": 10, "boat": 100}, "")
+    assert lexicon.nidf("unknown") == 1
+    assert lexicon.nidf("ferry") == pytest.approx(2 / 3)
+    assert lexicon.nidf("boat") == pytest.approx(1 / 3)
+    assert lexicon.nidf("the") == pytest.approx(0.000145, abs=1e-6)
+
+
+def test_the_window_of_the_reference_code_is_from_8_to_63095_among_a_million():
+    frequencies = {str(count): count for count in (7, 8, 63_095, 63_096)}
+    lexicon = Lexicon("", 1_000_000, frequencies, "")
+    assert [term for term in frequencies if 0.2 <= lexicon.nidf(term) <= 0.85] == ["8", "63095"]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_lexicons_have_frequencies_of_their_documents(name):
+    lexicon = load_lexicon(name)
+    assert lexicon.name == name
+    assert min(lexicon.frequencies.values()) >= 1
+    assert max(lexicon.frequencies.values()) <= lexicon.documents
+    assert load_lexicon(name) is lexicon
+
+
+def test_the_general_lexicon_knows_english_and_chinese():
+    idf = load_lexicon("general").idf
+    assert 0 <= idf("the") < idf("house") < idf("ferry") < idf("ferryman") < idf("qqxyzzy")
+    assert 0 <= idf("一个") < idf("北京") < idf("码头") < idf("不存在的词")
+    assert idf("qqxyzzy") == idf("不存在的词") == math.log(1_000_000)
+
+
+# jieba leaves its file open.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_jieba_lexicon_has_the_idf_of_jieba():
+    from jieba.analyse.tfidf import TFIDF
+
+    expected, lexicon = TFIDF(), load_lexicon("jieba")
+    assert len(lexicon.frequencies) == len(expected.idf_freq) == 270_132
+    error = max(abs(lexicon.idf(term) - idf) for term, idf in expected.idf_freq.items())
+    assert error < 1e-12
+    assert lexicon.idf("不存在的词") == pytest.approx(expected.median_idf, abs=1e-12)
+    assert lexicon.idf("不存在的词") == pytest.approx(11.9547675029)
+
+
+def test_the_digests_of_the_lexicons_differ(path):
+    digests = {load_lexicon(name).digest for name in [*BUILT_IN, str(path)]}
+    assert len(digests) == 3
