@@ -16,7 +16,8 @@ from dedup.packed import Packed
 # last it stays: making the table again would take long, and long buckets are swept fast, too.
 _FIRST_BITS, _LAST_BITS = 6, 11
 _ROWS_OF_A_BUCKET = 256
-_COMPARED_BITS = 40
+# So that a tag takes 4 bytes at most.
+_COMPARED_BITS = _FIRST_BITS + 32
 # Up to so many keys, their buckets are swept one by one.
 _FEW_KEYS = 32
 
@@ -24,7 +25,7 @@ _FEW_KEYS = 32
 class KeyIndex(Index):
     """Finds the nearest of the sketches that share a block key.
 
-    The sketches are kept as bytes, the keys as a tag beside a position. (40 bits of a key are
+    The sketches are kept as bytes, the keys as a tag beside a position. (38 bits of a key are
     compared, if it has so many: what has them by chance is one more candidate, which the method
     then refuses.)
     """
@@ -62,7 +63,7 @@ class KeyIndex(Index):
     def _double(self) -> None:
         places = self._buckets.rows()
         _, sizes = self._buckets.runs(np.arange(1 << self._bits))
-        tags, positions = (column[places].astype(np.uint32) for column in self._buckets.columns)
+        tags, positions = (column[places] for column in self._buckets.columns)
         keys = (
             np.repeat(np.arange(1 << self._bits), sizes) | (tags & 1).astype(np.intp) << self._bits
         )

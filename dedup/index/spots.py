@@ -143,7 +143,7 @@ class Partitions:
 
     def bounds(self, number: int) -> tuple[int, int]:
         """Return the least and the greatest size in partition *number*, one that is known."""
-        return (self._lasts[number - 1] + 2 if number else 1), self._lasts[number]
+        return (self._lasts[number - 1] + 1 if number else 1), self._lasts[number]
 
     def near(self, size: int) -> Iterator[int]:
         """Yield the numbers of all partitions that can hold a match of *size* spots.

@@ -47,7 +47,8 @@ class SpotSigs(DigestMethod):
 
     The distance is 1 - J, where J is the Jaccard similarity of the multisets of spots: the sum of
     the lesser counts divided by that of the greater ones. The Chinese stop words are this
-    project's own.
+    project's own. (With all of `STOP_WORDS` as antecedents, (1, 2) each, and a threshold of .3 it
+    makes fewer errors, with sketches three times as long.)
 
     Source: Theobald, Siddharth, Paepcke, "SpotSigs: Robust and Efficient Near Duplicate Detection
     in Large Web Collections", SIGIR 2008, section 3.
@@ -73,10 +74,10 @@ class SpotSigs(DigestMethod):
         check_share("max_distance", max_distance)
         if max_distance == 1:
             raise ValueError(f"max_distance must be below 1, got {max_distance!r}")
-        if not antecedents:
-            raise ValueError(f"antecedents must be one word or more, got {antecedents!r}")
+        if not isinstance(antecedents, Mapping) or not antecedents:
+            raise ValueError(f"antecedents must be words with two numbers, got {antecedents!r}")
         for antecedent, numbers in antecedents.items():
-            if len(numbers) != 2:
+            if not isinstance(numbers, Sequence) or len(numbers) != 2:
                 raise ValueError(
                     f"antecedents must be words with two numbers, got {antecedent!r}: {numbers!r}"
                 )

@@ -75,6 +75,8 @@ def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, mon
             asked = sketch - {min(sketch)} if page % 100 else sketch
             assert index.query_all(asked) == matches(stored, asked)
     assert index._bits == 11
+    for page, sketch in stored:
+        assert Match(page, 0) in index.query_all(sketch)
 
 
 def test_pages_are_counted_on_from_the_highest():
