@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Extraction:
     """What was extracted of a page: main text ("" if there is none), title, language, description.
 
-    *description* is the page's own summary of itself, of its meta description. *language* is the primary language subtag that the page declares ("en", "zh"), else the one its
-    script tells, else ``None``.
+    *language* is the primary language subtag that the page declares ("en", "zh"), else the one its
+    script tells, else ``None``; *description* is the page's own summary of itself.
     """
 
     text: str

@@ -57,7 +57,7 @@ class Document:
     def from_main_text(cls, main_text: str, description: str | None = None) -> "Document":
         """Return the document of a main text as it was extracted.
 
-        >>> Document.from_main_text("Ｄｏｇ  bites\nMAN").text
+        >>> Document.from_main_text("Ｄｏｇ  bites\\nMAN").text
         'dog bites man'
         """
         return cls(normalise(main_text), main_text, description)

@@ -62,7 +62,8 @@ def test_the_commands_install_and_run_what_they_say():
 
 
 def test_every_argument_of_the_spider_is_in_the_readme():
-    table = set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE))
+    section = README.partition("| argument | meaning |")[2].partition("\n\n")[0]
+    table = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     assert table == {"url", "domains", "sitemap", "max_pages", "max_depth", "save_html"}
     for name in table:
         assert re.search(rf"^    {name} ", SiteSpider.__doc__ or "", re.MULTILINE)

@@ -15,7 +15,7 @@ from dedup.index.repeats import Repeats
 
 # Up to here a scan of everything is faster than look-ups, and takes 12 bytes a fingerprint where
 # the empty tables take 3 MB: a crawl with one index a host may keep many of them.
-SCANNED_UP_TO = 4096
+SCANNED_UP_TO = 12_288
 # Below, the candidates of all tables are compared in one operation; above, copying them together
 # would cost more than it saves.
 _COMPARED_AT_ONCE = 8192

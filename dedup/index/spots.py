@@ -7,16 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from dedup.index.base import Index, Match
-from dedup.index.buckets import Array, Buckets, spread
+from dedup.index.buckets import Array
+from dedup.index.key_table import KeyTable
 from dedup.methods.hashing import mix
 from dedup.methods.spotsigs import SpotSigs, jaccard_distance
 from dedup.packed import Packed
 
-# Of a key of 40 bits the lowest choose the bucket, and the others stand in it as its tag. How many
-# buckets there are doubles as they fill: a crawl may have a small index for each of many hosts.
-_KEY_BITS = 40
-_FIRST_BITS, _LAST_BITS = 8, 16
-_ROWS_OF_A_BUCKET = 64
 # More spots than a page can have.
 _LARGEST = 1 << 40
 
@@ -46,9 +42,7 @@ class SpotIndex(Index):
         self._sketches = Packed()
         self._pages = array("I")
         self._sizes = array("I")
-        self._bits = _FIRST_BITS
-        self._buckets = Buckets(self._bits, [np.uint32, np.uint32])
-        self._rows = 0
+        self._table = KeyTable(64)
         self._next_page = 0
 
     def add(self, sketch: Array, page: int | None = None) -> int:
@@ -56,12 +50,7 @@ class SpotIndex(Index):
         position = self._sketches.append(self._method.to_bytes(sketch))
         self._pages.append(number)
         self._sizes.append(len(sketch))
-        buckets, tags = self._keys(sketch, self._partitions.number(len(sketch)))
-        for bucket, tag in zip(buckets.tolist(), tags.tolist(), strict=True):
-            self._buckets.append(bucket, tag, position)
-        self._rows += len(sketch)
-        while self._bits < _LAST_BITS and self._rows > _ROWS_OF_A_BUCKET << self._bits:
-            self._double()
+        self._table.add(_keys(sketch, self._partitions.number(len(sketch))).tolist(), position)
         self._next_page = max(self._next_page, number + 1)
         return number
 
@@ -80,37 +69,18 @@ class SpotIndex(Index):
 
     def _candidates(self, sketch: Array, partition: int) -> list[int]:
         """Return the positions of sketches in the partition that may match, each once."""
-        buckets, tags = self._keys(sketch, partition)
-        starts, sizes = self._buckets.runs(buckets)
+        runs = self._table.runs(_keys(sketch, partition))
         first, _ = self._partitions.bounds(partition)
         needed = least_shared(len(sketch), first, self._method.max_distance)
+        _, sizes, _ = runs
         rarest = np.argsort(sizes, kind="stable")[: len(sketch) - needed + 1]
-        starts, sizes, tags = starts[rarest], sizes[rarest], tags[rarest]
-        places = spread(starts, sizes)
-        spots_before = np.repeat(np.arange(len(rarest)), sizes)
-        equal = self._buckets.columns[0][places] == np.repeat(tags, sizes)
-        positions, first_met = np.unique(self._buckets.columns[1][places[equal]], return_index=True)
+        spots_before, positions = self._table.postings(*(column[rarest] for column in runs))
+        positions, first_met = np.unique(positions, return_index=True)
         stored = np.frombuffer(self._sizes, np.uint32)[positions].astype(np.int64)
-        shared_at_most = np.minimum(len(sketch) - spots_before[equal][first_met], stored)
+        shared_at_most = np.minimum(len(sketch) - spots_before[first_met], stored)
         bound = jaccard_distance(shared_at_most, len(sketch), stored)
         candidates: list[int] = positions[bound <= self._method.max_distance].tolist()
         return candidates
-
-    def _keys(self, sketch: Array, partition: int) -> tuple[Array, Array]:
-        """Return the buckets and the tags of the spots of *sketch* in a partition."""
-        keys = mix(sketch ^ mix(np.array([partition], np.uint64))) >> np.uint64(64 - _KEY_BITS)
-        buckets = keys & np.uint64((1 << self._bits) - 1)
-        return buckets.astype(np.int64), (keys >> np.uint64(self._bits)).astype(np.uint32)
-
-    def _double(self) -> None:
-        """Make twice as many buckets: the lowest bit of a tag becomes the highest of its bucket."""
-        numbers = np.arange(1 << self._bits)
-        starts, sizes = self._buckets.runs(numbers)
-        tags, positions = (column[spread(starts, sizes)] for column in self._buckets.columns)
-        buckets = np.repeat(numbers, sizes) | (tags & np.uint32(1)).astype(np.int64) << self._bits
-        self._bits += 1
-        self._buckets = Buckets(self._bits, [np.uint32, np.uint32])
-        self._buckets.fill(buckets, tags >> np.uint32(1), positions)
 
     def __len__(self) -> int:
         return len(self._sketches)
@@ -118,7 +88,12 @@ class SpotIndex(Index):
     @property
     def nbytes(self) -> int:
         books = self._pages.itemsize * len(self._pages) + self._sizes.itemsize * len(self._sizes)
-        return self._sketches.nbytes + books + self._buckets.nbytes
+        return self._sketches.nbytes + books + self._table.nbytes
+
+
+def _keys(sketch: Array, partition: int) -> Array:
+    """Return the keys of the spots of *sketch* in a partition, uint64."""
+    return mix(sketch ^ mix(np.array([partition], np.uint64)))
 
 
 class Partitions:

@@ -1,5 +1,6 @@
 """Candidates by MinHash bands, verified on a small sketch of shingles, numbers and length."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from dedup.methods.hashing import feature_hashes, mix, seeds, shingle_hashes
 from dedup.methods.one_permutation import bin_minimums, one_bit_signature
 from dedup.text import Document
 
+_DIGIT = re.compile(r"\d")
 _WIDTH = 3
 _BANDS, _ROWS = 12, 3
 _KEY_BITS, _KEY_BYTES = 24, 3
@@ -131,7 +133,7 @@ def number_hashes(tokens: Iterable[str]) -> Any:
 
     A number that comes again has another hash each time, as in a multiset.
     """
-    counts = Counter(token for token in tokens if any(map(str.isdecimal, token)))
+    counts = Counter(filter(_DIGIT.search, tokens))
     numbers = [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
     return (feature_hashes(numbers, len(numbers)) >> np.uint64(48)).astype(np.uint16)
 

@@ -63,18 +63,18 @@ def test_it_finds_what_a_loop_finds(added, asked, key_bits):
 @pytest.mark.parametrize("key_bits", [24, 32, 64])
 @pytest.mark.parametrize("keys_of_a_sketch", [5, 50])
 def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, monkeypatch):
-    monkeypatch.setattr("dedup.index.keys._ROWS_OF_A_BUCKET", 4)
+    monkeypatch.setattr("dedup.index.key_table._ROWS_OF_A_BUCKET", 4)
     chooser = random.Random(1)
     index = KeyIndex(Sets(key_bits))
     stored = []
-    for page in range(3000):
-        sketch = frozenset(chooser.choices(range(4000), k=keys_of_a_sketch))
+    for page in range(1000):
+        sketch = frozenset(chooser.choices(range(40_000), k=keys_of_a_sketch))
         assert index.add(sketch) == page
         stored.append((page, sketch))
         if page % 50 == 0:
             asked = sketch - {min(sketch)} if page % 100 else sketch
             assert index.query_all(asked) == matches(stored, asked)
-    assert index._bits == 11
+    assert index._table._bits == 11
     for page, sketch in stored:
         assert Match(page, 0) in index.query_all(sketch)
 

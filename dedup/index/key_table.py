@@ -1,0 +1,96 @@
+"""Positions by key, in buckets that double in number as they fill."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dedup.index.buckets import Array, Buckets, spread
+
+# A crawl with one index a host may have many small ones. At last their number stays: making the
+# table again would take long, and long buckets are swept fast, too.
+_FIRST_BITS, _LAST_BITS = 6, 11
+_ROWS_OF_A_BUCKET = 256
+# So that a tag takes 4 bytes at most.
+_COMPARED_BITS = _FIRST_BITS + 32
+# Up to so many keys, their buckets are swept one by one.
+_FEW_KEYS = 32
+
+
+class KeyTable:
+    """A multimap from keys to positions.
+
+    The lowest bits of a key choose its bucket, and the next ones stand in it as its tag: 38 bits
+    are compared, if a key has so many. What has them by chance is found as well.
+    """
+
+    def __init__(self, key_bits: int) -> None:
+        self._compared_bits = min(_COMPARED_BITS, key_bits)
+        self._bits = _FIRST_BITS
+        self._buckets = self._empty()
+        self._rows = 0
+
+    def _empty(self) -> Buckets:
+        return Buckets(self._bits, [np.min_scalar_type(self._tag_mask), np.uint32])
+
+    @property
+    def _tag_mask(self) -> int:
+        return (1 << self._compared_bits - self._bits) - 1
+
+    def add(self, keys: Iterable[int], position: int) -> None:
+        """Put *position* under each of *keys*."""
+        mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
+        for key in keys:
+            self._buckets.append(key & mask, key >> self._bits & tag_mask, position)
+            self._rows += 1
+        while self._bits < _LAST_BITS and self._rows > _ROWS_OF_A_BUCKET << self._bits:
+            self._double()
+
+    def _double(self) -> None:
+        """Make twice as many buckets: the lowest bit of a tag becomes the highest of its bucket."""
+        places = self._buckets.rows()
+        numbers = np.arange(1 << self._bits)
+        _, sizes = self._buckets.runs(numbers)
+        tags, positions = (column[places] for column in self._buckets.columns)
+        keys = np.repeat(numbers, sizes) | (tags & 1).astype(np.intp) << self._bits
+        self._bits += 1
+        self._buckets = self._empty()
+        tag_type = self._buckets.columns[0].dtype
+        self._buckets.fill(keys, (tags >> 1).astype(tag_type), positions)
+
+    def positions(self, keys: Iterable[int]) -> Array:
+        """Return the different positions under any of *keys*, sorted, as uint32."""
+        wanted = set(keys)
+        if len(wanted) > _FEW_KEYS:
+            numbers = np.fromiter(wanted, np.uint64, len(wanted))
+            _, positions = self.postings(*self.runs(numbers))
+            return np.unique(positions)
+        tags, positions = self._buckets.columns
+        mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
+        found = [positions[:0]]
+        for key in wanted:
+            run = self._buckets.run(key & mask)
+            equal = tags[run] == tags.dtype.type(key >> self._bits & tag_mask)
+            if equal.any():
+                found.append(positions[run][equal])
+        return np.unique(np.concatenate(found))
+
+    def runs(self, keys: Array) -> tuple[Array, Array, Array]:
+        """Return the starts, the sizes and the tags of *keys*, uint64, for `postings`.
+
+        The size is that of the bucket, which a key shares with others.
+        """
+        mask = np.uint64((1 << self._bits) - 1)
+        starts, sizes = self._buckets.runs((keys & mask).astype(np.intp))
+        tags = keys >> np.uint64(self._bits) & np.uint64(self._tag_mask)
+        return starts, sizes, tags.astype(self._buckets.columns[0].dtype)
+
+    def postings(self, starts: Array, sizes: Array, tags: Array) -> tuple[Array, Array]:
+        """Return the numbers of keys, and the positions under each of them, in their order."""
+        places = spread(starts, sizes)
+        found, positions = self._buckets.columns
+        equal = found[places] == np.repeat(tags, sizes)
+        return np.repeat(np.arange(len(sizes)), sizes)[equal], positions[places[equal]]
+
+    @property
+    def nbytes(self) -> int:
+        return self._buckets.nbytes
