@@ -9,7 +9,7 @@ from dedup.methods import METHODS
 
 SITE = {
     "/en": page(ENGLISH),
-    "/en-again": page(f"  {ENGLISH}", footer="Another footer"),
+    "/en-again": page(ENGLISH, footer="Another footer"),
     "/zh": page(CHINESE),
     "/zh-again": page(CHINESE, footer="Another footer"),
     "/one": page(article(1)),
