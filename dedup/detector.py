@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from sys import getsizeof
+from typing import NamedTuple
 
+from dedup.claims import Claim, OpenClaims
 from dedup.index import Index, index_for
 from dedup.methods import Method
 from dedup.packed import Packed
@@ -49,11 +51,24 @@ class Verdict:
 SHORT_PAGES = ("exact", "keep")
 
 
+class Reservation(NamedTuple):
+    """What the detector says of a page that is about to be stored.
+
+    *verdict* is ``None`` if that depends on another page, which is being stored: then *claim* is
+    that one's, and the page has to be judged again when it has ended. If the page is new, *claim*
+    is its own, and has to be committed or released.
+    """
+
+    verdict: Verdict | None
+    claim: Claim | None = None
+
+
 class Detector:
     """Judges pages one after the other; the first page of a content is the one that is kept.
 
     A page is compared with the kept pages of its scope only: one that was a duplicate is not
-    remembered, so that chains of ever more different copies cannot form.
+    remembered, so that chains of ever more different copies cannot form. A page is kept when its
+    claim is committed, which says that it was stored; until then it only bars others.
     """
 
     def __init__(self, method: Method, *, min_tokens: int = 20, short_pages: str = "exact") -> None:
@@ -73,27 +88,55 @@ class Detector:
         self._scopes: dict[str, _Scope] = {}
 
     def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
-        """Return the verdict on *page*, and remember it under *key* if it is new.
+        """Return the verdict on *page*, and keep it under *key* if it is new.
+
+        For use without claims: raises RuntimeError if a near page has an open one.
+        """
+        verdict, claim = self.reserve(key, page, scope)
+        if verdict is None:
+            raise RuntimeError("a near page is being stored: reserve, and wait for its claim")
+        if claim:
+            self.commit(claim)
+        return verdict
+
+    def reserve(self, key: str, page: Page, scope: str = "") -> Reservation:
+        """Return the verdict on *page*, and claim its content for *key* if it is new.
 
         Exact duplicates have an equal normalised text; near-duplicates a sketch within the
         method's threshold, of which the nearest, and of these the oldest, is the original. A page
         without main text is never a duplicate.
         """
         if page.digest is None:
-            return self.skipped("empty")
+            return Reservation(self.skipped("empty"))
         is_short = page.tokens < self._min_tokens or page.sketch is None
         if is_short and self._short_pages == "keep":
-            return self.skipped("too_short")
+            return Reservation(self.skipped("too_short"))
         pages = self._scopes.get(scope) or self._scopes.setdefault(scope, _Scope(self._method))
         if (original := pages.by_digest.get(page.digest)) is not None:
-            return self._verdict(Kind.EXACT, original, 0)
+            return Reservation(self._verdict(Kind.EXACT, original, 0))
         if not is_short and (match := pages.index.query(page.sketch)):
-            return self._verdict(Kind.NEAR, match.page, match.distance)
-        number = self._keys.append(key.encode("utf-8", "surrogatepass"))
+            return Reservation(self._verdict(Kind.NEAR, match.page, match.distance))
+        if other := pages.claims.near(page, is_short=is_short):
+            return Reservation(None, other)
+        claim = Claim(key, page, scope, is_short=is_short)
+        pages.claims.add(claim)
+        return Reservation(Verdict(Kind.NEW, self._method.name), claim)
+
+    def commit(self, claim: Claim) -> None:
+        """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
+        page, pages = claim.page, self._scopes[claim.scope]
+        assert page.digest is not None
+        number = self._keys.append(claim.key.encode("utf-8", "surrogatepass"))
         pages.by_digest[page.digest] = number
-        if not is_short:
+        if not claim.is_short:
             pages.index.add(page.sketch, number)
-        return Verdict(Kind.NEW, self._method.name)
+        pages.claims.remove(claim)
+        claim.end()
+
+    def release(self, claim: Claim) -> None:
+        """Forget the page of *claim*, which was not stored: the next near one is new."""
+        self._scopes[claim.scope].claims.remove(claim)
+        claim.end()
 
     def skipped(self, reason: str) -> Verdict:
         """Return the verdict on a page that is not compared, for *reason*."""
@@ -103,8 +146,13 @@ class Detector:
         key = self._keys[original].decode("utf-8", "surrogatepass")
         return Verdict(kind, self._method.name, key, distance)
 
+    @property
+    def open_claims(self) -> int:
+        """The number of claims that are neither committed nor released."""
+        return sum(len(pages.claims) for pages in self._scopes.values())
+
     def __len__(self) -> int:
-        """Return the number of pages remembered."""
+        """Return the number of pages kept."""
         return len(self._keys)
 
     @property
@@ -119,6 +167,7 @@ class _Scope:
     def __init__(self, method: Method) -> None:
         self.by_digest: dict[bytes, int] = {}
         self.index: Index = index_for(method)
+        self.claims = OpenClaims(method)
 
     @property
     def nbytes(self) -> int:

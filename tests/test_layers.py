@@ -16,6 +16,7 @@ LAYERS = [
     {"methods"},
     {"index"},
     {"page", "scopes"},
+    {"claims"},
     {"detector"},
     {"workers", "report", "evaluation"},
     {"scrapy_plugin", "cli"},

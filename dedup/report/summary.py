@@ -129,6 +129,7 @@ class Summary:
                 for stage, durations in self._stages.items()
             },
             "index": index,
+            "claims": self._below("claims"),
             "unread": self._below("unread"),
             "errors": self._value("errors"),
         }

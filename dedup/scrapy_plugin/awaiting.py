@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -29,6 +29,22 @@ async def result_of(future: "Future[T]") -> T:
         future.add_done_callback(lambda _: call_in_loop(awake))
         await maybe_deferred_to_future(awakened)
     return future.result()
+
+
+async def called_within(seconds: float, subscribe: Callable[[Callable[[], None]], object]) -> bool:
+    """Wait until what *subscribe* was given is called, or for *seconds*; return whether it was."""
+    ended: Deferred[bool] = Deferred()
+
+    def end(was_called: bool) -> None:
+        if not ended.called:
+            ended.callback(was_called)
+
+    subscribe(lambda: end(True))
+    timer = call_later(seconds, end, False)
+    try:
+        return await maybe_deferred_to_future(ended)
+    finally:
+        timer.cancel()
 
 
 class Backlog:

@@ -4,22 +4,25 @@ import logging
 import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import HtmlResponse, Response
 
+from dedup.claims import Claim
 from dedup.detector import Detector, Kind, Verdict
 from dedup.page import Page, PageReader
 from dedup.report import Summary, as_text, write_json
 from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.awaiting import Backlog, result_of
+from dedup.scrapy_plugin.awaiting import Backlog, called_within, result_of
 from dedup.scrapy_plugin.exceptions import DuplicatePage, ExactDuplicate, NearDuplicate
 from dedup.scrapy_plugin.expected import ExpectedItems
 from dedup.scrapy_plugin.items import get_field, set_field
+from dedup.scrapy_plugin.outcomes import Outcomes
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers import InlinePool, ReadError, WorkerPool
@@ -64,7 +67,16 @@ class Extension:
         )
         self._scope = SCOPES[settings.scope]
         self._summary = Summary(crawler.stats, settings.shown, drops=settings.action == "drop")
+        self.outcomes = Outcomes(self._end_claim)
+        self._feed_exporter: FeedExporter | None = None
         self._judged: WeakKeyDictionary[Response, _Judged] = WeakKeyDictionary()
+        self._pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
+        # All pages read, to tell whose links are repeated: those of pages without items, too, for
+        # which no item may be dropped, since they store nothing.
+        self._links = Detector(
+            settings.method, min_tokens=settings.min_tokens, short_pages=settings.short_pages
+        )
+        self._held_back: WeakKeyDictionary[Response, bool] = WeakKeyDictionary()
         self._expected: ExpectedItems[_Judged] = ExpectedItems()
         self._components: set[str] = set()
         self._told: set[str] = set()
@@ -79,6 +91,9 @@ class Extension:
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        crawler.signals.connect(extension.item_scraped, signal=signals.item_scraped)
+        crawler.signals.connect(extension.item_dropped, signal=signals.item_dropped)
+        crawler.signals.connect(extension.item_error, signal=signals.item_error)
         return extension
 
     @classmethod
@@ -96,12 +111,42 @@ class Extension:
 
     def spider_opened(self) -> None:
         self._pool.start()
+        self._take_over_feeds()
         for setting, component in (
             ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
             ("ITEM_PIPELINES", "ItemPipeline"),
         ):
             if component not in self._components:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
+
+    def _take_over_feeds(self) -> None:
+        """Have the items exported from here: Scrapy does not tell of an export that fails."""
+        exporter = self._crawler.get_extension(FeedExporter)
+        if exporter:
+            self._crawler.signals.disconnect(exporter.item_scraped, signals.item_scraped)
+            self._feed_exporter = exporter
+
+    def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
+        stored = False
+        try:
+            if self._feed_exporter:
+                self._feed_exporter.item_scraped(item, spider)
+            stored = True
+        finally:
+            self.outcomes.item_ends(item, response, stored=stored, failed=not stored)
+
+    def item_dropped(self, item: Any, response: Any) -> None:
+        self.outcomes.item_ends(item, response, stored=False)
+
+    def item_error(self, item: Any, response: Any) -> None:
+        self.outcomes.item_ends(item, response, stored=False, failed=True)
+
+    def _end_claim(self, claim: Claim, is_stored: bool) -> None:
+        if is_stored:
+            self._detector.commit(claim)
+        else:
+            self._detector.release(claim)
+        self._summary.count("claims/committed" if is_stored else "claims/released")
 
     def spider_closed(self, spider: Spider) -> None:
         self._pool.close()
@@ -143,10 +188,19 @@ class Extension:
         """Return whether a link of *response* is not to be followed, and count it."""
         if self.settings.follow_duplicates:
             return False
-        held_back = (await self._judge_response(response)).verdict.is_duplicate
+        if response not in self._held_back:
+            await self._kept_on_failure(self._read_for_links(response), response.url)
+        held_back = self._held_back.setdefault(response, False)
         if held_back:
             self._summary.count("links_held_back")
         return held_back
+
+    async def _read_for_links(self, response: Response) -> _Judged:
+        if not self.settings.enabled or _is_switched_off(response):
+            return _Judged(self._detector.skipped("switched_off"))
+        if reason := reason_to_skip(response, self.settings.max_page_bytes):
+            return _Judged(self._detector.skipped(reason))
+        return _Judged(_UNDECIDED, await self._read(response))
 
     async def carry_out(self, item: Any) -> None:
         """Drop or mark *item* as the verdict says, and fill its fields.
@@ -197,13 +251,26 @@ class Extension:
             return _Judged(self._detector.skipped("switched_off"))
         if reason := reason_to_skip(response, self.settings.max_page_bytes):
             return _Judged(self._detector.skipped(reason))
-        assert isinstance(response, HtmlResponse)
-        start = perf_counter()
-        page, repeated = await self._bodies.read(response)
-        self._count_reading(page, repeated, perf_counter() - start)
+        page = await self._read(response)
         if switched_off:
             return _Judged(self._detector.skipped("switched_off"), page)
-        return _Judged(self._judge(response.url, page), page)
+        verdict, claim = await self._judge(response.url, page)
+        if claim:
+            self.outcomes.claimed(claim, response)
+        return _Judged(verdict, page)
+
+    async def _read(self, response: Response) -> Page:
+        page = self._pages.get(response)
+        if page is None:
+            assert isinstance(response, HtmlResponse)
+            start = perf_counter()
+            page, repeated = await self._bodies.read(response)
+            self._count_reading(page, repeated, perf_counter() - start)
+            self._pages[response] = page
+            if not self.settings.follow_duplicates:
+                verdict = self._links.judge(response.url, page, self._scope(response.url))
+                self._held_back[response] = verdict.is_duplicate
+        return page
 
     async def _judge_item(self, item: Any, of_page: _Judged | None) -> _Judged:
         response = of_page.response() if of_page and of_page.response else None
@@ -225,22 +292,40 @@ class Extension:
         elif len(content) > self.settings.max_page_bytes:
             judged = _Judged(self._detector.skipped("too_big"))
         else:
-            judged = await self._kept_on_failure(self._read_and_judge_field(value, key), key)
+            judging = self._read_and_judge_field(value, key, item, response)
+            judged = await self._kept_on_failure(judging, key)
         self._summary.record(judged.verdict, key, len(content or b""))
         return judged
 
-    async def _read_and_judge_field(self, value: str, key: str) -> _Judged:
+    async def _read_and_judge_field(
+        self, value: str, key: str, item: Any, response: Response | None
+    ) -> _Judged:
         start = perf_counter()
         with self._backlog.one_more():
             page = await result_of(self._pool.submit(Task("field", value)))
         self._count_reading(page, False, perf_counter() - start)
-        return _Judged(self._judge(key, page), page)
+        verdict, claim = await self._judge(key, page)
+        if claim:
+            self.outcomes.claimed(claim, response, item)
+        return _Judged(verdict, page)
 
-    def _judge(self, key: str, page: Page) -> Verdict:
-        start = perf_counter()
-        verdict = self._detector.judge(key, page, self._scope(key))
-        self._summary.record_time("index", perf_counter() - start)
-        return verdict
+    async def _judge(self, key: str, page: Page) -> tuple[Verdict, Claim | None]:
+        """Return the verdict and, if the page is new, the claim on its content.
+
+        While a near page is being stored, wait for what becomes of it.
+        """
+        begin = monotonic()
+        while True:
+            start = perf_counter()
+            verdict, claim = self._detector.reserve(key, page, self._scope(key))
+            self._summary.record_time("index", perf_counter() - start)
+            if verdict:
+                return verdict, claim
+            assert claim
+            self._summary.count("claims/waited")
+            left = self.settings.wait_timeout - (monotonic() - begin)
+            if left <= 0 or not await called_within(left, claim.when_ended):
+                return self._detector.skipped("unresolved"), None
 
     async def _kept_on_failure(self, judging: Awaitable[_Judged], key: str) -> _Judged:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.

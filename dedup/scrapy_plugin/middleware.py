@@ -30,12 +30,19 @@ class SpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         extension = self._extension
-        async for output in result:
-            if output is None:
-                continue
-            if isinstance(output, Request):
-                if await extension.holds_back_links(response):
+        extension.outcomes.output_begins(response)
+        failed = True
+        try:
+            async for output in result:
+                if output is None:
                     continue
-            else:
-                await extension.expect_item(output, response)
-            yield output
+                if isinstance(output, Request):
+                    if await extension.holds_back_links(response):
+                        continue
+                else:
+                    await extension.expect_item(output, response)
+                    extension.outcomes.item_leaves(response)
+                yield output
+            failed = False
+        finally:
+            extension.outcomes.output_ends(response, failed=failed)

@@ -46,6 +46,7 @@ class DedupSettings:
     fields: Mapping[str, str]
     workers: int
     page_timeout: float
+    wait_timeout: float
     max_page_bytes: int
     log_level: str
     report: Path | None
@@ -81,6 +82,7 @@ class DedupSettings:
             page_timeout=read.number(
                 "DEDUP_PAGE_TIMEOUT", 30.0, float, at_least=0.1, at_most=86400
             ),
+            wait_timeout=read.number("DEDUP_WAIT_TIMEOUT", 60.0, float, at_least=0),
             max_page_bytes=read.number("DEDUP_MAX_PAGE_BYTES", 10_000_000, int, at_least=1),
             log_level=read.log_level(),
             report=read.folder("DEDUP_REPORT"),

@@ -104,6 +104,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "pages": EMPTY_PAGES,
         "items": {"dropped": 0, "marked": 0, "unmarked": 0, "unknown": 0},
         "links_held_back": 0,
+        "claims": {},
         "distances": {},
         "groups": 0,
         "largest_groups": [],

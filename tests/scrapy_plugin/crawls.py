@@ -24,8 +24,8 @@ class Crawl:
 
     @property
     def dedup_stats(self) -> dict[str, Any]:
-        """The counters of pages and items, without those of time, memory and bytes."""
-        unsteady = ("index/", "seconds_saved", "bytes_saved")
+        """The counters of pages and items, without those of time, memory, bytes and claims."""
+        unsteady = ("index/", "seconds_saved", "bytes_saved", "claims/")
         return {
             key.removeprefix("dedup/"): value
             for key, value in self.stats.items()

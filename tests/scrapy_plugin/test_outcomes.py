@@ -1,0 +1,246 @@
+"""A page bars its near-duplicates when it is stored: if that fails, the next one is."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from scrapy import Request
+from scrapy.exceptions import DropItem
+from scrapy.exporters import JsonLinesItemExporter
+from texts import article, edited, page
+from web import served
+
+# Near-duplicates of one another, and something else.
+SITE = {
+    "/a": page(article(1)),
+    "/b": page(edited(article(1))),
+    "/c": page(edited(article(1), "differently")),
+    "/other": page(article(2)),
+}
+
+
+class Storage:
+    """A pipeline that does to an item what the spider says, by the last part of its URL."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> "Storage":
+        storage = cls()
+        storage.crawler = crawler
+        storage.stored = crawler.spidercls.stored
+        return storage
+
+    async def process_item(self, item: Any) -> Any:
+        name = item["url"].rpartition("/")[2]
+        actions = self.crawler.spidercls.actions.get(name, ())
+        for action in actions.pop(0) if actions else ():
+            if action == "fail":
+                raise OSError("disk full")
+            if action == "drop":
+                raise DropItem("not wanted")
+            await asyncio.sleep(action)
+        self.stored.append(name)
+        return item
+
+
+class Replacing(Storage):
+    """One that stores a copy of the item, and passes the copy on."""
+
+    async def process_item(self, item: Any) -> Any:
+        return dict(await super().process_item(item))
+
+
+def run(
+    *paths: str, actions: dict[str, list] | None = None, storage: Any = Storage, **options: Any
+):
+    """What the storage got of a crawl over *paths*, in that order, and the crawl."""
+    attributes = {key: options.pop(key) for key in ("parse", "start") if key in options}
+    with served(SITE) as url:
+        spider = spider_over(
+            *(url + path for path in paths), stored=[], actions=actions or {}, **attributes
+        )
+        result = crawl(spider, ITEM_PIPELINES={storage: 300}, **options)
+    return spider.stored, result
+
+
+def claims(result: Any) -> dict[str, int]:
+    return {
+        key.removeprefix("dedup/claims/"): count
+        for key, count in result.stats.items()
+        if key.startswith("dedup/claims/")
+    }
+
+
+def with_text(self: Any, response: Any) -> Any:
+    yield {"url": response.url, "text": response.text}
+
+
+@pytest.mark.parametrize("storage", [Storage, Replacing])
+@pytest.mark.parametrize("field", [{}, {"DEDUP_ITEM_FIELD": "text"}])
+class TestOnePageAfterTheOther:
+    def test_what_is_stored_bars_its_near_duplicates(self, storage, field):
+        stored, result = run("/a", "/b", "/other", storage=storage, parse=with_text, **field)
+        assert stored == ["a", "other"]
+        assert claims(result) == {"committed": 2}
+
+    @pytest.mark.parametrize("action", ["fail", "drop"])
+    def test_what_is_not_stored_is_stored_by_its_next_near_duplicate(self, storage, field, action):
+        stored, result = run(
+            "/a", "/b", "/c", actions={"a": [[action]]}, storage=storage, parse=with_text, **field
+        )
+        assert stored == ["b"]
+        assert claims(result) == {"committed": 1, "released": 1}
+
+    def test_a_page_that_failed_is_no_duplicate_of_itself(self, storage, field):
+        async def start(self: Any) -> Any:
+            for url in self.start_urls:
+                yield Request(url, dont_filter=True)
+
+        stored, _ = run(
+            "/a", "/a", "/a", actions={"a": [["fail"]]}, storage=storage, start=start,
+            parse=with_text, **field,
+        )  # fmt: skip
+        assert stored == ["a"]
+
+
+def open_pages(*paths: str, **options: Any) -> Any:
+    """A crawl whose first page is open for a while when the others arrive."""
+
+    async def start(self: Any) -> Any:
+        for number, url in enumerate(self.start_urls):
+            yield Request(url, priority=-number)
+
+    return run(*paths, start=start, CONCURRENT_REQUESTS=1, **options)
+
+
+def test_near_duplicates_of_an_open_page_wait_and_are_dropped_when_it_is_stored():
+    stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [[0.8]]})
+    assert stored == ["other", "a"]
+    assert [item["url"][-1] for item, _ in result.dropped] == ["b", "c"]
+    assert claims(result) == {"committed": 2, "waited": 2}
+
+
+def test_near_duplicates_of_an_open_page_wait_and_one_takes_over_when_it_fails():
+    stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [[0.8, "fail"]]})
+    assert stored == ["other", "b"]
+    assert [item["url"][-1] for item, _ in result.dropped] == ["c"]
+    # The last one waited for the second, too.
+    assert claims(result) == {"committed": 2, "released": 1, "waited": 3}
+
+
+def test_one_that_waits_too_long_is_kept_and_counted():
+    stored, result = open_pages("/a", "/b", actions={"a": [[1.5]]}, DEDUP_WAIT_TIMEOUT=0.3)
+    assert stored == ["b", "a"]
+    assert result.dedup_stats["skipped/unresolved"] == 1
+
+
+def several(self: Any, response: Any) -> Any:
+    for number in range(3):
+        yield {"url": f"{response.url}{number}"}
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ({"a1": [["fail"]]}, ["a0", "a2", "b0", "b1", "b2"]),
+        ({"a1": [["drop"]]}, ["a0", "a2"]),
+        ({"a0": [["drop"]], "a1": [["drop"]], "a2": [["drop"]]}, ["b0", "b1", "b2"]),
+    ],
+)
+def test_a_page_is_stored_if_none_of_its_items_failed_and_one_is_stored(actions, expected):
+    stored, _ = run("/a", "/b", actions=actions, parse=several)
+    assert stored == expected
+
+
+def test_a_callback_that_raises_after_its_items_has_not_stored_its_page():
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": response.url}
+        if response.url.endswith("/a"):
+            raise ValueError("half-way")
+
+    stored, result = run("/a", "/b", "/c", parse=parse)
+    assert stored == ["a", "b"]
+    assert claims(result) == {"committed": 1, "released": 1}
+
+
+class Failing(JsonLinesItemExporter):
+    def export_item(self, item: Any) -> None:
+        if item["url"].endswith("/a"):
+            raise OSError("disk full")
+        super().export_item(item)
+
+
+def test_an_item_that_cannot_be_exported_is_not_stored(tmp_path):
+    _, result = run(
+        "/a", "/b", "/c",
+        FEEDS={tmp_path / "items.jl": {"format": "failing"}},
+        FEED_EXPORTERS={"failing": Failing},
+    )  # fmt: skip
+    lines = (tmp_path / "items.jl").read_text().splitlines()
+    assert [json.loads(line)["url"][-1] for line in lines] == ["b"]
+    assert claims(result) == {"committed": 1, "released": 1}
+
+
+def test_feeds_are_exported_as_without_dedup(tmp_path):
+    feeds = {tmp_path / "items-%(batch_id)d.jl": {"format": "jl", "batch_item_count": 1}}
+    run("/a", "/b", "/other", FEEDS=feeds)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["items-1.jl", "items-2.jl"]
+
+
+class Swallowing:
+    """A spider middleware nearer to the engine than dedup, where it must not be."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for output in result:
+            if not response.url.endswith("/a"):
+                yield output
+
+
+def test_an_item_that_another_middleware_swallows_bars_nothing_for_long():
+    stored, _ = run(
+        "/a", "/b", "/c", SPIDER_MIDDLEWARES={Swallowing: 1}, DEDUP_WAIT_TIMEOUT=5,
+    )  # fmt: skip
+    assert stored == ["b"]
+
+
+def test_items_from_start_and_from_errbacks_are_kept_and_bar_nothing():
+    async def start(self: Any) -> Any:
+        yield {"url": "start/0"}
+        yield Request("http://127.0.0.1:1/", errback=self.failed)
+        for url in self.start_urls:
+            yield Request(url)
+
+    def failed(self: Any, failure: Any) -> Any:
+        yield {"url": "errback/1"}
+
+    with served(SITE) as url:
+        spider = spider_over(
+            f"{url}/a", f"{url}/b", stored=[], actions={}, start=start, failed=failed
+        )
+        result = crawl(spider, ITEM_PIPELINES={Storage: 300})
+    assert sorted(spider.stored) == ["0", "1", "a"]
+    assert claims(result) == {"committed": 1}
+
+
+def test_single_items_are_claimed_each_by_its_own():
+    """Of three equal items of one page the first fails, so the second is stored."""
+
+    def parse(self: Any, response: Any) -> Any:
+        for number in range(3):
+            yield {"url": f"{response.url}{number}", "text": article(1)}
+
+    stored, result = run(
+        "/a", parse=parse, actions={"a0": [[0.3, "fail"]]}, DEDUP_ITEM_FIELD="text"
+    )
+    assert stored == ["a1"]
+    assert claims(result) == {"committed": 1, "released": 1, "waited": 3}
+
+
+def test_no_claim_is_left_open():
+    stored, result = open_pages(
+        "/a", "/b", "/c", "/other", actions={"a": [[0.2, "fail"]], "b": [["drop"]]}
+    )
+    assert stored == ["other", "c"]
+    ended = claims(result)
+    assert ended["committed"] + ended["released"] == result.stats["dedup/new"]
