@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 from dedup.evaluation import read_collection
-from dedup.index import index_for
 from dedup.methods import METHODS
 from dedup.methods.hashing import shingle_hashes
+from dedup.search import index_for
 from dedup.text import Document
 
 COLLECTIONS = {"English": "reuters_a", "Chinese": "laws_zh_a"}

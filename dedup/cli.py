@@ -4,14 +4,15 @@ import argparse
 import inspect
 import json
 import os
+import re
 import signal
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,6 +20,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup import __version__
+from dedup.files import replacing
+from dedup.text import printable
+
+# Chinese has no spaces: each character is shown as a word.
+_WORDS_OF_A_DIFF = re.compile(r"[\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+")
 
 _EXAMPLES = {
     "evaluate": """\
@@ -30,7 +36,7 @@ examples:
 """,
     "lexicon": """\
 examples:
-  dedup lexicon pages.jsonl -o pages.lexicon          the field "text" of every line
+  dedup lexicon pages.jsonl -o pages.lexicon          the field "text" of each line (.jsonl, .jl)
   dedup lexicon texts/*.txt -o texts.lexicon          a document each
 
 then, in settings.py:
@@ -47,15 +53,17 @@ class CommandError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
+    if sys.stdout is None:  # closed by who called
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
     try:
         options.run(options)
         sys.stdout.flush()
-    except (CommandError, ValueError) as error:
-        print(f"dedup {options.command}: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:  # as in: dedup evaluate ... | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (CommandError, ValueError, OSError) as error:
+        print(f"dedup {options.command}: {printable(str(error))}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -115,19 +123,26 @@ def _overwritable(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from dedup.evaluation import evaluate, read_collection, sweep
+    from importlib.util import find_spec
+
+    from dedup.evaluation import evaluate, read_collection
     from dedup.extraction import EXTRACTORS
     from dedup.methods import METHODS
 
     names = list(METHODS) if options.method == ["all"] else options.method
-    for name in names:
-        if name not in METHODS:
-            raise CommandError(f"--method must be all or of {', '.join(METHODS)}, got {name!r}")
+    kinds = [_method_class(name) for name in names]
     if options.extractor is not None and options.extractor not in EXTRACTORS:
         choices = ", ".join(EXTRACTORS)
         raise CommandError(f"--extractor must be one of {choices}, got {options.extractor!r}")
+    if options.extractor and not find_spec(options.extractor):
+        needed = f"pip install 'scrapy-dedup[{options.extractor}]'"
+        raise CommandError(f"--extractor {options.extractor} needs: {needed}")
     arguments = _object("--args", options.args)
-    methods = [_created(METHODS[name], name, arguments) for name in names]
+    methods = [
+        method for kind in kinds for method in _created(kind, kind.name, arguments, options.sweep)
+    ]
+    if options.errors < 0:
+        raise CommandError(f"--errors must be 0 or more, got {options.errors}")
     _check_outputs(options, options.json, options.plot)
     if options.plot:
         _check_plot(options.plot)
@@ -136,24 +151,49 @@ def _evaluate(options: argparse.Namespace) -> None:
         read_collection(folder, min_tokens=options.min_tokens, extractor=extractor)
         for folder in options.collections
     ]
+    if len({collection.name for collection in collections}) < len(collections):
+        collections = [
+            replace(collection, name=str(folder))
+            for collection, folder in zip(collections, options.collections, strict=True)
+        ]
     results = []
-    runs = [len(method.sweep[1]) if options.sweep else 1 for method in methods]
-    total = sum(map(len, collections)) * sum(runs)
-    with _progress(total) as advance:
+    with _progress(sum(map(len, collections)) * len(methods)) as advance:
         for collection in collections:
             for method in methods:
-                found = [evaluate(collection, method, advance)] if not options.sweep else []
-                if options.sweep:
-                    found = list(sweep(collection, type(method), arguments, advance))
-                results += [(collection, result) for result in found]
+                results.append((collection, evaluate(collection, method, advance)))
+    # Files first: who reads the output may stop at any time.
+    if options.json:
+        objects = [result.as_json() for _, result in results]
+        with replacing(options.json) as file:
+            file.write(f"{json.dumps(objects, indent=1)}\n".encode())
+    if options.plot:
+        with replacing(options.plot) as file:
+            _plot([result for _, result in results], file, options.plot.suffix.lstrip("."))
     _show_results([result for _, result in results], options.sweep)
     for collection, result in results if options.errors else ():
         _show_errors(collection, result, options.errors)
-    if options.json:
-        objects = [result.as_json() for _, result in results]
-        _write(options.json, json.dumps(objects, indent=1, ensure_ascii=False) + "\n")
-    if options.plot:
-        _plot([result for _, result in results], options.plot)
+
+
+def _method_class(name: str) -> Any:
+    """Return the method of a short name or of an import path."""
+    from importlib import import_module
+
+    from dedup.methods import METHODS, Method
+
+    if name in METHODS:
+        return METHODS[name]
+    module, _, attribute = name.rpartition(".")
+    if not module:
+        choices = ", ".join(METHODS)
+        raise CommandError(f"--method must be all, an import path or of {choices}, got {name!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        kind = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise CommandError(f"--method {name}: {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        raise CommandError(f"--method {name} must be a subclass of dedup.methods.Method")
+    return kind
 
 
 def _object(option: str, value: str) -> dict[str, Any]:
@@ -168,7 +208,9 @@ def _object(option: str, value: str) -> dict[str, Any]:
     return arguments
 
 
-def _created(kind: Any, name: str, arguments: dict[str, Any]) -> Any:
+def _created(kind: Any, name: str, arguments: dict[str, Any], with_sweep: bool) -> list[Any]:
+    from dedup.evaluation import sweep_of
+
     takes = inspect.signature(kind)
     try:
         takes.bind(**arguments)
@@ -176,19 +218,25 @@ def _created(kind: Any, name: str, arguments: dict[str, Any]) -> Any:
         choices = ", ".join(takes.parameters) or "no arguments"
         raise CommandError(f"--args: {name} takes {choices}, got {arguments!r}") from error
     try:
-        return kind(**arguments)
+        return sweep_of(kind, arguments) if with_sweep else [kind(**arguments)]
     except (TypeError, ValueError) as error:
         raise CommandError(f"--args: {name}: {error}") from error
 
 
 def _check_outputs(options: argparse.Namespace, *paths: Path | None) -> None:
-    for path in paths:
-        if path is None:
-            continue
-        if path.is_dir() or not path.absolute().parent.is_dir():
+    given = [path for path in paths if path is not None]
+    for path in given:
+        folder = path.resolve().parent
+        if path.is_dir() or not folder.is_dir():
             raise CommandError(f"{path} must be a file in a folder that exists")
-        if path.exists() and not options.overwrite:
+        if path.exists() and not path.is_file():
+            raise CommandError(f"{path} is no regular file")
+        if (path.exists() or path.is_symlink()) and not options.overwrite:
             raise CommandError(f"{path} exists; --overwrite replaces it")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise CommandError(f"{path} cannot be written: its folder is read-only")
+    if len({path.resolve() for path in given}) < len(given):
+        raise CommandError(f"{given[0]} is named for two outputs")
 
 
 def _check_plot(path: Path) -> None:
@@ -203,16 +251,6 @@ def _check_plot(path: Path) -> None:
     plt.close()
     if path.suffix.lstrip(".").lower() not in known:
         raise CommandError(f"--plot must end in one of {', '.join(sorted(known))}, got {path}")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write *text* aside and put the file in place at once."""
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.absolute().parent, prefix=f".{path.name}.", delete=False
-    ) as aside:
-        aside.write(text)
-    os.chmod(aside.name, 0o644)
-    os.replace(aside.name, path)
 
 
 @contextmanager
@@ -237,23 +275,25 @@ def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("collection")
-    table.add_column("method")
+    table.add_column("method", no_wrap=True)
     if with_parameter:
-        table.add_column("threshold")
+        table.add_column("threshold", justify="right")
     for title in (
-        "precision", "recall", "F1", "F1 edited", "pages/s", "CPU ms/page", "bytes/page"
+        "found / to find", "precision", "recall", "F1", "F1 edited", "pages/s", "CPU ms/page", "bytes/page"
     ):  # fmt: skip
         table.add_column(title, justify="right")
     for result in results:
         threshold = []
         if with_parameter:
-            name = METHODS[result.method].sweep[0]
-            threshold = [f"{name} {result.parameters.get(name)}"]
-        scores = (result.precision, result.recall, result.f1, result.f1_edited)
+            name = METHODS[result.method].sweep[0] if result.method in METHODS else "max_distance"
+            threshold = [f"{result.parameters.get(name, '')}"]
+        scores = (result.recall, result.f1, result.f1_edited)
         table.add_row(
-            result.collection,
+            Text(printable(result.collection)),
             result.method,
             *threshold,
+            f"{result.pairs_found:,} / {result.pairs_to_find:,}",
+            f"{result.precision:.3f}" if result.pairs_found else "–",
             *(f"{score:.3f}" for score in scores),
             f"{result.pages_per_s:,.0f}",
             f"{result.cpu_ms_per_page:.2f}",
@@ -278,38 +318,41 @@ def _show_errors(collection: Any, result: Any, count: int) -> None:
         for one, other in pairs[:count]:
             title = f"{kind} pair of {result.method} in {collection.name}: "
             console.print()
-            console.print(
-                Text(f"{title}{collection.keys[one]} | {collection.keys[other]}", style="bold")
-            )
+            keys = f"{collection.keys[one]} | {collection.keys[other]}"
+            console.print(Text(printable(f"{title}{keys}"), style="bold"))
             console.print(diff(collection.texts[one], collection.texts[other]))
 
 
 def diff(one: str, other: str, *, context: int = 8) -> Text:
     """Return the words of two texts: what only the first has in red, only the second in green.
 
-    Of what both have, *context* words are shown at each end.
+    Of what both have, and of long insertions, *context* words are shown at each end. Only the first
+    4,000 words are compared, since that takes time by their square.
     """
-    words, others = one.split(), other.split()
+    words, others = (_WORDS_OF_A_DIFF.findall(printable(text))[:4000] for text in (one, other))
     text = Text()
     for tag, start, end, begin, stop in SequenceMatcher(
         None, words, others, autojunk=False
     ).get_opcodes():
         if tag == "equal":
-            same = words[start:end]
-            left = len(same) - 2 * context
-            if left > 3:
-                same = [*same[:context], f"... {left} words ...", *same[-context:]]
-            text.append(" ".join(same) + " ")
+            text.append(_clipped(words[start:end], context) + " ")
             continue
         if end > start:
-            text.append(f"[-{' '.join(words[start:end])}-]", style="red")
+            text.append(f"[-{_clipped(words[start:end], 3 * context)}-]", style="red")
         if stop > begin:
-            text.append(f"{{+{' '.join(others[begin:stop])}+}}", style="green")
+            text.append(f"{{+{_clipped(others[begin:stop], 3 * context)}+}}", style="green")
         text.append(" ")
     return text
 
 
-def _plot(results: Sequence[Any], path: Path) -> None:
+def _clipped(words: list[str], context: int) -> str:
+    left = len(words) - 2 * context
+    if left > 3:
+        words = [*words[:context], f"... {left} words ...", *words[-context:]]
+    return " ".join(words)
+
+
+def _plot(results: Sequence[Any], file: BinaryIO, kind: str) -> None:
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(result.collection for result in results))
@@ -322,8 +365,10 @@ def _plot(results: Sequence[Any], path: Path) -> None:
             points = [
                 (result.recall, result.precision)
                 for result in results
-                if (result.collection, result.method) == (name, method)
+                if (result.collection, result.method) == (name, method) and result.pairs_found
             ]
+            if not points:
+                continue
             axis.plot(
                 *zip(*points, strict=True),
                 marker="os^Dv<>Pp*hX"[number % 12],
@@ -333,7 +378,7 @@ def _plot(results: Sequence[Any], path: Path) -> None:
                 linestyle="-" if number < 10 else "--",
                 label=method,
             )
-        axis.set_title(name)
+        axis.set_title(printable(name).replace("$", r"\$"))
         axis.set_xlabel("recall")
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
@@ -341,7 +386,7 @@ def _plot(results: Sequence[Any], path: Path) -> None:
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
     figure.set_layout_engine("constrained")
-    figure.savefig(path, dpi=150)
+    figure.savefig(file, dpi=150, format=kind)
     plt.close(figure)
 
 
@@ -353,28 +398,35 @@ def _lexicon(options: argparse.Namespace) -> None:
     if options.at_least < 1:
         raise CommandError(f"--at-least must be 1 or more, got {options.at_least}")
     for path in options.inputs:
-        if not path.is_file():
+        if not path.exists() or path.is_dir():
             raise CommandError(f"{path} is no file")
+        if path.resolve() == options.output.resolve():
+            raise CommandError(f"{path} is the output, too")
+    skipped = 0
     with _progress(None) as advance:
 
         def documents() -> Iterator[Document]:
+            nonlocal skipped
             for text in _texts(options.inputs, options.field):
                 advance()
-                yield Document.from_main_text(text)
+                if text is None:
+                    skipped += 1
+                else:
+                    yield Document.from_main_text(text)
 
         number, counts = count_terms(documents())
-    if not number:
-        raise CommandError("there is no document in the input")
     digest = write_lexicon(options.output, number, counts, options.at_least)
     kept = sum(count >= options.at_least for count in counts.values())
     print(f"{options.output}: {kept:,} words of {number:,} documents, digest {digest}")
+    if skipped:
+        print(f"{skipped:,} lines without text in the field {options.field!r} were left out")
 
 
-def _texts(paths: Iterable[Path], field: str) -> Iterator[str]:
+def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
     for path in paths:
         try:
-            with path.open(encoding="utf-8") as file:
-                if path.suffix != ".jsonl":
+            with path.open(encoding="utf-8-sig") as file:
+                if path.suffix.lower() not in (".jsonl", ".jl"):
                     yield file.read()
                     continue
                 for number, line in enumerate(file, 1):
@@ -386,11 +438,12 @@ def _texts(paths: Iterable[Path], field: str) -> Iterator[str]:
             raise CommandError(f"{path} is not UTF-8 ({error})") from error
 
 
-def _field(line: str, field: str, where: str) -> str:
+def _field(line: str, field: str, where: str) -> str | None:
+    """Return a field of a line of JSON; ``None`` if it is empty, as of pages that are no HTML."""
     try:
-        value = json.loads(line)[field]
-    except (ValueError, KeyError, TypeError) as error:
-        raise CommandError(f"{where}: no JSON object with the field {field!r}") from error
-    if not isinstance(value, str):
+        value = json.loads(line).get(field)
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise CommandError(f"{where}: no JSON object") from error
+    if not (value is None or isinstance(value, str)):
         raise CommandError(f"{where}: the field {field!r} must be a string")
-    return value
+    return value or None

@@ -6,10 +6,11 @@ from sys import getsizeof
 from typing import NamedTuple
 
 from dedup.claims import Claim, OpenClaims
-from dedup.index import Index, index_for
+from dedup.index import Index
 from dedup.methods import Method
 from dedup.packed import Packed
 from dedup.page import Page
+from dedup.search import index_for
 from dedup.text import printable
 
 

@@ -4,13 +4,14 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 from dedup.extraction import Extractor
-from dedup.index import index_for
 from dedup.methods import Method
+from dedup.search import index_for
 from dedup.text import Document, tokenise
 
 LABELS = ("dup", "part", "grey", "tmpl")
@@ -35,6 +36,24 @@ class Collection:
     keys: list[str]
     texts: list[str]
     labels: dict[Pair, str]
+
+    @cached_property
+    def _documents_and_seconds(self) -> tuple[list[Document], float]:
+        start = process_time()
+        documents = [Document.from_main_text(text) for text in self.texts]
+        for document in documents:
+            assert document.tokens is not None
+        return documents, process_time() - start
+
+    @property
+    def documents(self) -> list[Document]:
+        """The pages, cut into tokens: once for all methods."""
+        return self._documents_and_seconds[0]
+
+    @property
+    def seconds_for_tokens(self) -> float:
+        """The CPU time that it took to cut all pages into tokens."""
+        return self._documents_and_seconds[1]
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -64,70 +83,87 @@ def read_collection(
         if key in seen:
             raise CollectionError(f"{where}: the id {key!r} was there before")
         seen.add(key)
-        size = page.get("ntok")
+        size, html = page.get("ntok"), page.get("html")
+        if not (size is None or (isinstance(size, int) and size >= 0)):
+            raise CollectionError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
         if page.get("kind", "page") != "page":
             continue
         if (_size(text) if size is None else size) < min_tokens:
             continue
-        if extractor and page.get("html"):
-            text = _extracted(folder / page["html"], extractor)
+        if extractor and html:
+            text = _extracted(folder, html, where, extractor)
         keys.append(key)
         texts.append(text)
-    labels = dict(_labels(folder / "pairs.tsv", {key: n for n, key in enumerate(keys)}, seen))
+    if not keys:
+        raise CollectionError(f"{folder / 'docs.jsonl'} has no page of {min_tokens} tokens or more")
+    labels = _labels(folder / "pairs.tsv", {key: n for n, key in enumerate(keys)}, seen)
     return Collection(folder.resolve().name, keys, texts, labels)
 
 
 def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     page = json.loads(line)
                     if not isinstance(page, dict):
                         raise CollectionError(f"{path}, line {number}: must be a JSON object")
                     yield number, page
+    except CollectionError:
+        raise
     except OSError as error:
         raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
         raise CollectionError(f"{path} is not UTF-8 ({error})") from error
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise CollectionError(f"{path}, line {number}: no JSON ({error})") from error
 
 
-def _labels(path: Path, numbers: Mapping[str, int], known: set[str]) -> Iterator[tuple[Pair, str]]:
+def _labels(path: Path, numbers: Mapping[str, int], known: set[str]) -> dict[Pair, str]:
+    labels: dict[Pair, str] = {}
     try:
-        with path.open(encoding="utf-8", newline="") as lines:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
             rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
             missing = {"id1", "id2", "label"} - set(rows.fieldnames or ())
             if missing:
                 raise CollectionError(f"{path} lacks the columns {', '.join(sorted(missing))}")
             for row in rows:
                 where = f"{path}, line {rows.line_num}"
+                keys = row["id1"], row["id2"]
                 if row["label"] not in LABELS:
                     choices = ", ".join(LABELS)
                     raise CollectionError(f"{where}: label must be one of {choices}")
-                for key in (row["id1"], row["id2"]):
+                for key in keys:
                     if key not in known:
                         raise CollectionError(f"{where}: there is no page {key!r}")
-                if row["id1"] in numbers and row["id2"] in numbers:
-                    one, other = sorted((numbers[row["id1"]], numbers[row["id2"]]))
-                    yield (one, other), row["label"]
+                if keys[0] == keys[1]:
+                    raise CollectionError(f"{where}: a page is no pair with itself")
+                if keys[0] in numbers and keys[1] in numbers:
+                    one, other = sorted(numbers[key] for key in keys)
+                    if labels.setdefault((one, other), row["label"]) != row["label"]:
+                        raise CollectionError(f"{where}: the pair had another label before")
     except OSError as error:
         raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise CollectionError(f"{path} is not UTF-8 ({error})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CollectionError(f"{path} is no table in UTF-8 ({error})") from error
+    return labels
 
 
 def _size(text: str) -> int:
     return sum(len(word) if word > "\u2e80" else 1 for word in tokenise(text))
 
 
-def _extracted(path: Path, extractor: Extractor) -> str:
+def _extracted(folder: Path, html: Any, where: str, extractor: Extractor) -> str:
+    if not isinstance(html, str) or "\0" in html:
+        raise CollectionError(f'{where}: "html" must be the name of a file')
+    path = folder / html
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise CollectionError(f'{where}: "html" must be a file of the folder, got {html!r}')
     try:
-        html = path.read_text("utf-8", "replace")
+        content = path.read_text("utf-8", "replace")
     except OSError as error:
         raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
-    extracted = extractor(html)
+    extracted = extractor(content)
     return extracted if isinstance(extracted, str) else extracted.text if extracted else ""
 
 
@@ -135,7 +171,7 @@ def _extracted(path: Path, extractor: Extractor) -> str:
 class Evaluation:
     """What a method found in a collection, and at what cost.
 
-    *f1_edited* counts only pairs whose normalised texts differ. *cpu_ms_per_page* is what sketch
+    *pairs_found* are those that count, right or false; *f1_edited* counts only pairs whose normalised texts differ. *cpu_ms_per_page* is what sketch
     and search take beyond extraction and tokens, *pages_per_s* how many main texts are cut into
     tokens, sketched and searched in a second of one core, *bytes_per_page* the memory of the index.
     """
@@ -144,6 +180,8 @@ class Evaluation:
     method: str
     parameters: dict[str, Any]
     pages: int
+    pairs_found: int
+    pairs_to_find: int
     precision: float
     recall: float
     f1: float
@@ -175,14 +213,10 @@ def evaluate(
     *progress* is called for every page.
     """
     index = index_for(method)
-    documents: list[Document] = []
+    documents = collection.documents
     found: set[Pair] = set()
     spent = 0.0
-    start = process_time()
-    for number, text in enumerate(collection.texts):
-        document = Document.from_main_text(text)
-        assert document.tokens is not None  # cut now, which is no part of the method's own time
-        documents.append(document)
+    for number, document in enumerate(documents):
         before = process_time()
         sketch = method.sketch(document)
         if sketch is not None:
@@ -190,7 +224,6 @@ def evaluate(
             index.add(sketch, number)
         spent += process_time() - before
         progress()
-    seconds = process_time() - start
     pages = max(1, len(collection))
     false, missed, scores = compare(found, collection, [document.text for document in documents])
     return Evaluation(
@@ -199,7 +232,7 @@ def evaluate(
         parameters=method.parameters,
         pages=len(collection),
         **scores,
-        pages_per_s=pages / seconds,
+        pages_per_s=pages / (collection.seconds_for_tokens + spent),
         cpu_ms_per_page=1000 * spent / pages,
         bytes_per_page=index.nbytes / pages,
         false_pairs=false,
@@ -209,7 +242,7 @@ def evaluate(
 
 def compare(
     found: Iterable[Pair], collection: Collection, texts: list[str]
-) -> tuple[list[Pair], list[Pair], dict[str, float]]:
+) -> tuple[list[Pair], list[Pair], dict[str, Any]]:
     """Return the false and the missed pairs, and precision, recall, F1 and F1 of edited pairs.
 
     Without pairs found, precision is 1; without pairs to find, recall is 1.
@@ -225,6 +258,8 @@ def compare(
         for pairs in (right, counted, wanted)
     ]
     scores = {
+        "pairs_found": len(counted),
+        "pairs_to_find": len(wanted),
         "precision": precision,
         "recall": recall,
         "f1": _f1(len(right), len(counted), len(wanted)),
@@ -243,7 +278,25 @@ def sweep(
     arguments: Mapping[str, Any],
     progress: Callable[[], object] = lambda: None,
 ) -> Iterator[Evaluation]:
-    """Yield an `Evaluation` for every value of the method's own `sweep`."""
+    """Yield an `Evaluation` for every value of the method's own `sweep` that it can have."""
+    for method in sweep_of(kind, arguments):
+        yield evaluate(collection, method, progress)
+
+
+def sweep_of(kind: type[Method], arguments: Mapping[str, Any]) -> list[Method]:
+    """Return the method with each value of its `sweep`, but for those out of range.
+
+    Just the method if it has no such values. Raises ValueError if no value is in range.
+    """
     name, values = kind.sweep
+    if not values:
+        return [kind(**arguments)]
+    methods = []
     for value in values:
-        yield evaluate(collection, kind(**{**arguments, name: value}), progress)
+        try:
+            methods.append(kind(**{**arguments, name: value}))
+        except ValueError as error:
+            refused = error
+    if not methods:
+        raise refused
+    return methods

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import xxhash
 
+from dedup.files import replacing
 from dedup.text import Document
 
 _FORMAT = "scrapy-dedup lexicon 1"
@@ -51,43 +50,48 @@ class Lexicon:
         return math.log((self.documents + 1) / frequency) / math.log(self.documents + 1)
 
 
+@cache
 def load_lexicon(source: str) -> Lexicon:
     """Return the lexicon *source*: "general", "jieba", or the path of a file (`write_lexicon`).
 
     "jieba" is the idf list of jieba (270,132 Chinese words; a term that is not in it has the
     median); "general" is that and the English list of pyspellchecker (160,572 words with their
-    frequency in film subtitles; a term in neither is in one of a million documents).
+    frequency in film subtitles; a term in neither is in one of a million documents). Each is read
+    once in a process, so that it stays the same whatever becomes of the file.
 
     Raises ValueError if there is no such file, or if it is none of this version.
     """
     if source in _BUILT_IN:
         return _BUILT_IN[source]()
     try:
-        status = os.stat(source)
+        content = json.loads(Path(source).read_bytes())
     except OSError as error:
         choices = ", ".join(_BUILT_IN)
         message = f"lexicon must be {choices} or the path of a file, got {source!r}"
         raise ValueError(f"{message} ({error.strerror})") from error
-    return _read(source, status.st_mtime_ns, status.st_size)
-
-
-@cache
-def _read(path: str, *_version: int) -> Lexicon:
-    try:
-        content = json.loads(Path(path).read_text("utf-8"))
-        form, documents = content["format"], content["documents"]
-        frequencies, digest = content["frequencies"], content["digest"]
-        is_whole = digest == _digest(documents, frequencies)
-    except OSError as error:
-        raise ValueError(f"lexicon {path} cannot be read ({error.strerror})") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no lexicon; make one with: dedup lexicon") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{source} is no lexicon; make one with: dedup lexicon") from error
+    form = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(form, str) or not form.startswith(_FORMAT.rpartition(" ")[0]):
+        raise ValueError(f"{source} is no lexicon; make one with: dedup lexicon")
     if form != _FORMAT:
         expected = f"{form!r}, expected {_FORMAT!r}"
-        raise ValueError(f"{path} is a lexicon of another version: {expected}; make it again")
-    if not is_whole:
-        raise ValueError(f"{path} is damaged: its digest differs; make it again")
-    return Lexicon(path, documents, frequencies, digest)
+        raise ValueError(f"{source} is a lexicon of another version: {expected}; make it again")
+    documents, frequencies = content.get("documents"), content.get("frequencies")
+    if not _are_counts(documents, frequencies) or content.get("digest") != _digest(
+        documents, frequencies
+    ):
+        raise ValueError(f"{source} is damaged: its numbers or its digest are wrong; make it again")
+    return Lexicon(source, documents, frequencies, content["digest"])
+
+
+def _are_counts(documents: object, frequencies: object) -> bool:
+    return (
+        type(documents) is int
+        and documents >= 2
+        and isinstance(frequencies, dict)
+        and all(type(count) is int and 1 <= count <= documents for count in frequencies.values())
+    )
 
 
 def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
@@ -103,12 +107,14 @@ def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
 def write_lexicon(path: Path, documents: int, counts: Mapping[str, int], at_least: int = 2) -> str:
     """Write the terms that are in *at_least* documents; return the digest of the lexicon.
 
-    Rarer terms are unknown ones: they count as in one document. Raises ValueError if there is no
-    document. The file is written aside and put in place at once.
+    Rarer terms are unknown ones: they count as in one document. The file is put in place at once.
+    Raises ValueError if there are fewer than two documents, or no term is in so many of them.
     """
-    if not documents:
-        raise ValueError("a lexicon needs at least one document")
+    if documents < 2:
+        raise ValueError(f"a lexicon needs at least 2 documents, got {documents}")
     frequencies = {term: count for term, count in sorted(counts.items()) if count >= at_least}
+    if not frequencies:
+        raise ValueError(f"no word is in {at_least} of the {documents} documents")
     digest = _digest(documents, frequencies)
     content = {
         "format": _FORMAT,
@@ -116,12 +122,8 @@ def write_lexicon(path: Path, documents: int, counts: Mapping[str, int], at_leas
         "digest": digest,
         "frequencies": frequencies,
     }
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f"{path.name}.", delete=False
-    ) as aside:
-        json.dump(content, aside, ensure_ascii=False, indent=0)
-    os.chmod(aside.name, 0o644)
-    os.replace(aside.name, path)
+    with replacing(path) as file:
+        file.write(json.dumps(content, ensure_ascii=False, indent=0).encode())
     return digest
 
 
@@ -165,7 +167,8 @@ def _general() -> Lexicon:
     for word, count in counts.items():
         share = -math.expm1(-_GENERAL_WORDS * count / total)
         frequencies[word] = max(1.0, _GENERAL_DOCUMENTS * share)
-    digest = xxhash.xxh3_64_hexdigest(digest.encode() + path.read_bytes())
+    made_of = f"{digest} {_GENERAL_DOCUMENTS} {_GENERAL_WORDS}".encode() + path.read_bytes()
+    digest = xxhash.xxh3_64_hexdigest(made_of)
     return Lexicon("general", _GENERAL_DOCUMENTS, frequencies, digest)
 
 

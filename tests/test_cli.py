@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -29,8 +30,9 @@ def test_a_collection_is_scored_by_the_default_method(collection, capsys):
     code, out, err = run(capsys, "evaluate", collection)
     header, row = out.splitlines()
     assert (code, err) == (0, "")
-    assert header.split()[:5] == ["collection", "method", "precision", "recall", "F1"]
-    assert row.split()[:5] == ["news", "simhash", "1.000", "0.333", "0.500"]
+    columns = ["collection", "method", "found", "/", "to", "find", "precision", "recall", "F1"]
+    assert header.split()[:9] == columns
+    assert row.split()[:8] == ["news", "simhash", "1", "/", "3", "1.000", "0.333", "0.500"]
 
 
 def test_all_methods_are_compared_and_the_figures_are_written(collection, tmp_path, capsys):
@@ -54,6 +56,16 @@ def test_arguments_of_the_method_and_the_shortest_page_can_be_given(collection, 
     assert figures["recall"] == 0.3333
 
 
+def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypatch, tmp_path):
+    (tmp_path / "own_method.py").write_text(
+        "from dedup.methods import SimHash\nclass Own(SimHash):\n    name = 'own'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code, out, _ = run(capsys, "evaluate", collection, "--method", "own_method.Own", "--sweep")
+    assert (code, out.splitlines()[1].split()[:3]) == (0, ["news", "own", "0"])
+
+
 def test_thresholds_are_swept_and_drawn(collection, tmp_path, capsys):
     code, out, _ = run(
         capsys, "evaluate", collection, "--method", "simhash", "shingling",
@@ -61,9 +73,7 @@ def test_thresholds_are_swept_and_drawn(collection, tmp_path, capsys):
     )  # fmt: skip
     assert code == 0
     rows = [line.split() for line in out.splitlines()[1:]]
-    assert [row[1:4] for row in rows[:17]] == [
-        ["simhash", "max_distance", str(distance)] for distance in range(17)
-    ]
+    assert [row[1:3] for row in rows[:17]] == [["simhash", str(distance)] for distance in range(17)]
     assert rows[17][1] == "shingling"
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
@@ -84,7 +94,12 @@ def test_a_diff_leaves_out_what_is_long_and_equal():
 
 WRONG = [
     (["evaluate", "nowhere"], "nowhere/docs.jsonl cannot be read (No such file or directory)"),
-    (["evaluate", "news", "--method", "simhsh"], "--method must be all or of simhash, simhash-big"),
+    (
+        ["evaluate", "news", "--method", "simhsh"],
+        "--method must be all, an import path or of simhash, ",
+    ),
+    (["evaluate", "news", "--method", "a.b"], "--method a.b: No module named 'a'"),
+    (["evaluate", "news", "--method", "json.dumps"], "must be a subclass of dedup.methods.Method"),
     (["evaluate", "news", "--args", "{"], "--args must be an object in JSON, got '{'"),
     (["evaluate", "news", "--args", "[]"], "--args must be an object in JSON, got '[]'"),
     (["evaluate", "news", "--args", '{"bts": 1}'], "--args: simhash takes max_distance, features,"),
@@ -96,8 +111,12 @@ WRONG = [
     (["evaluate", "news", "--plot", "a.txt"], "--plot must end in one of "),
     (["lexicon", "nowhere", "-o", "new"], "nowhere is no file"),
     (["lexicon", "there", "-o", "there"], "there exists; --overwrite replaces it"),
-    (["lexicon", "empty.jsonl", "-o", "new"], "there is no document in the input"),
-    (["lexicon", "bad.jsonl", "-o", "new"], "bad.jsonl, line 2: no JSON object with the field"),
+    (["lexicon", "empty.jsonl", "-o", "new"], "a lexicon needs at least 2 documents, got 0"),
+    (["lexicon", "bad.jsonl", "-o", "new"], "bad.jsonl, line 2: no JSON object"),
+    (["lexicon", "there", "-o", "there", "--overwrite"], "there is the output, too"),
+    (["evaluate", "news", "--errors", "-1"], "--errors must be 0 or more, got -1"),
+    (["evaluate", "news", "--json", "a.png", "--plot", "a.png"], "a.png is named for two outputs"),
+    (["evaluate", "news", "--json", "pipe", "--overwrite"], "pipe is no regular file"),
     (["lexicon", "number.jsonl", "-o", "new"], "line 1: the field 'text' must be a string"),
     (["lexicon", "bytes.txt", "-o", "new"], "bytes.txt is not UTF-8"),
     (["lexicon", "there", "-o", "new", "--at-least", "0"], "--at-least must be 1 or more, got 0"),
@@ -112,18 +131,19 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
     contents = {
         "there": b"as it was",
         "empty.jsonl": b"\n",
-        "bad.jsonl": b'{"text": "a"}\n{"txt": "b"}\n',
+        "bad.jsonl": b'{"text": "a"}\n["b"]\n',
         "number.jsonl": b'{"text": 1}\n',
         "bytes.txt": b"\xff",
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
+    os.mkfifo(tmp_path / "pipe")
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"dedup {arguments[0]}: ")
     assert message in err
     assert err.count("\n") == 1
-    assert {path.name for path in tmp_path.iterdir()} == {*contents, "news"}
+    assert {path.name for path in tmp_path.iterdir()} == {*contents, "news", "pipe"}
     assert (tmp_path / "there").read_bytes() == b"as it was"
 
 
@@ -149,7 +169,52 @@ def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
         capsys, "evaluate", collection, "--method", "i-match", "--args",
         json.dumps({"lexicon": str(path)}),
     )  # fmt: skip
-    assert (code, out.split()[-8]) == (0, "i-match")
+    assert (code, out.split()[-11]) == (0, "i-match")
+
+
+def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):
+    lines = [{"text": "one word"}, {"text": None}, {"url": "x"}, {"text": "one more"}, {"text": ""}]
+    (tmp_path / "items.jl").write_text("\n".join(map(json.dumps, lines)))
+    code, out, _ = run(capsys, "lexicon", tmp_path / "items.jl", "-o", tmp_path / "lexicon")
+    assert code == 0
+    assert ": 1 words of 2 documents" in out
+    assert "3 lines without text in the field 'text' were left out" in out
+
+
+def test_links_stay_and_the_file_behind_is_replaced(collection, tmp_path, capsys):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "target").chmod(0o640)
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert run(capsys, "evaluate", collection, "--json", tmp_path / "link")[0] == 2
+    assert run(capsys, "evaluate", collection, "--json", tmp_path / "link", "--overwrite")[0] == 0
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "target").read_text())
+    assert (tmp_path / "target").stat().st_mode & 0o777 == 0o640
+
+
+def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
+    pages = {"[bold]a\x1b[2J": WORDS, "b\ud800": f"{WORDS} \x1b]0;title\x07"}
+    labels = [("[bold]a\x1b[2J", "b\ud800", "dup")]
+    folder = tmp_path / "[red]y["
+    write(folder, pages, [])
+    (folder / "pairs.tsv").write_text("id1\tid2\tlabel\n")
+    code, out, _ = run(capsys, "evaluate", folder, "--method", "verified", "--errors", 1)
+    assert (code, labels[0][2]) == (0, "dup")
+    assert "[red]y[" in out
+    assert "[bold]a" in out
+    assert "\x1b" not in out
+    assert "\ud800" not in out
+
+
+def test_chinese_is_compared_by_characters():
+    assert diff("我们在北京大学", "我们在上海大学").plain == "我 们 在 [-北 京-]{+上 海+} 大 学 "
+
+
+def test_a_long_text_has_a_diff_in_time():
+    one, other = ("word " * 100_000 + end for end in ("a", "b"))
+    start = time.monotonic()
+    diff(one, other)
+    assert time.monotonic() - start < 30
 
 
 def command(*arguments, **options):

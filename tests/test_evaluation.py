@@ -45,7 +45,8 @@ def test_pages_of_another_kind_are_left_out_with_their_labels(tmp_path):
 
 
 def test_the_size_of_a_page_may_be_given_and_counts_han_characters_one_by_one(tmp_path):
-    assert len(read_collection(write(tmp_path / "given", ntok=29))) == 0
+    with pytest.raises(CollectionError, match=r"docs\.jsonl has no page of 30 tokens or more"):
+        read_collection(write(tmp_path / "given", ntok=29))
     chinese = {"zh": "镇上有十九家米粉店没有一家做晚饭的生意早上五点开门卖到十点锅一刷"}
     assert len(read_collection(write(tmp_path / "zh", chinese, []))) == 1
 
@@ -53,6 +54,7 @@ def test_the_size_of_a_page_may_be_given_and_counts_han_characters_one_by_one(tm
 def test_the_main_text_may_be_extracted_of_the_html(tmp_path):
     folder = write(tmp_path / "site", {"a": WORDS, "b": WORDS}, [], html="page.html")
     (folder / "page.html").write_text("<html>")
+    assert read_collection(folder).texts == [WORDS] * 2
     texts = read_collection(folder, extractor=lambda html: f"{html} text").texts
     assert texts == ["<html> text"] * 2
     assert read_collection(folder, extractor=lambda html: None).texts == ["", ""]
@@ -67,7 +69,7 @@ BROKEN = [
     ("docs.jsonl", b'{"id": 1, "text": ""}\n', '"id" and "text" must be strings'),
     ("docs.jsonl", b'{"id": "a", "text": ""}\n' * 2, "line 2: the id 'a' was there before"),
     ("docs.jsonl", b"\xff", "docs.jsonl is not UTF-8"),
-    ("pairs.tsv", b"\xff", "pairs.tsv is not UTF-8"),
+    ("pairs.tsv", b"\xff", "pairs.tsv is no table in UTF-8"),
     ("pairs.tsv", b"", "pairs.tsv lacks the columns id1, id2, label"),
     ("pairs.tsv", b"id1\tid2\na\tagain\n", "pairs.tsv lacks the columns label"),
     (
@@ -77,6 +79,20 @@ BROKEN = [
     ),
     ("pairs.tsv", b"id1\tid2\tlabel\na\n", "pairs.tsv, line 2: label must be one of"),
     ("pairs.tsv", b"id1\tid2\tlabel\na\tz\tdup\n", "pairs.tsv, line 2: there is no page 'z'"),
+    ("pairs.tsv", b"id1\tid2\tlabel\na\ta\tdup\n", "line 2: a page is no pair with itself"),
+    (
+        "pairs.tsv",
+        b"id1\tid2\tlabel\na\tagain\tdup\nagain\ta\ttmpl\n",
+        "line 3: the pair had another label before",
+    ),
+    ("pairs.tsv", b"id1\tid2\tlabel\n" + b"a" * 200_000, "pairs.tsv is no table in UTF-8 (field"),
+    (
+        "docs.jsonl",
+        b'{"id": "a", "text": "", "ntok": "5"}\n',
+        "\"ntok\" must be a whole number, got '5'",
+    ),
+    ("docs.jsonl", b'{"id": "a", "text": "", "ntok": NaN}\n', '"ntok" must be a whole number'),
+    ("docs.jsonl", b"[" * 200_000, "docs.jsonl, line 1: no JSON"),
 ]
 
 
@@ -89,6 +105,21 @@ def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("html", ["../secret", "/etc/hostname", 5, ["a"], "a\0b"])
+def test_html_is_read_from_the_folder_only(tmp_path, html):
+    (tmp_path / "secret").write_text("x")
+    folder = write(tmp_path / "site", {"a": WORDS, "b": WORDS}, [], html=html)
+    with pytest.raises(CollectionError, match=r'docs\.jsonl, line 1: "html" must be'):
+        read_collection(folder, extractor=lambda html: html)
+
+
+def test_files_may_begin_with_a_byte_order_mark(tmp_path):
+    folder = write(tmp_path / "marked")
+    for path in folder.iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(read_collection(folder).labels) == 3
+
+
 def test_pairs_are_counted_by_their_labels(tmp_path):
     labels = [("a", "again", "dup"), ("a", "edited", "grey"), ("again", "edited", "part"),
               ("a", "other", "tmpl"), ("edited", "other", "dup")]  # fmt: skip
@@ -99,6 +130,8 @@ def test_pairs_are_counted_by_their_labels(tmp_path):
     # Right: (0, 1). False: (0, 3), which is labelled tmpl, and (1, 3), which is not labelled.
     assert (false, missed) == ([(0, 3), (1, 3)], [(2, 3)])
     assert scores == {
+        "pairs_found": 3,
+        "pairs_to_find": 2,
         "precision": 1 / 3,
         "recall": 1 / 2,
         "f1": 2 * 1 / (3 + 2),
@@ -106,14 +139,15 @@ def test_pairs_are_counted_by_their_labels(tmp_path):
     }
 
 
-def test_nothing_found_is_precise_and_nothing_to_find_is_found(tmp_path):
+def test_of_nothing_there_is_no_precision_and_nothing_to_find_is_found(tmp_path):
     without = read_collection(write(tmp_path / "without", labels=[]))
-    assert compare(set(), without, PAGES)[2] == dict.fromkeys(
-        ("precision", "recall", "f1", "f1_edited"), 1.0
-    )
+    pairs = {"pairs_found": 0, "pairs_to_find": 0}
+    perfect = {**pairs, "precision": 1.0, "recall": 1.0, "f1": 1.0, "f1_edited": 1.0}
+    assert compare(set(), without, PAGES)[2] == perfect
     collection = read_collection(write(tmp_path / "with"))
     scores = compare(set(), collection, ["x", "x", "y", "z"])[2]
-    assert scores == {"precision": 1.0, "recall": 0.0, "f1": 0.0, "f1_edited": 0.0}
+    pairs = {"pairs_found": 0, "pairs_to_find": 3}
+    assert scores == {**pairs, "precision": 1.0, "recall": 0.0, "f1": 0.0, "f1_edited": 0.0}
 
 
 @pytest.mark.parametrize("name", METHODS)

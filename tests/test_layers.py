@@ -11,10 +11,11 @@ import dedup
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "extraction", "packed"},
+    {"text", "extraction", "packed", "files"},
     {"lexicon"},
     {"methods"},
     {"index"},
+    {"search"},
     {"page", "scopes"},
     {"claims"},
     {"detector"},

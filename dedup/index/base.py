@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -17,6 +19,21 @@ class Match:
 
     def __lt__(self, other: "Match") -> bool:
         return (self.distance, self.page) < (other.distance, other.page)
+
+
+LAST_PAGE = 2**32 - 2
+"""The highest page number."""
+
+
+def checked_page(page: Any, next_page: int) -> int:
+    """Return *page*, or *next_page* if it is ``None``; raises ValueError if that is no number."""
+    number = next_page if page is None else page
+    is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
+    if not (is_number and 0 <= number <= LAST_PAGE):
+        if page is None:
+            raise ValueError("no page number is left: the last one is in use")
+        raise ValueError(f"a page must be a number from 0 to {LAST_PAGE}, got {page!r}")
+    return int(number)
 
 
 class Index(ABC):

@@ -16,7 +16,7 @@ _SCANNED = 0.5
 # How many times as many candidates fingerprints of real text meet, all tables together.
 _SKEW = 3
 # A table takes 12 bytes a key: there should be 2**4 fingerprints for each.
-_MOST_KEY_BITS, _ROWS_OF_A_KEY = 24, 4
+MOST_KEY_BITS, _ROWS_OF_A_KEY = 24, 4
 Segment = tuple[int, int]
 """A run of bits: the position of its lowest bit, and its width."""
 
@@ -90,7 +90,7 @@ class Design:
 
 def best_design(bits: int, max_distance: int, expected_size: int) -> Design:
     """Return the design of blocks by which a query among *expected_size* costs least."""
-    widest = min(_MOST_KEY_BITS, max(16, expected_size.bit_length() - _ROWS_OF_A_KEY))
+    widest = min(MOST_KEY_BITS, max(16, expected_size.bit_length() - _ROWS_OF_A_KEY))
     most_blocks = max(-(-bits // 16), min(max_distance + 1, bits // 4))
     designs = [
         multi_index(bits, max_distance, blocks)

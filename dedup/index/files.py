@@ -1,14 +1,13 @@
 """Files of a few arrays: written at once, checked when read, mapped into memory."""
 
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import xxhash
 
+from dedup.files import replacing
 from dedup.index.fingerprints import Array
 
 _MAGIC = b"scrapy-dedup index 3\n"
@@ -22,19 +21,11 @@ def write_file(path: Path, header: dict[str, Any], arrays: list[Array]) -> None:
     """
     described = [[a.dtype.str, list(a.shape), xxhash.xxh3_64_hexdigest(a.data)] for a in arrays]
     line = json.dumps({**header, "arrays": described}).encode()
-    path = path.resolve()  # the file behind a link, not the link
-    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(_MAGIC + xxhash.xxh3_64_hexdigest(line).encode() + b" " + line + b"\n")
-            for array in arrays:
-                file.write(bytes(-file.tell() % _ALIGNED))
-                file.write(np.ascontiguousarray(array).data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    finally:
-        Path(aside).unlink(missing_ok=True)
+    with replacing(path) as file:
+        file.write(_MAGIC + xxhash.xxh3_64_hexdigest(line).encode() + b" " + line + b"\n")
+        for array in arrays:
+            file.write(bytes(-file.tell() % _ALIGNED))
+            file.write(np.ascontiguousarray(array).data)
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:

@@ -59,9 +59,11 @@ class GrowingIndex:
         """
         if not self._tables:
             self._store(fingerprint, page)
-            self._count += 1
-            if self._count > self._scanned_up_to:
-                self._build(self._rows[: self._count], self._pages[: self._count])
+            count = self._count + 1
+            if count > self._scanned_up_to:
+                self._build(self._rows[:count], self._pages[:count])
+            else:
+                self._count = count
             return
         if not is_new and (place := self._place_of(fingerprint)) is not None:
             pages = self._page_column

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from dedup.index.base import Index, Match
+from dedup.index.base import LAST_PAGE, Index, Match, checked_page
 from dedup.index.compact import CompactIndex
-from dedup.index.design import Design, Table, best_design, multi_index, permuted
+from dedup.index.design import MOST_KEY_BITS, Design, Table, best_design, multi_index, permuted
 from dedup.index.files import read_file, write_file
 from dedup.index.fingerprints import Array, Fingerprints, is_number
 from dedup.index.growing import GrowingIndex, chunks
@@ -19,8 +19,6 @@ from dedup.index.pairs import near_by_sorting, near_pages
 _QUERIES_AT_ONCE = 4096
 # Distances up to which sorting for all pairs beats looking each fingerprint up.
 _MOST_PERMUTED = 3
-_LAST_PAGE = 2**32 - 2
-_MOST_KEY_BITS = 24
 
 
 class HammingIndex(Index):
@@ -60,8 +58,8 @@ class HammingIndex(Index):
             raise ValueError(f"max_distance must be from 0 to {bits - 1}, got {max_distance!r}")
         if not (is_number(expected_size) and expected_size >= 0):
             raise ValueError(f"expected_size must be 0 or more, got {expected_size!r}")
-        self.bits = bits
-        self.max_distance = max_distance
+        self.bits = bits = int(bits)
+        self.max_distance = max_distance = int(max_distance)
         # Fewer are compared one by one whatever the design, and there may be more than expected.
         expected_size = max(expected_size, 1 << 16)
         self.design = design or best_design(bits, max_distance, expected_size)
@@ -76,9 +74,9 @@ class HammingIndex(Index):
                     f"{chosen.bits} and {chosen.max_distance}"
                 )
         for table in self.design.tables:
-            if len(table.segments) > 1 or table.key_bits > _MOST_KEY_BITS:
+            if len(table.segments) > 1 or table.key_bits > MOST_KEY_BITS:
                 raise ValueError(
-                    f"design must have tables of one segment of up to {_MOST_KEY_BITS} bits, got "
+                    f"design must have tables of one segment of up to {MOST_KEY_BITS} bits, got "
                     f"{self.design.name} with {table}; compact_design takes any"
                 )
         self._growing = GrowingIndex(self.design)
@@ -104,9 +102,10 @@ class HammingIndex(Index):
             if len(rows):
                 self._checked_page(self._next_page + len(rows) - 1)
             numbers = np.arange(len(rows), dtype=np.uint32) + np.uint32(self._next_page)
-        elif None in pages:
-            raise ValueError("a list of pages must have a number for each, got None")
         else:
+            pages = list(pages)
+            if None in pages:
+                raise ValueError("a list of pages must have a number for each, got None")
             numbers = np.array([self._checked_page(page) for page in pages], np.uint32)
         if len(numbers) != len(rows):
             raise ValueError(f"{len(rows)} fingerprints need as many pages, got {len(numbers)}")
@@ -176,7 +175,7 @@ class HammingIndex(Index):
 
         The memory is used again, and not given back. Raises KeyError if it is not stored.
         """
-        if not (is_number(page) and 0 <= page <= _LAST_PAGE):
+        if not (is_number(page) and 0 <= page <= LAST_PAGE):
             raise KeyError(f"page {page!r} is not stored")
         forgotten = self._growing.remove(page)
         if self._compact is not None:
@@ -316,12 +315,7 @@ class HammingIndex(Index):
         return rows, pages
 
     def _checked_page(self, page: Any) -> int:
-        if page is None and self._next_page > _LAST_PAGE:
-            raise ValueError("no page number is left: the last one is in use")
-        number = self._next_page if page is None else page
-        if not (is_number(number) and 0 <= number <= _LAST_PAGE):
-            raise ValueError(f"a page must be a number from 0 to {_LAST_PAGE}, got {page!r}")
-        return int(number)
+        return checked_page(page, self._next_page)
 
 
 def _as_json(design: Design) -> Any:

@@ -57,10 +57,13 @@ class KeyTable:
         tag_type = self._buckets.columns[0].dtype
         self._buckets.fill(keys, (tags >> 1).astype(tag_type), positions)
 
-    def positions(self, keys: Iterable[int]) -> Array:
-        """Return the different positions under any of *keys*, sorted, as uint32."""
+    def positions(self, keys: Iterable[int], most: int | None = None) -> Array:
+        """Return the different positions under any of *keys*, sorted, as uint32.
+
+        *most*: so many of each key, the highest ones; ``None``: all.
+        """
         wanted = set(keys)
-        if len(wanted) > _FEW_KEYS:
+        if len(wanted) > _FEW_KEYS and most is None:
             numbers = np.fromiter(wanted, np.uint64, len(wanted))
             _, positions = self.postings(*self.runs(numbers))
             return np.unique(positions)
@@ -71,7 +74,10 @@ class KeyTable:
             run = self._buckets.run(key & mask)
             equal = tags[run] == tags.dtype.type(key >> self._bits & tag_mask)
             if equal.any():
-                found.append(positions[run][equal])
+                under_key = positions[run][equal]
+                if most is not None and len(under_key) > most:
+                    under_key = np.partition(under_key, -most)[-most:]
+                found.append(under_key)
         return np.unique(np.concatenate(found))
 
     def runs(self, keys: Array) -> tuple[Array, Array, Array]:

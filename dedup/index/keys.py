@@ -3,7 +3,7 @@
 from array import array
 from sys import getsizeof
 
-from dedup.index.base import Index, Match
+from dedup.index.base import Index, Match, checked_page
 from dedup.index.key_table import KeyTable
 from dedup.methods import KeyMethod
 from dedup.packed import Packed
@@ -20,7 +20,7 @@ class KeyIndex(Index):
         self._next_page = 0
 
     def add(self, sketch: object, page: int | None = None) -> int:
-        number = self._next_page if page is None else page
+        number = checked_page(page, self._next_page)
         keys = set(self._method.keys(sketch))
         position = self._sketches.append(self._method.kept(sketch))
         self._pages.append(number)
@@ -32,7 +32,9 @@ class KeyIndex(Index):
         return min(self.query_all(sketch), default=None)
 
     def query_all(self, sketch: object) -> list[Match]:
-        positions = self._table.positions(self._method.keys(sketch)).tolist()
+        positions = self._table.positions(
+            self._method.keys(sketch), self._method.candidates_per_key
+        ).tolist()
         if not positions:
             return []
         kept = [self._sketches[position] for position in positions]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dedup.index.base import Index, Match
+from dedup.index.base import Index, Match, checked_page
 from dedup.index.buckets import Array
 from dedup.index.key_table import KeyTable
 from dedup.methods.hashing import mix
@@ -46,7 +46,7 @@ class SpotIndex(Index):
         self._next_page = 0
 
     def add(self, sketch: Array, page: int | None = None) -> int:
-        number = self._next_page if page is None else page
+        number = checked_page(page, self._next_page)
         position = self._sketches.append(self._method.to_bytes(sketch))
         self._pages.append(number)
         self._sizes.append(len(sketch))

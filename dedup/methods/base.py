@@ -42,7 +42,8 @@ class Method(ABC):
         identity = {"method": self.name, "version": self.version, **self.parameters}
         identity.pop("max_distance", None)
         if lexicon := identity.get("lexicon"):
-            identity["lexicon_digest"] = load_lexicon(lexicon).digest
+            # Wherever its file is.
+            identity["lexicon"] = load_lexicon(lexicon).digest
         return identity
 
     @abstractmethod
@@ -96,6 +97,9 @@ class KeyMethod(Method):
     """A method whose matches share a block key: always, or as likely as the method says."""
 
     key_bits: ClassVar[int] = 64
+
+    candidates_per_key: ClassVar[int | None] = None
+    """How many pages under one key are compared, the latest ones; ``None``: all."""
 
     @abstractmethod
     def keys(self, sketch: Any) -> Iterable[int]:

@@ -49,17 +49,17 @@ class Keywords(KeyMethod):
         variant: str = "sorted-weights",
         top: int = 10,
         weights: str = "tf-idf",
-        lexicon: str = "general",
+        lexicon: str | None = None,
         description: str = "page",
     ) -> None:
         """Create the method with the inclusive threshold *max_distance*, from 0 to below 1.
 
         The threshold is for the variants with weights: the others match at distance 0 only.
         *top*: the number of keywords, the heaviest words, ties in the order of the alphabet.
-        *weights*: "tf-idf" with the document frequencies of *lexicon* (see `dedup.lexicon`), or
-        "tf". *description*: that of the "page", or of a page without one and with "text", the
-        first 512 bytes of the text. Raises ValueError for a value outside its range, and for a
-        lexicon that cannot be read.
+        *weights*: "tf-idf" with the document frequencies of *lexicon*, by default "general" (see
+        `dedup.lexicon`), or "tf". *description*: that of the "page", or of a page without one and
+        with "text", the first 512 bytes of the text. Raises ValueError for a value outside its
+        range, and for a lexicon that cannot be read.
         """
         check_share("max_distance", max_distance)
         if max_distance == 1:
@@ -68,12 +68,15 @@ class Keywords(KeyMethod):
         check_whole("top", top, 1)
         check_choice("weights", weights, _WEIGHTS)
         check_choice("description", description, _DESCRIPTIONS)
-        load_lexicon(lexicon)
+        needs_lexicon = weights == "tf-idf" and variant != "description"
+        if needs_lexicon:
+            lexicon = "general" if lexicon is None else lexicon
+            load_lexicon(lexicon)
         self.max_distance = max_distance
         self.variant = variant
         self.top = top
         self.weights = weights
-        self.lexicon = lexicon
+        self.lexicon = lexicon if needs_lexicon else None
         self.description = description
 
     def sketch(self, document: Document) -> bytes | None:

@@ -59,7 +59,7 @@ class Segments(DigestMethod):
         check_share("max_distance", max_distance)
         check_choice("mode", mode, _CUTS)
         check_whole("segments", segments, 1)
-        check_whole("length", length, 1)
+        check_whole("length", length, 1, 2**32)
         check_whole("min_equal", min_equal, 1)
         self.max_distance = max_distance
         self.mode = mode

@@ -70,21 +70,22 @@ class SimHash(FingerprintMethod):
         self.features = features
         self.width = width
         self.weights = weights
-        self.lexicon = (lexicon or "general") if weights == "tf-idf" else None
-        if self.lexicon:
+        self.lexicon = lexicon
+        if weights == "tf-idf":
+            self.lexicon = "general" if lexicon is None else lexicon
             load_lexicon(self.lexicon)
         self._width = width or _WIDTHS[features]
 
     def sketch(self, document: Document) -> int | None:
-        """Return the fingerprint of *document*, or ``None`` if it has no tokens.
+        """Return the fingerprint of *document*, or ``None`` if it has no tokens with a weight.
 
         >>> hex(SimHash().sketch(Document("the cat sat on the mat")))
         '0xcb542bc311d7346f'
         """
         if not document.tokens:
             return None
-        counts = Counter(self._features(document))
-        return fingerprint(self._weigh(counts), self.bits)
+        weights = self._weigh(Counter(self._features(document)))
+        return fingerprint(weights, self.bits) if any(weights.values()) else None
 
     def _features(self, document: Document) -> Iterable[str]:
         if self._width is None:
@@ -96,7 +97,7 @@ class SimHash(FingerprintMethod):
     def _weigh(self, counts: Mapping[str, int]) -> Mapping[str, float]:
         if self.weights == "log-tf":
             return log_weights(counts)
-        if self.lexicon:
+        if self.lexicon is not None:
             idf = load_lexicon(self.lexicon).idf
             return {term: _rounded(tf * idf(term)) for term, tf in counts.items()}
         return counts if self.weights == "tf" else dict.fromkeys(counts, 1.0)

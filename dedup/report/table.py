@@ -98,7 +98,11 @@ def _histogram(distances: Mapping[float, int]) -> dict[str, int]:
     counts = [0] * (int(widest / step + 1e-9) + 1)
     for distance, count in distances.items():
         counts[int(distance / step + 1e-9)] += count
-    return {f"from {round(row * step, 2):g}": count for row, count in enumerate(counts)}
+    starts = [round(row * step, 2) for row in range(len(counts) + 1)]
+    return {
+        f"{start:g} to {end:g}": count
+        for start, end, count in zip(starts, starts[1:], counts, strict=False)
+    }
 
 
 def _copy(copy: Mapping[str, Any]) -> str:
@@ -123,7 +127,9 @@ def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
     yield "memory of the index", f"{_bytes(index['bytes'])} for {index['pages']:,} pages"
     settings = numbers["settings"]
-    yield "method", f"{settings['DEDUP_METHOD']}, distance at most {settings['DEDUP_MAX_DISTANCE']}"
+    distance = settings["DEDUP_MAX_DISTANCE"]
+    at_most = "" if distance is None else f", distance at most {distance}"
+    yield "method", f"{settings['DEDUP_METHOD']}{at_most}"
     others = ", ".join(
         f"{name.removeprefix('DEDUP_').lower()}={value}"
         for name, value in settings.items()

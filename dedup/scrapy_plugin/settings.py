@@ -16,9 +16,9 @@ from scrapy.utils.misc import load_object
 
 from dedup.detector import SHORT_PAGES
 from dedup.extraction import EXTRACTORS, Extractor
-from dedup.index import index_for
 from dedup.methods import METHODS, Method
 from dedup.scopes import SCOPES
+from dedup.search import index_for
 
 logger = logging.getLogger(__name__)
 
@@ -244,12 +244,11 @@ class _Reader:
             is_distance = by_itself and "max_distance" in str(error)
             source = "DEDUP_MAX_DISTANCE" if is_distance else "DEDUP_METHOD_ARGS"
             raise SettingError(f"{source}: {error}") from error
-        for attribute, kind in (("name", str), ("version", int)):
+        for attribute, kind in (("name", str), ("version", int), ("max_distance", (int, float))):
             if not isinstance(getattr(method, attribute, None), kind):
-                raise SettingError(
-                    f"{name}: {self.shown[name]} lacks a {attribute} ({kind.__name__})"
-                )
-        self.shown["DEDUP_MAX_DISTANCE"] = method.max_distance
+                expected = "number" if isinstance(kind, tuple) else kind.__name__
+                raise SettingError(f"{name}: {self.shown[name]} lacks a {attribute} ({expected})")
+        self.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
         try:
             index_for(method)
         except TypeError as error:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from dedup.index import HammingIndex, Index, LinearIndex, Match, index_for
+from dedup.index import HammingIndex, Index, LinearIndex, Match
 from dedup.index.growing import SCANNED_UP_TO as LIMIT
 from dedup.methods import Method, SimHash
+from dedup.search import index_for
 
 ALL_ONES = 2**64 - 1
 SIZES = [0, 1, 63, 65, LIMIT - 1, LIMIT, LIMIT + 1, LIMIT + 500]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.index import KeyIndex, Match
+from dedup.index import Match
+from dedup.index.keys import KeyIndex
 from dedup.methods import KeyMethod
 
 

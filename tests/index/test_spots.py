@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.index import Match, SpotIndex, index_for
-from dedup.index.spots import Partitions, least_shared
+from dedup.index import Match
+from dedup.index.spots import Partitions, SpotIndex, least_shared
 from dedup.methods import SpotSigs
 from dedup.methods.digests import digests
+from dedup.search import index_for
 
 THRESHOLDS = [0, 0.1, 0.2, 0.3, 1 / 3, 0.4, 0.5, 0.7, 0.9, 0.99]
 # Few different spots, so that sketches share many, and some again and again.

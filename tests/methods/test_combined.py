@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dedup.index import index_for
 from dedup.methods import METHODS
 from dedup.methods.combined import Combined, CombinedSketch
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
+from dedup.search import index_for
 from dedup.text import Document
 
 

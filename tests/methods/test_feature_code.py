@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index import Match, index_for
+from dedup.index import Match
 from dedup.methods import METHODS
 from dedup.methods.feature_code import FeatureCode, stop_codes
 from dedup.methods.sentences import sentences
+from dedup.search import index_for
 from dedup.text import Document, normalise
 
 SENTENCES = [

@@ -7,9 +7,9 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.index import index_for
 from dedup.lexicon import load_lexicon, write_lexicon
 from dedup.methods.keywords import VARIANTS, Keywords, heaviest, shares, weight_distance
+from dedup.search import index_for
 from dedup.text import Document
 
 OF_KEYWORDS = VARIANTS[1:]

@@ -3,9 +3,10 @@ import random
 
 import pytest
 
-from dedup.index import Match, index_for
+from dedup.index import Match
 from dedup.methods import METHODS
 from dedup.methods.long_sentences import LongSentences, longest_sentences
+from dedup.search import index_for
 from dedup.text import Document
 
 

@@ -7,10 +7,10 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index import index_for
 from dedup.methods import minhash
 from dedup.methods.hashing import key, mix, seeds, shingle_hashes
 from dedup.methods.minhash import MinHash, minimums
+from dedup.search import index_for
 from dedup.text import Document
 
 MASK = (1 << 64) - 1

@@ -7,8 +7,8 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index import index_for
 from dedup.methods.simhash import RandomProjection, SimHash
+from dedup.search import index_for
 from dedup.text import Document
 
 ENGLISH = (

@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import article
 
-from dedup.index import KeyIndex, Match, index_for
+from dedup.index import Match
+from dedup.index.keys import KeyIndex
 from dedup.methods import METHODS
 from dedup.methods.hashing import shingle_hashes
 from dedup.methods.segments import Segments, content_defined_segments, equal_segments
+from dedup.search import index_for
 from dedup.text import Document
 
 MODES = ["paragraphs", "equal", "content-defined"]
@@ -160,7 +162,7 @@ def test_a_page_with_too_few_segments_has_no_sketch():
             "mode must be one of paragraphs, equal, content-defined, got 'random'",
         ),
         ({"segments": 0}, "segments must be 1 or more, got 0"),
-        ({"length": 0}, "length must be 1 or more, got 0"),
+        ({"length": 0}, "length must be from 1 to 4294967296, got 0"),
         ({"min_equal": 0}, "min_equal must be 1 or more, got 0"),
     ],
 )

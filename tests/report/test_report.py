@@ -214,19 +214,20 @@ def test_the_table_shows_skipped_and_unread_pages_by_reason(summary, detector):
     assert row(table, "pages not read") == "timeout: 3"
 
 
+STEPS = ("0 to 0.05", "0.05 to 0.1", "0.1 to 0.15", "0.35 to 0.4")
+
+
 def test_shares_and_wide_distances_are_counted_in_steps(summary, detector):
     for distance in (0.0, 0.123, 0.125, 0.35):
         summary.record(near("http://a/", distance), "http://b/", 10)
     numbers = summary.finish(detector)
     assert numbers["distances"] == {0: 1, 0.13: 2, 0.35: 1}
     table = as_text(numbers)
-    assert [row(table, f"distance from {step:g}")[-1] for step in (0, 0.05, 0.1, 0.35)] == list(
-        "1021"
-    )
+    assert [row(table, f"distance {step}")[-1] for step in STEPS] == list("1021")
     for distance in (3, 59):
         summary.record(near("http://a/", distance), "http://b/", 10)
     table = as_text(summary.finish(detector))
-    assert [row(table, f"distance from {step}")[-1] for step in (0, 3, 57)] == list("411")
+    assert [row(table, f"distance {s} to {s + 3}")[-1] for s in (0, 3, 57)] == list("411")
 
 
 def test_the_bars_of_distances_are_as_long_as_their_counts(summary, detector):
