@@ -279,7 +279,8 @@ def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
     if with_parameter:
         table.add_column("threshold", justify="right")
     for title in (
-        "found / to find", "precision", "recall", "F1", "F1 edited", "pages/s", "CPU ms/page", "bytes/page"
+        "found / to find", "precision", "recall", "F1", "F1 edited",
+        "pages/s", "CPU ms/page", "bytes/page",
     ):  # fmt: skip
         table.add_column(title, justify="right")
     for result in results:

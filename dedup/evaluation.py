@@ -171,9 +171,10 @@ def _extracted(folder: Path, html: Any, where: str, extractor: Extractor) -> str
 class Evaluation:
     """What a method found in a collection, and at what cost.
 
-    *pairs_found* are those that count, right or false; *f1_edited* counts only pairs whose normalised texts differ. *cpu_ms_per_page* is what sketch
-    and search take beyond extraction and tokens, *pages_per_s* how many main texts are cut into
-    tokens, sketched and searched in a second of one core, *bytes_per_page* the memory of the index.
+    *pairs_found* are those that count, right or false; *f1_edited* counts only pairs whose
+    normalised texts differ. *cpu_ms_per_page* is what sketch and search take beyond extraction and
+    tokens, *pages_per_s* how many main texts are cut into tokens, sketched and searched in a second
+    of one core, *bytes_per_page* the memory of the index.
     """
 
     collection: str

@@ -14,7 +14,9 @@ from web import served
 
 import dedup.index
 from crawler.spiders.site import SiteSpider
+from dedup.index import Match
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.search import index_for
 from dedup.text import Document
 
 ROOT = Path(__file__).parents[1]
@@ -93,9 +95,17 @@ def test_nothing_was_left_to_fill_in():
 
 
 def test_the_method_that_the_documentation_shows_is_one():
-    [snippet] = re.findall(r"```python\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    fingerprints, keys = re.findall(r"```python\n(.*?)```", ARCHITECTURE, re.DOTALL)
     names: dict[str, Any] = {}
-    exec(snippet, names)
+    exec(fingerprints, names)
+    exec(keys, names)
+    longest = names["LongestWords"](0.5)
+    sketch = longest.sketch(Document("some words of different lengths"))
+    other = longest.sketch(Document("some words of various lengths"))
+    index = index_for(longest)
+    index.add(longest.from_bytes(longest.to_bytes(sketch)))
+    assert longest.parameters == {"max_distance": 0.5}
+    assert index.query(other) == Match(0, 1 - 4 / 5)
     method = names["LongWords"]()
     assert method.sketch(Document("the same letters")) == method.sketch(Document("same letters a"))
     assert method.sketch(Document("a b c")) is None
@@ -103,10 +113,10 @@ def test_the_method_that_the_documentation_shows_is_one():
 
 def test_the_index_documentation_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     text = (ROOT / "docs" / "index.md").read_text()
-    [snippet] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(snippet, names)
+    for snippet in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(snippet, names)
     assert dict(names["index"]) == {1: 0b1111_0000}
     for design, probes in re.findall(
         r"`((?:multi_index|permuted|nested)\([^`]*\))`[^|]*\| [^|]*\| (\d+) ", text
