@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import time
 
 import jieba
 import pytest
@@ -228,3 +229,11 @@ def test_a_script_that_nobody_listed_gives_no_giant_token_either(letter):
     tokens = tokenise(letter * 300)
     assert len(tokens) == 299
     assert max(map(len, tokens)) == 2
+
+
+def test_a_text_has_no_more_marks_on_a_letter_than_are_safe():
+    start = time.monotonic()
+    text = normalise("a" + "\u0301\u0316" * 100_000)
+    assert time.monotonic() - start < 5
+    assert len(text) <= 31
+    assert normalise("e\u0301") == "é"

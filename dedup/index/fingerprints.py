@@ -29,8 +29,8 @@ class Fingerprints:
         if not (is_number(bits) and SMALLEST_BITS <= bits <= LARGEST_BITS):
             expected = f"from {SMALLEST_BITS} to {LARGEST_BITS}"
             raise ValueError(f"bits must be {expected}, got {bits!r}")
-        self.bits = bits
-        self.words = -(-bits // 64)
+        self.bits = int(bits)
+        self.words = -(-self.bits // 64)
 
     def checked(self, fingerprint: Any) -> int:
         """Return *fingerprint* as an int; raises ValueError if it has not *bits* bits."""

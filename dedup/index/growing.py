@@ -382,7 +382,7 @@ class GrowingIndex:
     def bytes_per_fingerprint(design: Design, size: int) -> float:
         """Estimate the bytes for each of *size* fingerprints that were added one by one."""
         prints = Fingerprints(design.bits)
-        if not design.tables:
+        if not design.tables or size <= SCANNED_UP_TO:
             return 1.25 * (8 * prints.words + 4)
         inline = prints.words == 1
         width = 8 if inline else 4

@@ -397,6 +397,35 @@ def test_memory_that_runs_out_while_adding_leaves_the_index_as_it_was(bits, fail
     assert dict(index) == before
 
 
+def test_memory_that_runs_out_when_tables_are_made_leaves_the_index_as_it_was(monkeypatch):
+    index = HammingIndex()
+    index.add_many([random.Random(page).getrandbits(64) for page in range(LIMIT)])
+    fill = Buckets.fill
+    monkeypatch.setattr(Buckets, "fill", lambda *_: (_ for _ in ()).throw(MemoryError))
+    with pytest.raises(MemoryError):
+        index.add(7)
+    assert (len(index), index.query(7)) == (LIMIT, None)
+    monkeypatch.setattr(Buckets, "fill", fill)
+    assert index.add(7) == LIMIT
+    assert index.query_all(7) == [Match(LIMIT, 0)]
+
+
+def test_numbers_of_numpy_and_generators_are_taken(tmp_path):
+    index = HammingIndex(np.int64(64), np.int64(3))
+    assert index.add_many((n for n in (1, 2**20)), (n for n in (3, 4))).tolist() == [3, 4]
+    index.save(tmp_path / "index")
+    assert dict(HammingIndex.load(tmp_path / "index")) == {3: 1, 4: 2**20}
+
+
+def test_a_saved_file_keeps_its_mode_and_its_link(saved, tmp_path):
+    saved.chmod(0o640)
+    (tmp_path / "link").symlink_to(saved)
+    HammingIndex().save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert saved.stat().st_mode & 0o777 == 0o640
+    assert len(HammingIndex.load(saved)) == 0
+
+
 def test_an_unknown_page_is_not_removed():
     index = HammingIndex()
     index.add(1)

@@ -85,6 +85,17 @@ def test_pages_are_counted_on_from_the_highest():
     assert [index.add({1}), index.add({2}, 70), index.add({3})] == [0, 70, 71]
 
 
+@pytest.mark.parametrize("page", [-1, 2**32, "x", 1.5, True])
+def test_a_number_that_is_no_page_changes_nothing(page):
+    index = KeyIndex(Sets())
+    index.add({1}, 10)
+    with pytest.raises(ValueError, match="a page must be a number from 0 to"):
+        index.add({2}, page)
+    assert (len(index), index.query({2})) == (1, None)
+    index.add({2})
+    assert index.query({2}) == Match(11, 0)
+
+
 def test_a_small_index_is_small_and_a_large_one_grows_with_its_pages():
     index = KeyIndex(Sets())
     assert index.nbytes < 20_000
