@@ -81,11 +81,15 @@ def _limit_memory() -> None:
 
 
 def _resident_bytes() -> int:
-    """Return the most memory that this process has taken, in bytes; 0 where it cannot be told."""
+    """Return the memory that this process takes, in bytes; 0 where it cannot be told."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     try:
         import resource
     except ImportError:
         return 0
+    # The most that it has taken. On Linux that would begin with what the crawler had taken when it
+    # started the worker: in a large crawl, all workers would end after their first page.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

@@ -363,3 +363,25 @@ def test_starting_is_tried_again_after_a_while(monkeypatch):
         monkeypatch.setattr("sys.executable", python)
         time.sleep(0.6)
         assert read(pool, "well done") == "done"
+
+
+LARGE_PARENT = """
+from dedup.extraction import EXTRACTORS
+from dedup.methods import SimHash
+from dedup.page import PageReader
+from dedup.workers import WorkerPool
+from dedup.workers.protocol import Task
+
+index = bytearray(b"x") * 1_200_000_000
+pool = WorkerPool(PageReader(EXTRACTORS["trafilatura"], SimHash()), workers=1, page_timeout=30)
+pool.start()
+print([pool.submit(Task("field", "some words")).result(60).tokens for _ in range(3)])
+pool.close()
+"""
+
+
+def test_a_crawler_that_has_grown_large_has_workers_all_the_same():
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE_PARENT], capture_output=True, text=True, timeout=120
+    )
+    assert (done.stdout, done.stderr) == ("[2, 2, 2]\n", "")
