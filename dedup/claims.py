@@ -51,13 +51,13 @@ class OpenClaims:
 
         Short pages can only be equal.
         """
+        distance, most = self._method.distance, self._method.max_distance
         for claim in self._claims:
             if claim.page.digest == page.digest:
                 return claim
             if is_short or claim.is_short:
                 continue
-            distance = self._method.distance(page.sketch, claim.page.sketch)
-            if distance <= self._method.max_distance:
+            if distance(page.sketch, claim.page.sketch) <= most:
                 return claim
         return None
 

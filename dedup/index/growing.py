@@ -107,8 +107,12 @@ class GrowingIndex:
         """
         row = self._prints.row(fingerprint)
         if not self._tables:
-            _, pages, distances = self.matches_of(row[None], nearest=nearest)
-            return pages, distances
+            distances = self._prints.distances(self._rows[: self._count], row)
+            limit = self.design.max_distance
+            if not self._count or (closest := int(distances.min())) > limit:
+                return _NO_PAGES, _NO_DISTANCES
+            near = np.flatnonzero(distances <= (closest if nearest else limit))
+            return self._pages[near], distances[near]
         values, distances = self._near(fingerprint, row, nearest)
         if not len(values):
             return _NO_PAGES, _NO_DISTANCES
