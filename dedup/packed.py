@@ -1,30 +1,44 @@
-"""Many short byte strings in two large arrays, instead of an object each."""
+"""Many short byte strings in one or two large arrays, instead of an object each."""
 
 from array import array
 from sys import getsizeof
 
 
 class Packed:
-    """A list of byte strings that only grows."""
+    """A list of byte strings that only grows; as long as all have one length, that is all it is."""
 
     def __init__(self) -> None:
         self._data = bytearray()
-        self._ends = array("Q")
+        self._size = 0
+        self._width = 0
+        # Where each ends, once they have different lengths.
+        self._ends: array[int] | None = None
 
     def append(self, value: bytes) -> int:
         """Add *value*, and return its number: 0, 1, 2, ..."""
+        if not self._size:
+            self._width = len(value)
+        elif self._ends is None and len(value) != self._width:
+            self._ends = array("Q", (self._width * (n + 1) for n in range(self._size)))
         self._data += value
-        self._ends.append(len(self._data))
-        return len(self._ends) - 1
+        if self._ends is not None:
+            self._ends.append(len(self._data))
+        self._size += 1
+        return self._size - 1
 
     def __getitem__(self, number: int) -> bytes:
-        start = self._ends[number - 1] if number else 0
-        return bytes(self._data[start : self._ends[number]])
+        if not 0 <= number < self._size:
+            raise IndexError(f"there is no number {number} of {self._size}")
+        if self._ends is None:
+            start, end = self._width * number, self._width * (number + 1)
+        else:
+            start, end = self._ends[number - 1] if number else 0, self._ends[number]
+        return bytes(self._data[start:end])
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return self._size
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes, in bytes."""
-        return getsizeof(self._data) + getsizeof(self._ends)
+        return getsizeof(self._data) + (0 if self._ends is None else getsizeof(self._ends))
