@@ -2,6 +2,7 @@
 
 import sys
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -160,7 +161,7 @@ class _FreeRuns:
         self._length_at: dict[int, int] = {}
         self._start_before: dict[int, int] = {}
         # Runs by the number of bits of their length, and which of these there are, as bits.
-        self._by_magnitude: list[set[int]] = [set() for _ in range(64)]
+        self._by_magnitude: defaultdict[int, set[int]] = defaultdict(set)
         self._magnitudes = 0
 
     def add(self, start: int, length: int) -> None:
@@ -179,7 +180,7 @@ class _FreeRuns:
         """Return the start of a run of *length*, no longer free, or ``None`` if there is none."""
         magnitude = length.bit_length()
         # Every run of a higher magnitude is long enough; of the same one, a few are tried.
-        for start in islice(self._by_magnitude[magnitude], _TRIED):
+        for start in islice(self._by_magnitude.get(magnitude, ()), _TRIED):
             if self._length_at[start] >= length:
                 break
         else:
@@ -196,7 +197,7 @@ class _FreeRuns:
     @property
     def nbytes(self) -> int:
         numbers = 2 * len(self._length_at) * sys.getsizeof(1 << 30)
-        books = [self._length_at, self._start_before, *self._by_magnitude]
+        books = [self._length_at, self._start_before, *self._by_magnitude.values()]
         return numbers + sum(map(sys.getsizeof, books))
 
     def _remove(self, start: int) -> int:
@@ -205,5 +206,6 @@ class _FreeRuns:
         magnitude = length.bit_length()
         self._by_magnitude[magnitude].discard(start)
         if not self._by_magnitude[magnitude]:
+            del self._by_magnitude[magnitude]
             self._magnitudes &= ~(1 << magnitude)
         return length
