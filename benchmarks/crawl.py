@@ -16,6 +16,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ class Commented(Silent):
 def measure(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
     """Return the medians by mode and figure."""
     runs: dict[str, list[dict[str, float]]] = {mode: [] for mode in MODES}
-    urls = Path(f"/tmp/dedup-crawl-{os.getpid()}.txt")
+    urls = Path(tempfile.gettempdir()) / f"dedup-crawl-{os.getpid()}.txt"
     roots = [folder / "sites" / name / "www" for name in SITES]
     with serve(roots[0], Commented) as first, serve(roots[1], Commented) as second:
         paths = [
