@@ -1,6 +1,6 @@
 """Claims: pages that are on their way into the store, and may not get there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from dedup.methods import Method
 from dedup.page import Page
@@ -60,9 +60,6 @@ class OpenClaims:
             if distance(page.sketch, claim.page.sketch) <= most:
                 return claim
         return None
-
-    def __iter__(self) -> Iterator[Claim]:
-        return iter(self._claims)
 
     def __len__(self) -> int:
         return len(self._claims)

@@ -1,7 +1,6 @@
 """The ``dedup`` command."""
 
 import argparse
-import inspect
 import json
 import os
 import re
@@ -210,13 +209,12 @@ def _object(option: str, value: str) -> dict[str, Any]:
 
 def _created(kind: Any, name: str, arguments: dict[str, Any], with_sweep: bool) -> list[Any]:
     from dedup.evaluation import sweep_of
+    from dedup.methods.base import check_arguments
 
-    takes = inspect.signature(kind)
     try:
-        takes.bind(**arguments)
+        check_arguments(kind, arguments)
     except TypeError as error:
-        choices = ", ".join(takes.parameters) or "no arguments"
-        raise CommandError(f"--args: {name} takes {choices}, got {arguments!r}") from error
+        raise CommandError(f"--args: {name} {error}") from error
     try:
         return sweep_of(kind, arguments) if with_sweep else [kind(**arguments)]
     except (TypeError, ValueError) as error:

@@ -273,17 +273,6 @@ def _f1(right: int, found: int, wanted: int) -> float:
     return 2 * right / (found + wanted) if found + wanted else 1.0
 
 
-def sweep(
-    collection: Collection,
-    kind: type[Method],
-    arguments: Mapping[str, Any],
-    progress: Callable[[], object] = lambda: None,
-) -> Iterator[Evaluation]:
-    """Yield an `Evaluation` for every value of the method's own `sweep` that it can have."""
-    for method in sweep_of(kind, arguments):
-        yield evaluate(collection, method, progress)
-
-
 def sweep_of(kind: type[Method], arguments: Mapping[str, Any]) -> list[Method]:
     """Return the method with each value of its `sweep`, but for those out of range.
 

@@ -3,7 +3,7 @@ import json
 import pytest
 from texts import ENGLISH
 
-from dedup.evaluation import CollectionError, compare, evaluate, read_collection, sweep
+from dedup.evaluation import CollectionError, compare, evaluate, read_collection, sweep_of
 from dedup.methods import METHODS, SimHash
 from dedup.methods.exact import Exact
 from dedup.methods.verified import Verified
@@ -179,9 +179,17 @@ def test_the_figures_can_be_written_as_json(tmp_path):
 def test_a_sweep_evaluates_every_threshold_and_recall_only_grows(tmp_path):
     seen = []
     collection = read_collection(write(tmp_path / "x"))
-    results = list(sweep(collection, SimHash, {"weights": "tf"}, lambda: seen.append(1)))
+    methods = sweep_of(SimHash, {"weights": "tf"})
+    results = [evaluate(collection, method, lambda: seen.append(1)) for method in methods]
     assert [result.parameters["max_distance"] for result in results] == list(range(17))
     assert {result.parameters["weights"] for result in results} == {"tf"}
     recalls = [result.recall for result in results]
     assert recalls == sorted(recalls)
     assert len(seen) == 17 * 4
+
+
+def test_a_sweep_leaves_out_what_is_out_of_range():
+    assert len(sweep_of(METHODS["random-projection"], {"bits": 40})) == 12
+    assert [type(method) for method in sweep_of(Exact, {})] == [Exact]
+    with pytest.raises(ValueError, match="bits must be from 32 to 384"):
+        sweep_of(SimHash, {"bits": 1})

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.design import Table
-
 Array = np.ndarray[Any, Any]
 _NO_DISTANCES = np.empty(0, np.uint8)
 SMALLEST_BITS, LARGEST_BITS = 32, 384
@@ -18,7 +16,7 @@ def is_number(value: Any) -> bool:
 
 
 class Fingerprints:
-    """Fingerprints of *bits* bits: conversion, distance and keys of them.
+    """Fingerprints of *bits* bits: conversion, distance and bits of them.
 
     A fingerprint is a Python integer, or a row of an array of uint64: shape (n,) up to 64 bits,
     shape (n, words) beyond, the lowest word first.
@@ -97,13 +95,6 @@ class Fingerprints:
             places.append(near)
             distances.append(distance[near])
         return np.concatenate(owners), np.concatenate(places), np.concatenate(distances)
-
-    def keys(self, table: Table, rows: Array) -> Array:
-        """Return the bits of the segments of *table*, the first segment highest, as uint64."""
-        keys = np.zeros(len(rows), np.uint64)
-        for start, width in table.segments:
-            keys = (keys << np.uint64(width)) | self.bits_of(rows, start, width)
-        return keys
 
     def bits_of(self, rows: Array, start: int, width: int) -> Array:
         """Return *width* bits of every row, from *start* on, as uint64."""

@@ -2,7 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from dedup.lexicon import load_lexicon
@@ -115,6 +115,16 @@ class KeyMethod(Method):
     def distances(self, sketch: Any, kept: Sequence[bytes]) -> list[float]:
         """Return the distances of *sketch* from others, of which there is what `kept` gave."""
         return [self.distance(sketch, self.from_bytes(data)) for data in kept]
+
+
+def check_arguments(kind: type[Method], arguments: Mapping[str, Any]) -> None:
+    """Raise TypeError, naming the choices, if the constructor of *kind* takes no such arguments."""
+    takes = inspect.signature(kind)
+    try:
+        takes.bind(**arguments)
+    except TypeError as error:
+        choices = ", ".join(takes.parameters) or "no arguments"
+        raise TypeError(f"takes {choices}, got {arguments!r}") from error
 
 
 def is_whole(value: Any) -> bool:

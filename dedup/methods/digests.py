@@ -1,4 +1,4 @@
-"""Sketches that are multisets of digests of a page's parts."""
+"""Sketches that are digests: one of the page, or a multiset of those of its parts."""
 
 import math
 from collections import Counter
@@ -11,6 +11,27 @@ from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import feature_hash
 
 Digests = np.ndarray[Any, Any]
+
+
+class SingleDigestMethod(KeyMethod):
+    """A method whose sketch is one digest of the page, of 128 bits; it matches where that is equal.
+
+    Something may stand behind the digest.
+    """
+
+    max_distance: float = 0
+
+    def keys(self, sketch: bytes) -> Iterable[int]:
+        return (int.from_bytes(sketch[:8], "little"),)
+
+    def distance(self, one: bytes, other: bytes) -> float:
+        return 0 if one == other else 1
+
+    def to_bytes(self, sketch: bytes) -> bytes:
+        return sketch
+
+    def from_bytes(self, data: bytes) -> bytes:
+        return data
 
 
 class DigestMethod(KeyMethod):

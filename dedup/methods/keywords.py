@@ -1,13 +1,14 @@
 """Tianwang's methods: digests of a page's description or of its keywords."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xxhash
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.base import KeyMethod, check_choice, check_share, check_whole
+from dedup.methods.base import check_choice, check_share, check_whole
+from dedup.methods.digests import SingleDigestMethod
 from dedup.methods.hashing import Array
 from dedup.text import Document, normalise, tokenise
 
@@ -20,7 +21,7 @@ _DIGEST_BYTES = 16
 _UNIT = 2**16
 
 
-class Keywords(KeyMethod):
+class Keywords(SingleDigestMethod):
     """Matches pages that have the same keywords, or the same description: Tianwang's five methods.
 
     What has to be equal is, by *variant*,
@@ -110,20 +111,11 @@ class Keywords(KeyMethod):
         idf = load_lexicon(self.lexicon).idf
         return {term: round(tf * idf(term) * _UNIT) for term, tf in counts.items()}
 
-    def keys(self, sketch: bytes) -> Iterable[int]:
-        return (int.from_bytes(sketch[:8], "little"),)
-
     def distance(self, one: bytes, other: bytes) -> float:
         if one[:_DIGEST_BYTES] != other[:_DIGEST_BYTES]:
             return 1
         mine, its = (np.frombuffer(sketch[_DIGEST_BYTES:], "<f4") for sketch in (one, other))
         return weight_distance(mine, its)
-
-    def to_bytes(self, sketch: bytes) -> bytes:
-        return sketch
-
-    def from_bytes(self, data: bytes) -> bytes:
-        return data
 
 
 def _digest(text: str) -> bytes:

@@ -2,15 +2,16 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import xxhash
 
-from dedup.methods.base import KeyMethod, check_share, check_whole
+from dedup.methods.base import check_share, check_whole
+from dedup.methods.digests import SingleDigestMethod
 from dedup.text import Document
 
 
-class TextProfile(KeyMethod):
+class TextProfile(SingleDigestMethod):
     """Matches pages whose words have the same frequencies, rounded down to steps.
 
     Source: Apache Nutch, TextProfileSignature (there, words have 3 characters or more, and the
@@ -19,7 +20,6 @@ class TextProfile(KeyMethod):
 
     name = "text-profile"
     version = 1
-    max_distance = 0
     sweep = ("step", (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5))
 
     def __init__(self, *, step: float = 0.01, min_length: int = 2) -> None:
@@ -42,18 +42,6 @@ class TextProfile(KeyMethod):
             return None
         lines = (f"{term} {count}" for term, count in counts)
         return xxhash.xxh3_128_digest("\n".join(lines).encode())
-
-    def keys(self, sketch: bytes) -> Iterable[int]:
-        return (int.from_bytes(sketch[:8], "little"),)
-
-    def distance(self, one: bytes, other: bytes) -> float:
-        return 0 if one == other else 1
-
-    def to_bytes(self, sketch: bytes) -> bytes:
-        return sketch
-
-    def from_bytes(self, data: bytes) -> bytes:
-        return data
 
 
 def profile(tokens: Sequence[str], step: float, min_length: int) -> list[tuple[str, int]]:

@@ -322,10 +322,11 @@ class Extension:
             if verdict:
                 return verdict, claim
             assert claim
-            self._summary.count("claims/waited")
             left = self.settings.wait_timeout - (monotonic() - begin)
-            if left <= 0 or not await called_within(left, claim.when_ended):
+            if left <= 0:
                 return self._detector.skipped("unresolved"), None
+            self._summary.count("claims/waited")
+            await called_within(left, claim.when_ended)
 
     async def _kept_on_failure(self, judging: Awaitable[_Judged], key: str) -> _Judged:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.

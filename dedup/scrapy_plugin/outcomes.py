@@ -16,7 +16,8 @@ class _Outcome:
     items_under_way: int = 0
     items_stored: int = 0
     has_failed: bool = False
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[tuple[Claim, int | None]] = field(default_factory=list)
+    """The claims made for the response, and the identity of the item if it was for a single one."""
 
     @property
     def is_complete(self) -> bool:
@@ -53,10 +54,11 @@ class Outcomes:
 
     def claimed(self, claim: Claim, response: Any, item: Any = None) -> None:
         """Remember that *claim* was made for *item*, or for all items of *response*."""
+        item_id = None if item is None else id(item)
+        if item_id is not None:
+            self._of_items[item_id] = item, claim
         if response is not None:
-            self._of(response).claims.append(claim)
-        if item is not None:
-            self._of_items[id(item)] = item, claim
+            self._of(response).claims.append((claim, item_id))
 
     def output_begins(self, response: Any) -> None:
         """A callback's output for *response* begins; there may be several of one response."""
@@ -76,8 +78,8 @@ class Outcomes:
     def item_ends(self, item: Any, response: Any, *, stored: bool, failed: bool = False) -> None:
         """*item* is stored, was dropped (neither), or has failed in a pipeline or the export."""
         _, claim = self._of_items.pop(id(item), (None, None))
-        if claim and claim.is_open:
-            self._end(claim, stored)
+        if claim:
+            self._end_once(claim, stored)
         outcome = self._by_response.get(id(response))
         if outcome is None:  # from start(), or an errback without a response
             return
@@ -89,12 +91,19 @@ class Outcomes:
     def _settle(self, outcome: _Outcome) -> None:
         if not outcome.is_complete:
             return
-        claims, outcome.claims = outcome.claims, []
-        for claim in claims:
-            if claim.is_open:
-                self._end(claim, outcome.is_stored)
+        self._end_all(outcome, outcome.is_stored)
 
     def _response_is_gone(self, response_id: int) -> None:
-        for claim in self._by_response.pop(response_id).claims:
-            if claim.is_open:
-                self._end(claim, False)
+        self._end_all(self._by_response.pop(response_id), False)
+
+    def _end_all(self, outcome: _Outcome, is_stored: bool) -> None:
+        claims, outcome.claims = outcome.claims, []
+        for claim, item_id in claims:
+            # An item that a pipeline replaced by another object ends under that one's identity.
+            if item_id is not None and self._of_items.get(item_id, (None, None))[1] is claim:
+                del self._of_items[item_id]
+            self._end_once(claim, is_stored)
+
+    def _end_once(self, claim: Claim, is_stored: bool) -> None:
+        if claim.is_open:
+            self._end(claim, is_stored)

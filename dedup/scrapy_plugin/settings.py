@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 from dedup.detector import SHORT_PAGES
 from dedup.extraction import EXTRACTORS, Extractor
 from dedup.methods import METHODS, Method
+from dedup.methods.base import check_arguments
 from dedup.scopes import SCOPES
 from dedup.search import index_for
 
@@ -228,14 +229,11 @@ class _Reader:
                     f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD_ARGS it is "
                     f"{arguments['max_distance']!r}: set one of them only"
                 )
-        takes = inspect.signature(method_class)
         try:
-            takes.bind(**arguments)
+            check_arguments(method_class, arguments)
         except TypeError as error:
-            choices = ", ".join(takes.parameters) or "no arguments"
             raise SettingError(
-                f"DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE: {self.shown[name]} takes {choices}, "
-                f"got {arguments!r}"
+                f"DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE: {self.shown[name]} {error}"
             ) from error
         try:
             method = method_class(**arguments)
