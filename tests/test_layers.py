@@ -12,7 +12,7 @@ import dedup
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {"text", "extraction", "packed", "files"},
-    {"lexicon"},
+    {"lexicon", "diff"},
     {"methods"},
     {"index"},
     {"search"},

@@ -9,7 +9,8 @@ import pytest
 from test_evaluation import WORDS, write
 from texts import ENGLISH
 
-from dedup.cli import diff, main
+from dedup.cli import main
+from dedup.cli.diff import diff
 from dedup.lexicon import load_lexicon
 from dedup.methods import METHODS
 
@@ -81,7 +82,7 @@ def test_thresholds_are_swept_and_drawn(collection, tmp_path, capsys):
 def test_errors_are_shown_with_the_words_that_differ(collection, capsys):
     _, out, _ = run(capsys, "evaluate", collection, "--method", "exact", "--errors", 1)
     assert "missed pair of exact in news: a | edited" in out
-    assert "word29 [-word30-]{+changed+} word31" in out.replace("\n", " ")
+    assert "word29 [-word30-] {+changed+} word31" in out.replace("\n", " ")
     assert "again | edited" not in out
 
 
@@ -207,7 +208,7 @@ def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
 
 
 def test_chinese_is_compared_by_characters():
-    assert diff("我们在北京大学", "我们在上海大学").plain == "我 们 在 [-北 京-]{+上 海+} 大 学 "
+    assert diff("我们在北京大学", "我们在上海大学").plain == "我 们 在 [-北 京-] {+上 海+} 大 学 "
 
 
 def test_a_long_text_has_a_diff_in_time():

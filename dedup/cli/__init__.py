@@ -1,0 +1,53 @@
+"""The ``dedup`` command: a file for each of its commands."""
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from dedup import __version__
+from dedup.cli import evaluate, lexicon
+from dedup.cli.common import CommandError
+from dedup.text import printable
+
+COMMANDS = {"evaluate": evaluate, "lexicon": lexicon}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    if sys.stdout is None:  # closed by who called
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as in: dedup evaluate ... | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (CommandError, ValueError, OSError) as error:
+        print(f"dedup {options.command}: {printable(str(error))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dedup", description="Near-duplicates of web pages.")
+    parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    for name, command in COMMANDS.items():
+        summary = command.SUMMARY
+        subparser = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=command.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser

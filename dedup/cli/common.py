@@ -1,0 +1,131 @@
+"""What the commands have in common: errors, methods by name, outputs, progress, the terminal."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from dedup.methods import Method
+
+
+class CommandError(Exception):
+    """Ends the command with one line and exit code 2."""
+
+
+def overwritable(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+
+
+def method_class(name: str) -> Any:
+    """Return the method of a short name or of an import path."""
+    from importlib import import_module
+
+    from dedup.methods import METHODS, Method
+
+    if name in METHODS:
+        return METHODS[name]
+    module, _, attribute = name.rpartition(".")
+    if not module:
+        choices = ", ".join(METHODS)
+        raise CommandError(f"--method must be all, an import path or of {choices}, got {name!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        kind = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise CommandError(f"--method {name}: {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        raise CommandError(f"--method {name} must be a subclass of dedup.methods.Method")
+    return kind
+
+
+def json_object(option: str, value: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(value)
+    except ValueError as error:
+        raise CommandError(
+            f"{option} must be an object in JSON, got {value!r} ({error})"
+        ) from error
+    if not isinstance(arguments, dict):
+        raise CommandError(f"{option} must be an object in JSON, got {value!r}")
+    return arguments
+
+
+def created(kind: type["Method"], arguments: dict[str, Any]) -> "Method":
+    """Return the method of the class *kind* with the *arguments* of ``--args``."""
+    [method] = _created(kind, arguments, lambda kind, arguments: [kind(**arguments)])
+    return method
+
+
+def swept(kind: type["Method"], arguments: dict[str, Any]) -> list["Method"]:
+    """Return the methods of the class *kind* with each value of its sweep."""
+    from dedup.evaluation import sweep_of
+
+    return _created(kind, arguments, sweep_of)
+
+
+def _created(
+    kind: type["Method"],
+    arguments: dict[str, Any],
+    create: Callable[[type["Method"], dict[str, Any]], list["Method"]],
+) -> list["Method"]:
+    from dedup.methods.base import check_arguments
+
+    try:
+        check_arguments(kind, arguments)
+    except TypeError as error:
+        raise CommandError(f"--args: {kind.name} {error}") from error
+    try:
+        return create(kind, arguments)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"--args: {kind.name}: {error}") from error
+
+
+def check_outputs(options: argparse.Namespace, *paths: Path | None) -> None:
+    given = [path for path in paths if path is not None]
+    for path in given:
+        folder = path.resolve().parent
+        if path.is_dir() or not folder.is_dir():
+            raise CommandError(f"{path} must be a file in a folder that exists")
+        if path.exists() and not path.is_file():
+            raise CommandError(f"{path} is no regular file")
+        if (path.exists() or path.is_symlink()) and not options.overwrite:
+            raise CommandError(f"{path} exists; --overwrite replaces it")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise CommandError(f"{path} cannot be written: its folder is read-only")
+    if len({path.resolve() for path in given}) < len(given):
+        raise CommandError(f"{given[0]} is named for two outputs")
+
+
+@contextmanager
+def progress(total: int | None) -> Iterator[Any]:
+    """Show a bar on stderr, if that is a terminal; yield the function that moves it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("pages", total=total)
+        yield lambda: progress.advance(task)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # instead of exit code 1
+
+
+def console() -> Console:
+    # A file or a pipe has no width, so nothing is to be cut off for it.
+    return _Console(width=None if sys.stdout.isatty() else 160, highlight=False)

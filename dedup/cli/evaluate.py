@@ -1,0 +1,206 @@
+"""``dedup evaluate``: score methods on labelled collections."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rich.table import Table
+from rich.text import Text
+
+from dedup.cli.common import (
+    CommandError,
+    check_outputs,
+    console,
+    created,
+    json_object,
+    method_class,
+    overwritable,
+    progress,
+    swept,
+)
+from dedup.cli.diff import diff
+from dedup.files import replacing
+from dedup.text import printable
+
+SUMMARY = "score methods on labelled collections"
+EXAMPLES = """\
+examples:
+  dedup evaluate labelled/news                        the default method
+  dedup evaluate labelled/* --method all              a table of all methods
+  dedup evaluate labelled/news --method simhash minhash --sweep --plot curves.png
+  dedup evaluate labelled/news --method simhash --args '{"max_distance": 7}' --errors 5
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("collections", nargs="+", type=Path, metavar="COLLECTION",
+        help="a folder with docs.jsonl (id, text) and pairs.tsv (id1, id2, label)")  # fmt: skip
+    parser.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
+        help="names of methods, or all (default: simhash)")  # fmt: skip
+    parser.add_argument("--args", default="{}", metavar="JSON",
+        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+    parser.add_argument("--min-tokens", type=int, default=30, metavar="N",
+        help="leave out shorter pages (default: 30)")  # fmt: skip
+    parser.add_argument("--extractor", metavar="NAME",
+        help="take the main text of the pages' HTML with this, as trafilatura")  # fmt: skip
+    parser.add_argument("--sweep", action="store_true",
+        help="try other thresholds of the methods as well")  # fmt: skip
+    parser.add_argument("--errors", type=int, default=0, metavar="N",
+        help="show N false and N missed pairs of each, with a diff")  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    parser.add_argument("--plot", type=Path, metavar="FILE",
+        help="draw precision against recall into FILE (png, svg, pdf)")  # fmt: skip
+    overwritable(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    from importlib.util import find_spec
+
+    from dedup.evaluation import evaluate, read_collection
+    from dedup.extraction import EXTRACTORS
+    from dedup.methods import METHODS
+
+    names = list(METHODS) if options.method == ["all"] else options.method
+    kinds = [method_class(name) for name in names]
+    if options.extractor is not None and options.extractor not in EXTRACTORS:
+        choices = ", ".join(EXTRACTORS)
+        raise CommandError(f"--extractor must be one of {choices}, got {options.extractor!r}")
+    if options.extractor and not find_spec(options.extractor):
+        needed = f"pip install 'scrapy-dedup[{options.extractor}]'"
+        raise CommandError(f"--extractor {options.extractor} needs: {needed}")
+    arguments = json_object("--args", options.args)
+    methods = [
+        method
+        for kind in kinds
+        for method in (swept(kind, arguments) if options.sweep else [created(kind, arguments)])
+    ]
+    if options.errors < 0:
+        raise CommandError(f"--errors must be 0 or more, got {options.errors}")
+    check_outputs(options, options.json, options.plot)
+    if options.plot:
+        _check_plot(options.plot)
+    extractor = EXTRACTORS[options.extractor] if options.extractor else None
+    collections = [
+        read_collection(folder, min_tokens=options.min_tokens, extractor=extractor)
+        for folder in options.collections
+    ]
+    if len({collection.name for collection in collections}) < len(collections):
+        collections = [
+            replace(collection, name=str(folder))
+            for collection, folder in zip(collections, options.collections, strict=True)
+        ]
+    results = []
+    with progress(sum(map(len, collections)) * len(methods)) as advance:
+        for collection in collections:
+            for method in methods:
+                results.append((collection, evaluate(collection, method, advance)))
+    # Files first: who reads the output may stop at any time.
+    if options.json:
+        objects = [result.as_json() for _, result in results]
+        with replacing(options.json) as file:
+            file.write(f"{json.dumps(objects, indent=1)}\n".encode())
+    if options.plot:
+        with replacing(options.plot) as file:
+            _plot([result for _, result in results], file, options.plot.suffix.lstrip("."))
+    _show_results([result for _, result in results], options.sweep)
+    for collection, result in results if options.errors else ():
+        _show_errors(collection, result, options.errors)
+
+
+def _check_plot(path: Path) -> None:
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise CommandError("--plot needs: pip install 'scrapy-dedup[plot]'") from error
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    known = plt.figure().canvas.get_supported_filetypes()
+    plt.close()
+    if path.suffix.lstrip(".").lower() not in known:
+        raise CommandError(f"--plot must end in one of {', '.join(sorted(known))}, got {path}")
+
+
+def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
+    from dedup.methods import METHODS
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("collection")
+    table.add_column("method", no_wrap=True)
+    if with_parameter:
+        table.add_column("threshold", justify="right")
+    for title in (
+        "found / to find", "precision", "recall", "F1", "F1 edited",
+        "pages/s", "CPU ms/page", "bytes/page",
+    ):  # fmt: skip
+        table.add_column(title, justify="right")
+    for result in results:
+        threshold = []
+        if with_parameter:
+            name = METHODS[result.method].sweep[0] if result.method in METHODS else "max_distance"
+            threshold = [f"{result.parameters.get(name, '')}"]
+        scores = (result.recall, result.f1, result.f1_edited)
+        table.add_row(
+            Text(printable(result.collection)),
+            result.method,
+            *threshold,
+            f"{result.pairs_found:,} / {result.pairs_to_find:,}",
+            f"{result.precision:.3f}" if result.pairs_found else "–",
+            *(f"{score:.3f}" for score in scores),
+            f"{result.pages_per_s:,.0f}",
+            f"{result.cpu_ms_per_page:.2f}",
+            f"{result.bytes_per_page:,.0f}",
+        )
+    console().print(table)
+
+
+def _show_errors(collection: Any, result: Any, count: int) -> None:
+    output = console()
+    for kind, pairs in (("false", result.false_pairs), ("missed", result.missed_pairs)):
+        for one, other in pairs[:count]:
+            title = f"{kind} pair of {result.method} in {collection.name}: "
+            output.print()
+            keys = f"{collection.keys[one]} | {collection.keys[other]}"
+            output.print(Text(printable(f"{title}{keys}"), style="bold"))
+            output.print(diff(collection.texts[one], collection.texts[other]))
+
+
+def _plot(results: Sequence[Any], file: BinaryIO, kind: str) -> None:
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(result.collection for result in results))
+    methods = list(dict.fromkeys(result.method for result in results))
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(4.5 * len(names), 4.8), sharey=True, squeeze=False
+    )
+    for axis, name in zip(axes[0], names, strict=True):
+        for number, method in enumerate(methods):
+            points = [
+                (result.recall, result.precision)
+                for result in results
+                if (result.collection, result.method) == (name, method) and result.pairs_found
+            ]
+            if not points:
+                continue
+            axis.plot(
+                *zip(*points, strict=True),
+                marker="os^Dv<>Pp*hX"[number % 12],
+                markersize=4,
+                linewidth=1,
+                color=f"C{number % 10}",
+                linestyle="-" if number < 10 else "--",
+                label=method,
+            )
+        axis.set_title(printable(name).replace("$", r"\$"))
+        axis.set_xlabel("recall")
+        axis.grid(alpha=0.3)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0][0].set_ylabel("precision")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.set_layout_engine("constrained")
+    figure.savefig(file, dpi=150, format=kind)
+    plt.close(figure)

@@ -1,0 +1,88 @@
+"""``dedup lexicon``: count in how many documents each word is."""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dedup.cli.common import CommandError, check_outputs, overwritable, progress
+
+SUMMARY = "count in how many documents each word is"
+EXAMPLES = """\
+examples:
+  dedup lexicon pages.jsonl -o pages.lexicon          the field "text" of each line (.jsonl, .jl)
+  dedup lexicon texts/*.txt -o texts.lexicon          a document each
+
+then, in settings.py:
+  DEDUP_METHOD = "i-match"
+  DEDUP_METHOD_ARGS = {"lexicon": "pages.lexicon"}
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
+        help="a JSONL file, a line a document, or a file of text, a document each")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--field", default="text", help="the field of JSONL (default: text)")
+    parser.add_argument("--at-least", type=int, default=2, metavar="N",
+        help="leave out words of fewer documents; they count as rare (default: 2)")  # fmt: skip
+    overwritable(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    from dedup.lexicon import count_terms, write_lexicon
+    from dedup.text import Document
+
+    check_outputs(options, options.output)
+    if options.at_least < 1:
+        raise CommandError(f"--at-least must be 1 or more, got {options.at_least}")
+    for path in options.inputs:
+        if not path.exists() or path.is_dir():
+            raise CommandError(f"{path} is no file")
+        if path.resolve() == options.output.resolve():
+            raise CommandError(f"{path} is the output, too")
+    skipped = 0
+    with progress(None) as advance:
+
+        def documents() -> Iterator[Document]:
+            nonlocal skipped
+            for text in _texts(options.inputs, options.field):
+                advance()
+                if text is None:
+                    skipped += 1
+                else:
+                    yield Document.from_main_text(text)
+
+        number, counts = count_terms(documents())
+    digest = write_lexicon(options.output, number, counts, options.at_least)
+    kept = sum(count >= options.at_least for count in counts.values())
+    print(f"{options.output}: {kept:,} words of {number:,} documents, digest {digest}")
+    if skipped:
+        print(f"{skipped:,} lines without text in the field {options.field!r} were left out")
+
+
+def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
+    for path in paths:
+        try:
+            with path.open(encoding="utf-8-sig") as file:
+                if path.suffix.lower() not in (".jsonl", ".jl"):
+                    yield file.read()
+                    continue
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        yield _field(line, field, f"{path}, line {number}")
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read ({error.strerror})") from error
+        except UnicodeDecodeError as error:
+            raise CommandError(f"{path} is not UTF-8 ({error})") from error
+
+
+def _field(line: str, field: str, where: str) -> str | None:
+    """Return a field of a line of JSON; ``None`` if it is empty, as of pages that are no HTML."""
+    try:
+        value = json.loads(line).get(field)
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise CommandError(f"{where}: no JSON object") from error
+    if not (value is None or isinstance(value, str)):
+        raise CommandError(f"{where}: the field {field!r} must be a string")
+    return value or None
