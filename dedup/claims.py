@@ -1,19 +1,25 @@
 """Claims: pages that are on their way into the store, and may not get there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dedup.methods import Method
 from dedup.page import Page
 
 
 class Claim:
-    """A reservation of a content for one page, open until it is committed or released."""
+    """A reservation of a content for one page, open until it is committed or released.
 
-    def __init__(self, key: str, page: Page, scope: str, *, is_short: bool) -> None:
+    *replaces*: the numbers of stored pages whose place it takes when it is committed.
+    """
+
+    def __init__(
+        self, key: str, page: Page, scope: str, *, is_short: bool, replaces: Sequence[int] = ()
+    ) -> None:
         self.key = key
         self.page = page
         self.scope = scope
         self.is_short = is_short
+        self.replaces = replaces
         self.is_open = True
         self._waiting: list[Callable[[], object]] = []
 

@@ -1,16 +1,19 @@
 """Page -> verdict."""
 
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from sys import getsizeof
 from typing import NamedTuple
 
 from dedup.claims import Claim, OpenClaims
 from dedup.index import Index
+from dedup.index.digests import DigestIndex
+from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger, StoredPages
 from dedup.methods import Method
 from dedup.packed import Packed
 from dedup.page import Page
-from dedup.search import index_for
+from dedup.search import fill, index_for
 from dedup.text import printable
 
 
@@ -20,6 +23,8 @@ class Kind(StrEnum):
     NEW = "new"
     EXACT = "exact-duplicate"
     NEAR = "near-duplicate"
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
     SKIPPED = "skipped"
 
 
@@ -28,7 +33,9 @@ class Verdict:
     """What the detector says of a page.
 
     *original* is the key (URL) of the stored page it repeats, *distance* that of the sketches (0
-    for an exact duplicate), *reason* why a skipped page was not judged.
+    for an exact duplicate), *reason* why a skipped page was not judged. An unchanged or changed
+    page is one that an earlier crawl stored under the same key; *distance* is then that from its
+    earlier self, ``None`` if one of them has no sketch.
     """
 
     kind: Kind
@@ -46,7 +53,7 @@ class Verdict:
             kind = "exact duplicate" if self.kind is Kind.EXACT else "near-duplicate"
             original = printable(self.original or "")
             return f"{kind} of <{original}> ({self.method}, distance {self.distance:.3g})"
-        return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else "new"
+        return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else self.kind.value
 
 
 SHORT_PAGES = ("exact", "keep")
@@ -72,11 +79,19 @@ class Detector:
     claim is committed, which says that it was stored; until then it only bars others.
     """
 
-    def __init__(self, method: Method, *, min_tokens: int = 20, short_pages: str = "exact") -> None:
+    def __init__(
+        self,
+        method: Method,
+        *,
+        min_tokens: int = 20,
+        short_pages: str = "exact",
+        ledger: Ledger | None = None,
+    ) -> None:
         """Create a detector without pages.
 
         *min_tokens*: a page with fewer tokens is never a near-duplicate; with *short_pages*
-        "exact" it is still dropped for an equal text, with "keep" never.
+        "exact" it is still dropped for an equal text, with "keep" never. *ledger*: where stored
+        pages are kept, by default in memory.
 
         Raises ValueError for other values of *short_pages*.
         """
@@ -85,8 +100,28 @@ class Detector:
         self._method = method
         self._min_tokens = min_tokens
         self._short_pages = short_pages
-        self._keys = Packed()
+        self._ledger = MemoryLedger() if ledger is None else ledger
         self._scopes: dict[str, _Scope] = {}
+        # Pages that were replaced: the indexes still have them.
+        self._replaced: set[int] = set()
+        self._kept = 0
+
+    def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
+        """Take over the pages that the ledger has from before; *tell* is called with their numbers.
+
+        Raises ValueError if a stored sketch is none of the method's.
+        """
+        rows: dict[str, _Rows] = {}
+        for stored in self._ledger.stored():
+            for scope, pages in stored.by_scope():
+                rows.setdefault(scope, _Rows()).add(pages, self._min_tokens)
+            tell(stored.numbers[-1])
+        while rows:
+            scope, of_scope = rows.popitem()
+            new = self._scopes[scope] = _Scope(self._method)
+            new.digests.add_many(of_scope.digests, of_scope.numbers)
+            fill(new.index, self._method, of_scope.sketches, of_scope.with_sketch)
+            self._kept += len(of_scope.numbers)
 
     def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
         """Return the verdict on *page*, and keep it under *key* if it is new.
@@ -101,11 +136,13 @@ class Detector:
         return verdict
 
     def reserve(self, key: str, page: Page, scope: str = "") -> Reservation:
-        """Return the verdict on *page*, and claim its content for *key* if it is new.
+        """Return the verdict on *page*, and claim its content for *key* if it is new or changed.
 
-        Exact duplicates have an equal normalised text; near-duplicates a sketch within the
-        method's threshold, of which the nearest, and of these the oldest, is the original. A page
-        without main text is never a duplicate.
+        What an earlier crawl stored under the same key is not compared with: with an equal
+        normalised text the page is unchanged, else it takes the place of that. Of others, exact
+        duplicates have an equal text, near-duplicates a sketch within the method's threshold, of
+        which the nearest, and of these the oldest, is the original. A page without main text is
+        never a duplicate.
         """
         if page.digest is None:
             return Reservation(self.skipped("empty"))
@@ -113,24 +150,75 @@ class Detector:
         if is_short and self._short_pages == "keep":
             return Reservation(self.skipped("too_short"))
         pages = self._scopes.get(scope) or self._scopes.setdefault(scope, _Scope(self._method))
-        if (original := pages.by_digest.get(page.digest)) is not None:
-            return Reservation(self._verdict(Kind.EXACT, original, 0))
-        if not is_short and (match := pages.index.query(page.sketch)):
-            return Reservation(self._verdict(Kind.NEAR, match.page, match.distance))
+        itself = [one for one in self._ledger.earlier(key) if one.number not in self._replaced]
+        for one in itself:
+            if one.digest == page.digest:
+                self._ledger.seen_again(one.number)
+                return Reservation(Verdict(Kind.UNCHANGED, self._method.name, key, 0))
+        if verdict := self._duplicate(key, page, pages, {one.number for one in itself}, is_short):
+            return Reservation(verdict)
         if other := pages.claims.near(page, is_short=is_short):
             return Reservation(None, other)
-        claim = Claim(key, page, scope, is_short=is_short)
+        replaces: list[int] = []
+        verdict = Verdict(Kind.NEW, self._method.name)
+        if itself:
+            verdict, replaces = self._changed(key, page, itself)
+        claim = Claim(key, page, scope, is_short=is_short, replaces=replaces)
         pages.claims.add(claim)
-        return Reservation(Verdict(Kind.NEW, self._method.name), claim)
+        return Reservation(verdict, claim)
+
+    def _duplicate(
+        self, key: str, page: Page, pages: "_Scope", itself: set[int], is_short: bool
+    ) -> Verdict | None:
+        assert page.digest is not None
+        ignored = self._replaced | itself if itself else self._replaced
+        equal = [number for number in pages.digests.pages(page.digest) if number not in ignored]
+        if equal:
+            return self._matches(Kind.EXACT, key, equal[0], 0)
+        match = None if is_short else pages.index.query(page.sketch)
+        if match and match.page in ignored:
+            others = pages.index.query_all(page.sketch)
+            match = next((other for other in others if other.page not in ignored), None)
+        return self._matches(Kind.NEAR, key, match.page, match.distance) if match else None
+
+    def _matches(self, kind: Kind, key: str, original: int, distance: float) -> Verdict:
+        verdict = Verdict(kind, self._method.name, self._ledger.url(original), distance)
+        self._ledger.add_match(key, original, kind.value, distance)
+        return verdict
+
+    def _changed(
+        self, key: str, page: Page, earlier: Sequence[Earlier]
+    ) -> tuple[Verdict, list[int]]:
+        """Return the verdict on a page that was stored before, and what it takes the place of.
+
+        That is the page under its key. If there are several, they are items of one page, and it is
+        those that are near.
+        """
+        method = self._method
+        distances = {
+            one.number: method.distance(page.sketch, method.from_bytes(one.sketch))
+            for one in earlier
+            if page.sketch is not None and one.sketch is not None
+        }
+        verdict = Verdict(Kind.CHANGED, method.name, key, min(distances.values(), default=None))
+        if len(earlier) == 1:
+            return verdict, [earlier[0].number]
+        return verdict, [n for n, distance in distances.items() if distance <= method.max_distance]
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
         page, pages = claim.page, self._scopes[claim.scope]
         assert page.digest is not None
-        number = self._keys.append(claim.key.encode("utf-8", "surrogatepass"))
-        pages.by_digest[page.digest] = number
+        sketch = None if page.sketch is None else self._method.to_bytes(page.sketch)
+        number = self._ledger.add(
+            Entry(claim.key, claim.scope, page.digest, sketch, page.tokens, claim.replaces)
+        )
+        pages.digests.add(page.digest, number)
         if not claim.is_short:
             pages.index.add(page.sketch, number)
+        replaced = set(claim.replaces) - self._replaced
+        self._replaced |= replaced
+        self._kept += 1 - len(replaced)
         pages.claims.remove(claim)
         claim.end()
 
@@ -143,10 +231,6 @@ class Detector:
         """Return the verdict on a page that is not compared, for *reason*."""
         return Verdict(Kind.SKIPPED, self._method.name, reason=reason)
 
-    def _verdict(self, kind: Kind, original: int, distance: float) -> Verdict:
-        key = self._keys[original].decode("utf-8", "surrogatepass")
-        return Verdict(kind, self._method.name, key, distance)
-
     @property
     def open_claims(self) -> int:
         """The number of claims that are neither committed nor released."""
@@ -154,23 +238,46 @@ class Detector:
 
     def __len__(self) -> int:
         """Return the number of pages kept."""
-        return len(self._keys)
+        return self._kept
 
     @property
     def nbytes(self) -> int:
-        """The memory that the remembered pages take, in bytes (dictionaries estimated)."""
-        return self._keys.nbytes + sum(scope.nbytes for scope in self._scopes.values())
+        """The memory that the remembered pages take, in bytes."""
+        return self._ledger.nbytes + sum(scope.nbytes for scope in self._scopes.values())
 
 
 class _Scope:
     """The kept pages among which duplicates are looked for."""
 
     def __init__(self, method: Method) -> None:
-        self.by_digest: dict[bytes, int] = {}
+        self.digests = DigestIndex()
         self.index: Index = index_for(method)
         self.claims = OpenClaims(method)
 
     @property
     def nbytes(self) -> int:
-        entry = getsizeof(bytes(16)) + getsizeof(1 << 29)
-        return getsizeof(self.by_digest) + entry * len(self.by_digest) + self.index.nbytes
+        return self.digests.nbytes + self.index.nbytes
+
+
+class _Rows:
+    """Stored pages of one scope, on their way into the indexes."""
+
+    def __init__(self) -> None:
+        self.numbers = array("I")
+        self.digests = Packed()
+        self.with_sketch = array("I")
+        self.sketches = Packed()
+
+    def add(self, pages: StoredPages, min_tokens: int) -> None:
+        """Take *pages*; only those with enough tokens are compared by sketch."""
+        self.numbers.extend(pages.numbers)
+        self.digests.extend(pages.digests)
+        long = [
+            (number, sketch)
+            for number, sketch, tokens in zip(
+                pages.numbers, pages.sketches, pages.tokens, strict=True
+            )
+            if sketch is not None and tokens >= min_tokens
+        ]
+        self.with_sketch.extend(number for number, _ in long)
+        self.sketches.extend([sketch for _, sketch in long])

@@ -1,6 +1,7 @@
 """Many short byte strings in one or two large arrays, instead of an object each."""
 
 from array import array
+from collections.abc import Iterator, Sequence
 from sys import getsizeof
 
 
@@ -25,6 +26,28 @@ class Packed:
             self._ends.append(len(self._data))
         self._size += 1
         return self._size - 1
+
+    def extend(self, values: Sequence[bytes]) -> None:
+        """Add all of *values*."""
+        widths = set(map(len, values))
+        if self._ends is None and (
+            widths == {self._width} or (not self._size and len(widths) == 1)
+        ):
+            [self._width] = widths
+            self._data += b"".join(values)
+            self._size += len(values)
+            return
+        for value in values:
+            self.append(value)
+
+    def rows(self, width: int) -> bytearray:
+        """Return all in a row; raises ValueError if one of them has not *width* bytes."""
+        if self._size and (self._ends is not None or self._width != width):
+            raise ValueError(f"not all of {self._size} have {width} bytes")
+        return self._data
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self[number] for number in range(self._size))
 
     def __getitem__(self, number: int) -> bytes:
         if not 0 <= number < self._size:

@@ -1,13 +1,16 @@
 """Which index searches the sketches of a method."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from dedup.index import HammingIndex, Index
 from dedup.index.keys import KeyIndex
 from dedup.index.spots import SpotIndex
 from dedup.methods import FingerprintMethod, KeyMethod, Method
 from dedup.methods.spotsigs import SpotSigs
+from dedup.packed import Packed
 
 # The first kind that a method is of counts.
 _INDEXES: tuple[tuple[Any, Callable[[Any], Index]], ...] = (
@@ -27,3 +30,16 @@ def index_for(method: Method) -> Index:
             return create(method)
     name = type(method).__name__
     raise TypeError(f"no index for {name}: it is neither a FingerprintMethod nor a KeyMethod")
+
+
+def fill(index: Index, method: Method, sketches: Packed, pages: Sequence[int]) -> None:
+    """Put many stored sketches, as `Method.to_bytes` gave them, into *index*.
+
+    Raises ValueError for bytes that cannot be a sketch of *method*.
+    """
+    if isinstance(index, HammingIndex) and index.bits == 64:
+        rows = np.frombuffer(sketches.rows(8), "<u8").astype(np.uint64)
+        index.add_many(rows, np.asarray(pages))
+        return
+    for sketch, page in zip(sketches, pages, strict=True):
+        index.add(method.from_bytes(sketch), page)

@@ -17,7 +17,7 @@ LAYERS = [
     {"index"},
     {"search"},
     {"page", "scopes"},
-    {"claims"},
+    {"claims", "ledger"},
     {"detector"},
     {"workers", "report", "evaluation"},
     {"scrapy_plugin", "cli"},

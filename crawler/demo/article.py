@@ -36,9 +36,16 @@ class Article:
         return self.slug == self.content
 
 
-def load_articles() -> dict[str, Article]:
-    """Return every article by slug, the newest first and revisions after the originals."""
+def load_articles(edition: int = 1) -> dict[str, Article]:
+    """Return every article by slug, the newest first and revisions after the originals.
+
+    In edition 2 there are new articles, and some were corrected under their slug.
+    """
     sources = {path.stem: _source(path) for path in sorted(ARTICLES.glob("*.txt"))}
+    corrections: dict[str, tuple[dict[str, str], list[str]]] = {}
+    for path in sorted((ARTICLES / "second").glob("*.txt")) if edition == 2 else ():
+        into = corrections if path.stem in sources else sources
+        into[path.stem] = _source(path)
     originals = [
         _original(slug, fields, blocks)
         for slug, (fields, blocks) in sources.items()
@@ -51,6 +58,8 @@ def load_articles() -> dict[str, Article]:
     for slug, (fields, blocks) in sources.items():
         if "of" in fields:
             articles[slug] = _revision(slug, articles[fields["of"]], fields, blocks)
+    for slug, (fields, blocks) in corrections.items():
+        articles[slug] = _revision(slug, articles[slug], fields, blocks)
     return articles
 
 

@@ -12,6 +12,8 @@ from typing import Self
 
 from crawler.demo.site import Page, mirror_pages, missing, pages
 
+_PORTS = 8642, 8643
+
 Request = socket | tuple[bytes, socket]
 
 
@@ -21,18 +23,24 @@ class DemoServer:
     *url* and *mirror_url* end in a slash and are empty while nothing is served.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, edition: int = 1) -> None:
+        """Create it; *edition*: 2 for the magazine of some days later."""
         self.url = ""
         self.mirror_url = ""
+        self._edition = edition
         self._hosts: list[_Host] = []
 
     def start(self) -> Self:
-        """Bind two free ports and serve them; raises RuntimeError if already started."""
+        """Bind two ports and serve them; raises RuntimeError if already started.
+
+        The same ports every time, so that a second crawl meets the same URLs; others if one of
+        them is taken.
+        """
         if self._hosts:
             raise RuntimeError(f"already serving at {self.url}")
-        site, mirror = self._hosts = [_Host(), _Host()]
+        site, mirror = self._hosts = [_Host(port) for port in _PORTS]
         self.url, self.mirror_url = site.url, mirror.url
-        site.serve(pages(self.url, self.mirror_url))
+        site.serve(pages(self.url, self.mirror_url, self._edition))
         mirror.serve(mirror_pages(self.url))
         return self
 
@@ -61,8 +69,11 @@ class _Host(ThreadingHTTPServer):
     daemon_threads = False  # so that server_close waits for the answers under way
     request_queue_size = 64  # the default of 5 makes a concurrent crawl wait for resent SYNs
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, port: int) -> None:
+        try:
+            super().__init__(("127.0.0.1", port), _Handler)
+        except OSError:
+            super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_port}/"
         self._pages: dict[str, Page] = {}
         self._visits: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from crawler.demo.article import Article, load_articles
 from crawler.demo.layout import STYLE, fill, magazine, story, tag_path, words
 from crawler.demo.pdf import one_page
 
-ARTICLES = load_articles()
+Articles = dict[str, Article]
 PRINTED = ("sourdough", "compost", "flood", "tea", "market")
 CLASSIC = ("railway", "woodcuts")
 MIRRORED = ("swifts", "repair-cafe", "night-bus", "flood", "fish-lanterns", "tea")
@@ -42,15 +42,27 @@ class Page:
     location: str | None = None
 
 
-def pages(url: str, mirror_url: str) -> dict[str, Page]:
-    """Return the pages of the magazine at *url* by path, which includes the query."""
-    site = [*_articles(), *_copies(), *_lists(), *_notices(mirror_url), *_bare(), *_failures()]
-    return {page.path: page for page in [*site, *_files(url)]}
+def pages(url: str, mirror_url: str, edition: int = 1) -> dict[str, Page]:
+    """Return the pages of the magazine at *url* by path, which includes the query.
+
+    *edition*: 2 for the magazine of some days later.
+    """
+    articles = load_articles(edition)
+    site = [
+        *_articles(articles),
+        *_copies(articles),
+        *_lists(articles),
+        *_notices(articles, mirror_url),
+        *_bare(),
+        *_failures(articles),
+    ]
+    return {page.path: page for page in [*site, *_files(articles, url)]}
 
 
 def mirror_pages(url: str) -> dict[str, Page]:
     """Return the pages of the mirror by path; they link back to the magazine at *url*."""
-    articles = [ARTICLES[slug] for slug in MIRRORED]
+    all_articles = load_articles()
+    articles = [all_articles[slug] for slug in MIRRORED]
     front = fill("mirror-front", links=_links(articles))
     site = [
         _fixed("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
@@ -68,23 +80,23 @@ def missing(path: str) -> Page:
     return _framed(path, "Not found", fill("missing"), None, status=404)
 
 
-def _articles() -> Iterator[Page]:
+def _articles(articles: Articles) -> Iterator[Page]:
     """Yield every article and revision in the magazine's layout."""
-    for article in ARTICLES.values():
+    for article in articles.values():
         yield _story(article, article.path)
 
 
-def _copies() -> Iterator[Page]:
+def _copies(articles: Articles) -> Iterator[Page]:
     """Yield articles again: under session ids, for print, in old markup and encoding."""
     for slug in IN_SESSION:
-        yield _story(ARTICLES[slug], ARTICLES[slug].path + SESSION, session=SESSION)
+        yield _story(articles[slug], articles[slug].path + SESSION, session=SESSION)
     for slug in LABELLED:
-        yield _story(ARTICLES[slug], ARTICLES[slug].path + LABEL)
+        yield _story(articles[slug], articles[slug].path + LABEL)
     for slug in PRINTED:
-        yield _fixed(f"/print/{slug}.html", fill("print", **words(ARTICLES[slug])), slug)
+        yield _fixed(f"/print/{slug}.html", fill("print", **words(articles[slug])), slug)
     for slug in CLASSIC:
-        yield _fixed(f"/classic/{slug}.html", fill("classic", **words(ARTICLES[slug])), slug)
-    yield _story(ARTICLES[IN_GB18030], f"/zh/gb/{IN_GB18030}.html", encoding="gb18030")
+        yield _fixed(f"/classic/{slug}.html", fill("classic", **words(articles[slug])), slug)
+    yield _story(articles[IN_GB18030], f"/zh/gb/{IN_GB18030}.html", encoding="gb18030")
 
 
 def _story(article: Article, path: str, *, session: str = "", encoding: str = "utf-8") -> Page:
@@ -97,9 +109,9 @@ def _story(article: Article, path: str, *, session: str = "", encoding: str = "u
     return Page(path, render, article.content, content_type=f"text/html; charset={encoding}")
 
 
-def _lists() -> Iterator[Page]:
+def _lists(articles: Articles) -> Iterator[Page]:
     """Yield the archives and the tag pages of both editions."""
-    originals = [article for article in ARTICLES.values() if article.original]
+    originals = [article for article in articles.values() if article.original]
     for language, home, title in (("en", "/", "Archive"), ("zh", "/zh/", "往期文章")):
         edition = [article for article in originals if article.language == language]
         starts = range(0, len(edition), LIST_LENGTH)
@@ -124,11 +136,11 @@ def _list(path: str, title: str, articles: Sequence[Article], pager: str = "") -
     return _framed(path, title, main, path, language=articles[0].language)
 
 
-def _notices(mirror_url: str) -> Iterator[Page]:
+def _notices(articles: Articles, mirror_url: str) -> Iterator[Page]:
     """Yield the home pages and what the magazine says about itself."""
     news = {
         slug.replace("-", "_"): fill("teaser", **words(article))
-        for slug, article in ARTICLES.items()
+        for slug, article in articles.items()
     }
     elsewhere = fill("elsewhere", mirror_url=mirror_url, label=LABEL, session=SESSION)
     yield _framed("/", "Home", fill("home-en", **news), "home", session=SESSION)
@@ -151,19 +163,19 @@ def _bare() -> Iterator[Page]:
         yield _fixed(path, fill("bare", path=path, text=text), content)
 
 
-def _failures() -> Iterator[Page]:
+def _failures(articles: Articles) -> Iterator[Page]:
     """Yield the pages that moved, were withdrawn or are broken."""
-    target = ARTICLES["bridge-reopens"].path
+    target = articles["bridge-reopens"].path
     yield Page("/bridge", lambda visit: b"", status=301, location=target)
     gone = "/article/withdrawn.html"
     yield _framed(gone, "Withdrawn", fill("withdrawn"), None, status=410)
     yield _framed("/poll/", "Out of order", fill("broken"), None, status=500)
 
 
-def _files(url: str) -> Iterator[Page]:
+def _files(articles: Articles, url: str) -> Iterator[Page]:
     """Yield what is not HTML."""
     robots = f"User-agent: *\nDisallow: /private/\n\nSitemap: {url}sitemap.xml\n"
-    places = "".join(f"<url><loc>{url}{a.path[1:]}</loc></url>" for a in ARTICLES.values())
+    places = "".join(f"<url><loc>{url}{a.path[1:]}</loc></url>" for a in articles.values())
     sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{places}</urlset>'
     for path, body, content_type in (
         ("/style.css", STYLE, "text/css; charset=utf-8"),

@@ -29,6 +29,8 @@ class SiteSpider(SitemapSpider):
     max_pages   visit at most so many pages; what is under way then is still downloaded
     max_depth   follow links at most so many clicks away from the start; 0: none
     save_html   yes: store the HTML too
+    edition     2: crawl the demonstration site of some days later
+    dedup_reset yes: forget what earlier crawls stored (with DEDUP_INDEX)
     """
 
     name = "site"
@@ -42,6 +44,8 @@ class SiteSpider(SitemapSpider):
         max_pages: str | int | None = None,
         max_depth: str | int | None = None,
         save_html: str = "",
+        edition: str | int | None = None,
+        dedup_reset: str | None = None,
         **others: Any,
     ) -> None:
         """Check the arguments; raises ValueError for a wrong or unknown one."""
@@ -55,6 +59,13 @@ class SiteSpider(SitemapSpider):
         self.max_pages = _whole_number("max_pages", max_pages, at_least=1)
         self.max_depth = _whole_number("max_depth", max_depth, at_least=0)
         self.save_html = _yes_or_no("save_html", save_html)
+        if edition is not None and url is not None:
+            raise ValueError("edition is of the demonstration site, and there is a url")
+        self.edition = _whole_number("edition", edition, at_least=1) or 1
+        if self.edition > 2:
+            raise ValueError(f"edition must be 1 or 2, got {edition!r}")
+        if dedup_reset is not None:  # else the setting decides
+            self.dedup_reset = _yes_or_no("dedup_reset", dedup_reset)
         self.sitemap_urls = self._sitemaps(sitemap)
         starts = [*self.start_urls, *self.sitemap_urls]
         if domains and not starts:
@@ -69,7 +80,7 @@ class SiteSpider(SitemapSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         if not self.start_urls and not self.sitemap_urls:
-            self._demo = DemoServer()
+            self._demo = DemoServer(self.edition)
             self._demo.start()
             self.start_urls = [self._demo.url]
             self._origins = {_origin(self._demo.url), _origin(self._demo.mirror_url)}
@@ -145,7 +156,16 @@ class SiteSpider(SitemapSpider):
         return [root + path for root in roots for path in ("/robots.txt", "/sitemap.xml")]
 
 
-_ARGUMENTS = ("url", "domains", "sitemap", "max_pages", "max_depth", "save_html")
+_ARGUMENTS = (
+    "url",
+    "domains",
+    "sitemap",
+    "max_pages",
+    "max_depth",
+    "save_html",
+    "edition",
+    "dedup_reset",
+)
 
 
 def _parts(text: str) -> list[str]:

@@ -71,7 +71,9 @@ class Buckets:
 
     def fill(self, keys: Array, *columns: Array) -> None:
         """Put rows into buckets that are all empty, with room for a quarter more."""
-        order = np.argsort(keys, kind="stable")
+        # Of numbers of 16 bits NumPy makes a radix sort, six times as fast.
+        narrow = len(self._sizes) <= 1 << 16
+        order = np.argsort(keys.astype(np.uint16) if narrow else keys, kind="stable")
         sizes = np.bincount(keys, minlength=len(self._sizes))
         capacities = sizes + sizes // 4
         ends = np.cumsum(capacities)

@@ -72,6 +72,13 @@ class Fingerprints:
             return rows.tolist()  # type: ignore[no-any-return]
         return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in rows]
 
+    def repeat(self, rows: Array) -> bool:
+        """Return whether any two rows are equal."""
+        if self.words > 1:
+            return len(np.unique(rows, axis=0)) < len(rows)
+        in_order = np.sort(rows)
+        return bool((in_order[1:] == in_order[:-1]).any())
+
     def distances(self, one: Array, other: Array) -> Array:
         """Return the Hamming distances, row by row or of every row to one."""
         differing = np.bitwise_count(one ^ other)

@@ -353,17 +353,10 @@ class GrowingIndex:
 
     def _build(self, rows: Array, pages: Array) -> None:
         """Make the tables of *rows*, and take them in place of everything."""
-        order = np.argsort(pages, kind="stable")
-        rows, pages = rows[order], pages[order].astype(np.uint32)
-        rows, oldest, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        is_oldest = np.zeros(len(pages), bool)
-        is_oldest[oldest] = True
         repeats = Repeats()
-        again = np.flatnonzero(~is_oldest)
-        repeated = self._prints.integers(rows[which.ravel()[again]])
-        for fingerprint, page in zip(repeated, pages[again].tolist(), strict=True):
-            repeats.add(fingerprint, page)
-        pages = pages[oldest]
+        pages = pages.astype(np.uint32)
+        if self._prints.repeat(rows):
+            rows, pages = self._once(rows, pages, repeats)
         positions = np.arange(len(rows), dtype=np.uint32)
         tables: list[tuple[int, int, Array | None, Buckets]] = []
         for table in self.design.tables:
@@ -378,6 +371,19 @@ class GrowingIndex:
         self._tables, self._repeats, self._count, self._free = tables, repeats, len(rows), []
         empty = self._prints.array([]), np.empty(0, np.uint32)
         self._rows, self._pages = empty if self._inline else (rows, pages)
+
+    def _once(self, rows: Array, pages: Array, repeats: Repeats) -> tuple[Array, Array]:
+        """Return the different rows with the oldest page of each; the others go into *repeats*."""
+        order = np.argsort(pages, kind="stable")
+        rows, pages = rows[order], pages[order]
+        rows, oldest, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        is_oldest = np.zeros(len(pages), bool)
+        is_oldest[oldest] = True
+        again = np.flatnonzero(~is_oldest)
+        repeated = self._prints.integers(rows[which.ravel()[again]])
+        for fingerprint, page in zip(repeated, pages[again].tolist(), strict=True):
+            repeats.add(fingerprint, page)
+        return rows, pages[oldest]
 
     def __len__(self) -> int:
         return self._count + len(self._repeats)

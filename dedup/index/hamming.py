@@ -102,6 +102,10 @@ class HammingIndex(Index):
             if len(rows):
                 self._checked_page(self._next_page + len(rows) - 1)
             numbers = np.arange(len(rows), dtype=np.uint32) + np.uint32(self._next_page)
+        elif isinstance(pages, np.ndarray) and pages.dtype.kind in "iu":
+            for page in (pages.min(), pages.max()) if len(pages) else ():
+                self._checked_page(page)
+            numbers = pages.astype(np.uint32)
         else:
             pages = list(pages)
             if None in pages:

@@ -8,11 +8,13 @@ from time import monotonic
 from typing import Any, Protocol
 
 from dedup.detector import Detector, Kind, Verdict
+from dedup.ledger import SqliteLedger
 from dedup.report.groups import Groups
 from dedup.report.quantiles import Quantiles
 from dedup.scopes import host
 
 _GROUPS_SHOWN = 50
+_REVISITS_NAMED = 1000
 
 
 class StatCollector(Protocol):
@@ -45,6 +47,7 @@ class Summary:
         self._hosts: Counter[str] = Counter()
         self._stages: dict[str, Quantiles] = {}
         self._groups = Groups()
+        self._revisited: dict[Kind, list[dict[str, Any]]] = {Kind.UNCHANGED: [], Kind.CHANGED: []}
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the counter ``dedup/<name>``."""
@@ -65,12 +68,18 @@ class Summary:
                 self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
             self._hosts[host(url)] += 1
             self._groups.add(verdict, url)
+        elif verdict.kind in self._revisited:
+            named = self._revisited[verdict.kind]
+            if len(named) < _REVISITS_NAMED:
+                named.append({"url": url, "distance": verdict.distance})
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
         self._stages.setdefault(stage, Quantiles()).add(seconds)
 
-    def finish(self, detector: Detector, other_bytes: int = 0) -> dict[str, Any]:
+    def finish(
+        self, detector: Detector, other_bytes: int = 0, ledger: SqliteLedger | None = None
+    ) -> dict[str, Any]:
         """Return all numbers in the form of the JSON report; docs/stats.md describes it.
 
         *other_bytes*: what is remembered of pages outside the detector.
@@ -89,6 +98,8 @@ class Summary:
                 "new": self._value("new"),
                 "exact_duplicates": self._value("exact_duplicates"),
                 "near_duplicates": self._value("near_duplicates"),
+                "unchanged": self._value("unchanged"),
+                "changed": self._value("changed"),
                 "skipped": self._below("skipped"),
                 "per_second": round(pages / elapsed, 2) if elapsed else None,
             },
@@ -99,6 +110,16 @@ class Summary:
                 "unknown": self._value("items/unknown"),
             },
             "links_held_back": self._value("links_held_back"),
+            "revisits": {kind.value: named for kind, named in self._revisited.items()},
+            "ledger": ledger
+            and {
+                "path": str(ledger.path),
+                "crawl": ledger.crawl,
+                "resumed": ledger.resumed,
+                "checkpoints": self._value("checkpoints/written"),
+                "failed_checkpoints": self._value("checkpoints/failed"),
+                "pages_not_written": ledger.unwritten,
+            },
             "distances": self._distances(),
             "groups": len(self._groups),
             "largest_groups": [
@@ -150,7 +171,13 @@ class Summary:
         }
 
 
-_COUNTER = {Kind.NEW: "new", Kind.EXACT: "exact_duplicates", Kind.NEAR: "near_duplicates"}
+_COUNTER = {
+    Kind.NEW: "new",
+    Kind.EXACT: "exact_duplicates",
+    Kind.NEAR: "near_duplicates",
+    Kind.UNCHANGED: "unchanged",
+    Kind.CHANGED: "changed",
+}
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -46,6 +46,13 @@ def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "  new", _share(pages["new"], total)
     yield "  exact duplicates", _share(pages["exact_duplicates"], total)
     yield "  near-duplicates", _share(pages["near_duplicates"], total)
+    if pages["unchanged"] or pages["changed"]:
+        yield "  unchanged", f"{_share(pages['unchanged'], total)} since an earlier crawl"
+        changed = [printable(page["url"]) for page in numbers["revisits"]["changed"]]
+        lines = [f"{_share(pages['changed'], total)}, stored again", *changed[:_URLS]]
+        if pages["changed"] > _URLS:
+            lines.append(f"and {pages['changed'] - _URLS:,} more")
+        yield "  changed", "\n  ".join(lines)
     skipped = pages["skipped"]
     if skipped:
         reasons = ", ".join(f"{name.replace('_', ' ')}: {n:,}" for name, n in skipped.items())
@@ -126,6 +133,9 @@ def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"95 % within {_milliseconds(seconds['p95'])}, sum {seconds['sum']:.2f} s",
         )
     yield "memory of the index", f"{_bytes(index['bytes'])} for {index['pages']:,} pages"
+    if ledger := numbers["ledger"]:
+        missing = ledger["pages_not_written"]
+        yield "ledger", ledger["path"] + (f", without {missing:,} pages" if missing else "")
     settings = numbers["settings"]
     distance = settings["DEDUP_MAX_DISTANCE"]
     at_most = "" if distance is None else f", distance at most {distance}"

@@ -2,7 +2,12 @@
 
 from dedup.scrapy_plugin.addon import Addon
 from dedup.scrapy_plugin.backpressure import DownloaderMiddleware
-from dedup.scrapy_plugin.exceptions import DuplicatePage, ExactDuplicate, NearDuplicate
+from dedup.scrapy_plugin.exceptions import (
+    DuplicatePage,
+    ExactDuplicate,
+    NearDuplicate,
+    UnchangedPage,
+)
 from dedup.scrapy_plugin.extension import Extension
 from dedup.scrapy_plugin.middleware import SpiderMiddleware
 from dedup.scrapy_plugin.pipeline import ItemPipeline
@@ -16,4 +21,5 @@ __all__ = [
     "ItemPipeline",
     "NearDuplicate",
     "SpiderMiddleware",
+    "UnchangedPage",
 ]

@@ -19,3 +19,7 @@ class ExactDuplicate(DuplicatePage):
 
 class NearDuplicate(DuplicatePage):
     """The item's main text is nearly that of a kept page."""
+
+
+class UnchangedPage(DuplicatePage):
+    """The item's page was stored by an earlier crawl, with the same main text."""

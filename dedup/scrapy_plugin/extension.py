@@ -1,6 +1,7 @@
 """The extension: holds what the middleware and the pipeline share, for the length of a crawl."""
 
 import logging
+import sqlite3
 import sys
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -9,20 +10,29 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 from scrapy import Spider, signals
-from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import FeedExporter
+from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from dedup.claims import Claim
 from dedup.detector import Detector, Kind, Verdict
+from dedup.ledger import LedgerError
 from dedup.page import Page, PageReader
 from dedup.report import Summary, as_text, write_json
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import Backlog, called_within, result_of
-from dedup.scrapy_plugin.exceptions import DuplicatePage, ExactDuplicate, NearDuplicate
+from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.exceptions import (
+    DuplicatePage,
+    ExactDuplicate,
+    NearDuplicate,
+    UnchangedPage,
+)
 from dedup.scrapy_plugin.expected import ExpectedItems
+from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.items import get_field, set_field
+from dedup.scrapy_plugin.opening import detector_with, open_ledger
 from dedup.scrapy_plugin.outcomes import Outcomes
+from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers import InlinePool, ReadError, WorkerPool
@@ -44,6 +54,7 @@ class _Judged:
 
     verdict: Verdict
     page: Page | None = None
+    key: str = ""
     response: "ref[Response] | None" = None
 
 
@@ -62,13 +73,20 @@ class Extension:
         )
         self._backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self._bodies = BodyReader(self._pool, settings.method, self._backlog)
-        self._detector = Detector(
-            settings.method, min_tokens=settings.min_tokens, short_pages=settings.short_pages
-        )
-        self._scope = SCOPES[settings.scope]
+        self._feeds = Feeds(crawler)
         self._summary = Summary(crawler.stats, settings.shown, drops=settings.action == "drop")
+        self._ledger = open_ledger(settings, crawler.spider)
+        self._detector = detector_with(self._ledger, settings)
+        self._checkpoints = self._ledger and Checkpoints(
+            self._ledger,
+            self._feeds,
+            interval=settings.checkpoint_interval,
+            fsync=settings.fsync,
+            count=self._summary.count,
+        )
+        self._quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
+        self._scope = SCOPES[settings.scope]
         self.outcomes = Outcomes(self._end_claim)
-        self._feed_exporter: FeedExporter | None = None
         self._judged: WeakKeyDictionary[Response, _Judged] = WeakKeyDictionary()
         self._pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
         # All pages read, to tell whose links are repeated: those of pages without items, too, for
@@ -109,9 +127,16 @@ class Extension:
             raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
         raise NotConfigured
 
-    def spider_opened(self) -> None:
+    def spider_opened(self, spider: Spider) -> None:
+        self._feeds.take_over()
+        if self._ledger and self._checkpoints:
+            try:
+                self._ledger.begin(spider.name)
+            except LedgerError as error:
+                logger.error("%s", error)
+                raise CloseSpider("dedup_ledger") from error
+            self._checkpoints.start()
         self._pool.start()
-        self._take_over_feeds()
         for setting, component in (
             ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
             ("ITEM_PIPELINES", "ItemPipeline"),
@@ -119,18 +144,10 @@ class Extension:
             if component not in self._components:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
 
-    def _take_over_feeds(self) -> None:
-        """Have the items exported from here: Scrapy does not tell of an export that fails."""
-        exporter = self._crawler.get_extension(FeedExporter)
-        if exporter:
-            self._crawler.signals.disconnect(exporter.item_scraped, signals.item_scraped)
-            self._feed_exporter = exporter
-
     def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
         stored = False
         try:
-            if self._feed_exporter:
-                self._feed_exporter.item_scraped(item, spider)
+            self._feeds.export(item, spider)
             stored = True
         finally:
             self.outcomes.item_ends(item, response, stored=stored, failed=not stored)
@@ -148,15 +165,27 @@ class Extension:
             self._detector.release(claim)
         self._summary.count("claims/committed" if is_stored else "claims/released")
 
-    def spider_closed(self, spider: Spider) -> None:
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
         self._pool.close()
+        if self._quarantine:
+            self._quarantine.close()
         if not self.settings.enabled:
             return
+        if self._checkpoints:
+            await self._checkpoints.finish()
         numbers = {
             "spider": spider.name,
-            **self._summary.finish(self._detector, self._bodies.nbytes),
+            **self._summary.finish(self._detector, self._bodies.nbytes, self._ledger),
         }
         self._table = as_text(numbers)
+        if self._ledger:
+            try:
+                self._ledger.finish(reason, numbers)
+            except sqlite3.Error as error:
+                logger.warning(
+                    "%s: the end of the crawl is not noted: %s", self._ledger.path, error
+                )
+            self._ledger.close()
         if folder := self.settings.report:
             try:
                 path = write_json(numbers, folder)
@@ -227,20 +256,28 @@ class Extension:
             )
             return
         verdict = judged.verdict
-        if verdict.is_duplicate and self.settings.action == "drop":
+        if reason := self._reason_to_drop(verdict):
+            if self._quarantine:
+                self._quarantine.add(item, judged.key, verdict)
             self._summary.count("items/dropped")
-            duplicate = ExactDuplicate if verdict.kind is Kind.EXACT else NearDuplicate
-            raise duplicate(verdict, self.settings.log_level)
+            raise reason(verdict, self.settings.log_level)
         if self.settings.fields:
             await self._fill(item, judged)
         if self.settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
             self._mark(item, verdict)
 
+    def _reason_to_drop(self, verdict: Verdict) -> type[DuplicatePage] | None:
+        if self.settings.action != "drop":
+            return None
+        if verdict.kind is Kind.UNCHANGED and self.settings.revisits == "keep":
+            return None
+        return _REASONS.get(verdict.kind)
+
     async def _judge_response(self, response: Response) -> _Judged:
         judged = self._judged.get(response)
         if judged is None:
             judged = await self._kept_on_failure(self._read_and_judge(response), response.url)
-            judged.response = ref(response)
+            judged.response, judged.key = ref(response), response.url
             self._judged[response] = judged
             self._summary.record(judged.verdict, response.url, len(response.body))
         return judged
@@ -294,6 +331,7 @@ class Extension:
         else:
             judging = self._read_and_judge_field(value, key, item, response)
             judged = await self._kept_on_failure(judging, key)
+        judged.key = key
         self._summary.record(judged.verdict, key, len(content or b""))
         return judged
 
@@ -403,6 +441,11 @@ class Extension:
             logger.warning(message, *arguments)
 
 
+_REASONS = {
+    Kind.EXACT: ExactDuplicate,
+    Kind.NEAR: NearDuplicate,
+    Kind.UNCHANGED: UnchangedPage,
+}
 _UNDECIDED = Verdict(Kind.SKIPPED, "", reason="undecided")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.settings import BaseSettings
+from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from dedup.detector import SHORT_PAGES
@@ -24,6 +25,9 @@ from dedup.search import index_for
 logger = logging.getLogger(__name__)
 
 ACTIONS = ("drop", "mark")
+REVISITS = ("drop", "keep")
+LEDGER_OF_A_JOB = "dedup.sqlite"
+"""The name of the ledger in a JOBDIR."""
 PAGE_FIELDS = ("text", "title", "language")
 
 
@@ -51,6 +55,14 @@ class DedupSettings:
     max_page_bytes: int
     log_level: str
     report: Path | None
+    index: Path | None
+    job: str | None
+    revisits: str
+    reset: bool
+    max_age: float
+    checkpoint_interval: float
+    fsync: bool
+    duplicates: Path | None
     shown: Mapping[str, Any] = field(repr=False)
     """The values for the report, by the name of the setting."""
 
@@ -64,6 +76,7 @@ class DedupSettings:
         method = read.method()
         extractor = read.extractor()
         item_field = read.text("DEDUP_ITEM_FIELD", "") or None
+        job = job_dir(settings)
         workers = read.number("DEDUP_WORKERS", 1, int, at_least=0)
         if workers:
             read.check_importable("DEDUP_METHOD", method)
@@ -87,6 +100,14 @@ class DedupSettings:
             max_page_bytes=read.number("DEDUP_MAX_PAGE_BYTES", 10_000_000, int, at_least=1),
             log_level=read.log_level(),
             report=read.folder("DEDUP_REPORT"),
+            index=read.file("DEDUP_INDEX") or (Path(job, LEDGER_OF_A_JOB) if job else None),
+            job=os.path.realpath(job) if job else None,
+            revisits=read.choice("DEDUP_REVISITS", REVISITS),
+            reset=read.switch("DEDUP_RESET", False),
+            max_age=read.number("DEDUP_MAX_AGE", 0.0, float, at_least=0),
+            checkpoint_interval=read.number("DEDUP_CHECKPOINT_INTERVAL", 5.0, float, at_least=0),
+            fsync=read.switch("DEDUP_FSYNC", False),
+            duplicates=read.file("DEDUP_DUPLICATES"),
             shown=read.shown,
         )
         if item_field and not result.follow_duplicates:
@@ -101,6 +122,16 @@ class DedupSettings:
             )
         read.warn_of_unknown()
         return result
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What stored sketches depend on: a ledger is for crawls with an equal one."""
+        return {
+            **self.method.identity,
+            "extractor": self.shown["DEDUP_EXTRACTOR"],
+            "item_field": self.item_field,
+            "scope": self.scope,
+        }
 
 
 class _Reader:
@@ -130,11 +161,7 @@ class _Reader:
         return value
 
     def switch(self, name: str, default: bool) -> bool:
-        value = self._get(name, default)
-        try:
-            self.shown[name] = self._settings.getbool(name, default)
-        except (TypeError, ValueError) as error:
-            raise SettingError(f"{name} must be True or False, got {value!r}") from error
+        self.shown[name] = as_switch(name, self._get(name, default))
         return bool(self.shown[name])
 
     def number(
@@ -162,6 +189,27 @@ class _Reader:
             raise SettingError(f"{name} must be a dict or one in JSON, got {got!r}") from error
         self.shown[name] = value
         return value
+
+    def file(self, name: str) -> Path | None:
+        """Return the path of a file that need not be there, ``None`` for an empty setting."""
+        value = self._get(name, "")
+        if not isinstance(value, str | os.PathLike):
+            raise SettingError(f"{name} must be the path of a file, got {value!r}")
+        self.shown[name] = os.fspath(value)
+        if not os.fspath(value):
+            return None
+        path = Path(value).absolute()
+        if path.exists() and not path.is_file():
+            raise SettingError(f"{name} must be a file, got {value!r}")
+        self._check_writable(name, value, path if path.exists() else path.parent)
+        return path
+
+    def _check_writable(self, name: str, value: Any, path: Path) -> None:
+        # Folders are made when there is something to put in; that they can be made must show now.
+        there = next(one for one in (path, *path.parents) if one.exists())
+        mode = os.W_OK | os.X_OK if there.is_dir() else os.W_OK
+        if (there != path and not there.is_dir()) or not os.access(there, mode):
+            raise SettingError(f"{name} cannot be written: {value!r}")
 
     def folder(self, name: str) -> Path | None:
         value = self._get(name, "")
@@ -288,6 +336,14 @@ class _Reader:
                 near = difflib.get_close_matches(str(name), self.shown, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 logger.warning("There is no setting %s%s", name, hint)
+
+
+def as_switch(name: str, value: Any) -> bool:
+    """Return a truth value in any form that Scrapy takes; raises SettingError for others."""
+    try:
+        return BaseSettings({"value": value}).getbool("value")
+    except (TypeError, ValueError) as error:
+        raise SettingError(f"{name} must be True or False, got {value!r}") from error
 
 
 def _or(choices: tuple[str, ...]) -> str:

@@ -14,6 +14,8 @@ EMPTY_PAGES = {
     "new": 0,
     "exact_duplicates": 0,
     "near_duplicates": 0,
+    "unchanged": 0,
+    "changed": 0,
     "skipped": {},
     "per_second": 0.0,
 }
@@ -104,6 +106,8 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "pages": EMPTY_PAGES,
         "items": {"dropped": 0, "marked": 0, "unmarked": 0, "unknown": 0},
         "links_held_back": 0,
+        "revisits": {"unchanged": [], "changed": []},
+        "ledger": None,
         "claims": {},
         "distances": {},
         "groups": 0,

@@ -485,6 +485,8 @@ def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
         "new": 2,
         "exact_duplicates": 0,
         "near_duplicates": 1,
+        "unchanged": 0,
+        "changed": 0,
         "skipped": {},
         "per_second": None,
     }

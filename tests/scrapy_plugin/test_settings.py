@@ -35,6 +35,13 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_MAX_PAGE_BYTES": 10_000_000,
         "DEDUP_LOG_LEVEL": "DEBUG",
         "DEDUP_REPORT": "",
+        "DEDUP_INDEX": "",
+        "DEDUP_REVISITS": "drop",
+        "DEDUP_RESET": False,
+        "DEDUP_MAX_AGE": 0.0,
+        "DEDUP_CHECKPOINT_INTERVAL": 5.0,
+        "DEDUP_FSYNC": False,
+        "DEDUP_DUPLICATES": "",
     }
 
 

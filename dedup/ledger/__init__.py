@@ -1,0 +1,14 @@
+"""What outlives the process: the pages that were stored, and their duplicates."""
+
+from dedup.ledger.base import Earlier, Entry, Ledger, MemoryLedger, StoredPages
+from dedup.ledger.sqlite import LedgerError, SqliteLedger
+
+__all__ = [
+    "Earlier",
+    "Entry",
+    "Ledger",
+    "LedgerError",
+    "MemoryLedger",
+    "SqliteLedger",
+    "StoredPages",
+]

@@ -1,0 +1,54 @@
+-- The ledger of scrapy-dedup. docs/ledger.md says what can be asked of it.
+-- All times are seconds since 1970-01-01 UTC.
+
+-- What the file is for, as JSON: 'identity' is what the stored sketches depend on, 'used by' the
+-- process that uses the file, or did last.
+CREATE TABLE about (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+
+-- The crawls that used this file. A crawl that is resumed (JOBDIR) keeps its row.
+CREATE TABLE crawls (
+    id INTEGER PRIMARY KEY,
+    spider TEXT NOT NULL,
+    job TEXT,                 -- its JOBDIR, if it has one
+    started REAL NOT NULL,
+    finished REAL,            -- NULL while it runs, and if it was killed
+    reason TEXT,              -- why it was closed: 'finished', 'shutdown', ...
+    report TEXT               -- the JSON report
+);
+
+-- The pages that were stored. Those that are compared with new ones have no value in ended.
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,
+    crawl INTEGER NOT NULL REFERENCES crawls (id),
+    tokens INTEGER NOT NULL,  -- the number of words of the main text
+    digest BLOB NOT NULL,     -- XXH3-128 of the normalised main text
+    sketch BLOB,              -- NULL for a text with too little content
+    scope TEXT NOT NULL,      -- pages of the same scope are compared (DEDUP_SCOPE)
+    ended REAL,               -- when it was replaced by its changed self, or had expired
+    replaced_by INTEGER REFERENCES pages (id),
+    stored REAL NOT NULL,
+    seen REAL NOT NULL,       -- when it was last met with this text
+    url TEXT NOT NULL
+);
+CREATE INDEX pages_by_url ON pages (url);
+
+-- Pages that were not stored, since they repeat one that is.
+CREATE TABLE matches (
+    crawl INTEGER NOT NULL REFERENCES crawls (id),
+    page INTEGER NOT NULL REFERENCES pages (id),
+    kind TEXT NOT NULL,       -- 'exact-duplicate' or 'near-duplicate'
+    distance REAL NOT NULL,   -- of the sketches, 0 for an exact duplicate
+    found REAL NOT NULL,
+    url TEXT NOT NULL
+);
+CREATE INDEX matches_by_page ON matches (page);
+
+-- Which pages are duplicates of which.
+CREATE VIEW duplicates AS
+    SELECT pages.url AS original, matches.url AS duplicate, kind, distance, matches.crawl,
+           datetime(found, 'unixepoch') AS found
+    FROM matches JOIN pages ON pages.id = matches.page
+    WHERE matches.url <> pages.url;

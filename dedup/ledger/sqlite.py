@@ -1,0 +1,399 @@
+"""The ledger in a file: SQLite, readable with any tool, whole after any death of the process."""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from socket import gethostname
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from dedup.ledger.base import Earlier, Entry, Ledger, StoredPages
+
+# "dedu" and the version of the schema: what tells a ledger from other SQLite files.
+_APPLICATION_ID = 0x64656475
+_SCHEMA_VERSION = 1
+_ROWS_AT_ONCE = 50_000
+_SECONDS_OF_A_DAY = 86400.0
+
+
+class LedgerError(ValueError):
+    """A ledger cannot be used; the message names the file and says what to do."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """What was added since the last checkpoint."""
+
+    pages: dict[int, tuple[Entry, float]] = field(default_factory=dict)
+    matches: list[tuple[int, str, float, float, str]] = field(default_factory=list)
+    seen: dict[int, float] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.pages or self.matches or self.seen)
+
+    def __iadd__(self, later: "Batch") -> "Batch":
+        self.pages.update(later.pages)
+        self.matches += later.matches
+        self.seen.update(later.seen)
+        return self
+
+
+class SqliteLedger(Ledger):
+    """Pages in an SQLite file, for one crawl at a time.
+
+    What is added stands in memory until `write` puts a batch of it into the file, in one
+    transaction: the caller says when, since an entry may only outlive the process if the content
+    it stands for does. `write` may run in another thread, meanwhile the ledger can be used.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        identity: Mapping[str, Any],
+        *,
+        job: str | None = None,
+        reset: bool = False,
+        max_age: float | None = None,
+        fsync: bool = False,
+    ) -> None:
+        """Open or create the file *path*, and lock it.
+
+        *identity*: what the sketches depend on, an object of JSON. *job*: the name of a crawl that
+        can be interrupted; it goes on if its last one has not finished. *reset*: forget all that is
+        stored, unless a job goes on. *max_age*: in days, how long an entry counts after its content
+        was stored. *fsync*: what is written shall survive a power failure, too. Nothing in a file
+        that exists is changed before `begin`.
+
+        Raises LedgerError if the file is used by another crawl, is damaged, no ledger, or was made
+        with another identity (unless it is reset), OSError if it cannot be made.
+        """
+        self.path = Path(path).absolute()
+        self._identity = json.loads(json.dumps(identity))
+        self._job = job
+        self._next = 0
+        self._now = Batch()
+        self._in_writing = Batch()
+        self.crawl = 0
+        self.resumed = False
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(f"{self.path}.lock", thread_local=False)
+        self._take_lock()
+        try:
+            if not self.path.exists():
+                _create(self.path, self._identity)
+            self._inode = self.path.stat().st_ino
+            with _named(self.path):
+                self._reader = _opened(self.path)
+                self._writer = _opened(self.path, fsync=fsync)
+                self._check_file()
+                self._find_job()
+                self._reset = reset and not self.resumed
+                if not self._reset:
+                    self._check_identity()
+                self._expired = 0.0
+                if max_age:
+                    self._expired = time.time() - max_age * _SECONDS_OF_A_DAY
+                last = "SELECT coalesce(max(id), 0) FROM pages"
+                self._next = 1 + (0 if self._reset else int(self._value(last)))
+                self._sign()
+                crawl = self.crawl if self.resumed else -1
+                self._has_earlier = not self._reset and bool(
+                    self._value("SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", crawl)
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def _take_lock(self) -> None:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise LedgerError(
+                f"{self.path} is in use{_holder(self.path)}: one crawl at a time; wait for it, or "
+                "give this one another file (DEDUP_INDEX)"
+            ) from error
+
+    def _check_file(self) -> None:
+        if self._value("PRAGMA application_id") != _APPLICATION_ID:
+            raise LedgerError(
+                f"{self.path} is no ledger of scrapy-dedup; DEDUP_INDEX must be another file"
+            )
+        version = self._value("PRAGMA user_version")
+        if version != _SCHEMA_VERSION:
+            raise LedgerError(
+                f"{self.path} has version {version} of the ledger, this scrapy-dedup needs "
+                f"{_SCHEMA_VERSION}; use another file (DEDUP_INDEX), or start afresh (DEDUP_RESET)"
+            )
+
+    def _check_identity(self) -> None:
+        stored = json.loads(self._value("SELECT value FROM about WHERE name = 'identity'"))
+        if stored == self._identity:
+            return
+        differences = [
+            f"{name} {stored.get(name)!r} there, {self._identity.get(name)!r} here"
+            for name in sorted({*stored, *self._identity})
+            if stored.get(name) != self._identity.get(name)
+        ]
+        raise LedgerError(
+            f"{self.path} was made with other settings: {'; '.join(differences)}. Use another file "
+            "(DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup reindex)"
+        )
+
+    def _sign(self) -> None:
+        """Write down who uses the file, for others that want to."""
+        user = {"process": os.getpid(), "host": gethostname()}
+        with self._writer as file:
+            file.execute("REPLACE INTO about VALUES ('used by', ?)", (json.dumps(user),))
+
+    def _find_job(self) -> None:
+        if self._job is None:
+            return
+        last = self._reader.execute(
+            "SELECT id, reason FROM crawls WHERE job = ? ORDER BY id DESC LIMIT 1", (self._job,)
+        ).fetchone()
+        if last and last[1] != "finished":
+            self.crawl, self.resumed = last[0], True
+
+    def begin(self, spider: str) -> None:
+        """Begin a crawl, or go on with the job's: from here on the file is changed.
+
+        Raises LedgerError if it cannot be written.
+        """
+        now = time.time()
+        with _named(self.path), self._writer as file:
+            if self._reset:
+                for table in ("matches", "pages", "crawls"):
+                    file.execute(f"DELETE FROM {table}")
+                file.execute(
+                    "UPDATE about SET value = ? WHERE name = 'identity'",
+                    (json.dumps(self._identity),),
+                )
+            if self._expired:
+                file.execute(
+                    "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?",
+                    (now, self._expired),
+                )
+            if self.resumed:
+                file.execute(
+                    "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (self.crawl,)
+                )
+                return
+            added = file.execute(
+                "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
+                (_text(spider), self._job, now),
+            )
+            assert added.lastrowid
+            self.crawl = added.lastrowid
+
+    @property
+    def last(self) -> int:
+        """The highest number of a page so far; 0 if there is none."""
+        return self._next - 1
+
+    def stored(self) -> Iterator[StoredPages]:
+        if self._reset:
+            return
+        with _named(self.path):
+            rows = self._reader.execute(
+                f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} ORDER BY id",
+                (self._expired,),
+            )
+            while columns := list(zip(*rows.fetchmany(_ROWS_AT_ONCE), strict=True)):
+                numbers, digests, sketches, tokens, scopes = map(list, columns)
+                if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
+                    raise sqlite3.DatabaseError("a digest has not 16 bytes")
+                if not set(map(type, sketches)) <= {bytes, type(None)}:
+                    raise sqlite3.DatabaseError("a sketch is no blob")
+                if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
+                    raise sqlite3.DatabaseError("a column has values of a wrong type")
+                yield StoredPages(numbers, digests, sketches, tokens, scopes)
+
+    def damaged(self, error: Exception) -> LedgerError:
+        """Return the error that says that the file is damaged, and what to do."""
+        return _damaged(self.path, error)
+
+    def add(self, entry: Entry) -> int:
+        number = self._next
+        self._next += 1
+        self._now.pages[number] = entry, time.time()
+        return number
+
+    def url(self, number: int) -> str:
+        for batch in (self._now, self._in_writing):
+            if number in batch.pages:
+                return batch.pages[number][0].url
+        return str(self._value("SELECT url FROM pages WHERE id = ?", number))
+
+    def earlier(self, url: str) -> list[Earlier]:
+        if not self._has_earlier:
+            return []
+        rows = self._reader.execute(
+            f"SELECT id, digest, sketch FROM pages WHERE {_COUNTS} AND url = ? AND crawl <> ?",
+            (self._expired, _text(url), self.crawl),
+        )
+        return [Earlier(*row) for row in rows]
+
+    def add_match(self, url: str, number: int, kind: str, distance: float) -> None:
+        self._now.matches.append((number, kind, distance, time.time(), url))
+
+    def seen_again(self, number: int) -> None:
+        self._now.seen[number] = time.time()
+
+    def take(self) -> Batch:
+        """Return what was added since the last time, for `write`; then tell what came of it."""
+        assert not self._in_writing
+        self._in_writing, self._now = self._now, Batch()
+        return self._in_writing
+
+    def write(self, batch: Batch) -> None:
+        """Put *batch* into the file; it is there wholly or not at all.
+
+        Raises LedgerError or sqlite3.Error if the file cannot be written.
+        """
+        if not self.path.exists() or self.path.stat().st_ino != self._inode:
+            raise LedgerError(f"{self.path} was moved or removed while it was in use")
+        with self._writer as file:
+            file.executemany(
+                "INSERT INTO pages (id, crawl, tokens, digest, sketch, scope, stored, seen, url) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (self._row(number, *added) for number, added in batch.pages.items()),
+            )
+            file.executemany(
+                "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
+                (
+                    (at, number, replaced)
+                    for number, (entry, at) in batch.pages.items()
+                    for replaced in entry.replaces
+                ),
+            )
+            file.executemany(
+                "INSERT INTO matches (page, kind, distance, found, url, crawl) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                ((*match, _text(url), self.crawl) for *match, url in batch.matches),
+            )
+            file.executemany(
+                "UPDATE pages SET seen = ? WHERE id = ?",
+                ((at, number) for number, at in batch.seen.items()),
+            )
+
+    def _row(self, number: int, entry: Entry, at: float) -> tuple[Any, ...]:
+        content = entry.tokens, entry.digest, entry.sketch
+        return number, self.crawl, *content, _text(entry.scope), at, at, _text(entry.url)
+
+    def end_writing(self, *, written: bool) -> None:
+        """Forget the batch in writing, which is in the file; or take it back, for the next time."""
+        batch, self._in_writing = self._in_writing, Batch()
+        if not written:
+            batch += self._now
+            self._now = batch
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._now)
+
+    @property
+    def unwritten(self) -> int:
+        """The number of pages that are not in the file yet."""
+        return len(self._now.pages) + len(self._in_writing.pages)
+
+    def finish(self, reason: str, report: Mapping[str, Any]) -> None:
+        """Note how the crawl has ended. Raises sqlite3.Error if the file cannot be written."""
+        text = json.dumps(report, ensure_ascii=True, default=str)
+        with self._writer as file:
+            file.execute(
+                "UPDATE crawls SET finished = ?, reason = ?, report = ? WHERE id = ?",
+                (time.time(), reason, text, self.crawl),
+            )
+
+    def close(self) -> None:
+        """Close and unlock the file. What was not written is forgotten."""
+        for name in ("_reader", "_writer"):
+            if connection := self.__dict__.get(name):
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._lock.release()
+
+    def _value(self, query: str, *arguments: Any) -> Any:
+        row = self._reader.execute(query, arguments).fetchone()
+        if row is None:
+            raise sqlite3.DatabaseError(f"nothing is there for {query!r} {arguments}")
+        return row[0]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of pages that are not in the file yet, estimated."""
+        return 500 * self.unwritten
+
+
+_COUNTS = "ended IS NULL AND stored >= ?"
+
+
+class _named:  # noqa: N801  # used like a function
+    """Turns errors of SQLite within a block into a LedgerError that names the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, sqlite3.OperationalError):
+            raise LedgerError(f"{self._path} cannot be used as a ledger: {error}") from error
+        if isinstance(error, sqlite3.Error | json.JSONDecodeError):
+            raise _damaged(self._path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> LedgerError:
+    return LedgerError(
+        f"{path} is damaged ({error}). Put a copy of it back, or move it away and crawl anew: "
+        "nothing but the memory of what was stored is lost with it"
+    )
+
+
+def _create(path: Path, identity: Mapping[str, Any]) -> None:
+    """Make an empty ledger; the file is not there before it is whole."""
+    aside = path.with_name(f".{path.name}.part")
+    aside.unlink(missing_ok=True)
+    with _named(path), closing(sqlite3.connect(aside)) as file, file:
+        file.executescript(files("dedup.ledger").joinpath("schema.sql").read_text("utf-8"))
+        file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
+        file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        file.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+    os.replace(aside, path)
+
+
+def _opened(path: Path, *, fsync: bool = False) -> sqlite3.Connection:
+    """Open a file that exists; another thread than this one may use it later."""
+    if not path.stat().st_size:
+        raise sqlite3.DatabaseError("it is empty")
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=30, check_same_thread=False
+    )
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
+    return connection
+
+
+def _holder(path: Path) -> str:
+    """Return which process uses the file, as far as it has written that."""
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as file,
+    ):
+        row = file.execute("SELECT value FROM about WHERE name = 'used by'").fetchone()
+        if row:
+            return " by process {process} on {host}".format(**json.loads(row[0]))
+    return ""
+
+
+def _text(value: str) -> str:
+    """Return *value* without what SQLite cannot keep: halves of characters."""
+    return value.encode("utf-8", "backslashreplace").decode()

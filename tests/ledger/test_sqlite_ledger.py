@@ -1,0 +1,334 @@
+"""The ledger's file: what it keeps, and what it refuses."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from threading import Thread
+
+import pytest
+from texts import ENGLISH
+
+from dedup.detector import Detector, Kind
+from dedup.ledger import Earlier, Entry, LedgerError, SqliteLedger
+from dedup.methods import METHODS, SimHash
+from dedup.page import Page
+from dedup.text import Document
+
+IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
+
+
+def entry(number, url=None, replaces=(), tokens=100):
+    digest = number.to_bytes(16, "little")
+    return Entry(url or f"http://a/{number}", "", digest, bytes(8), tokens, replaces)
+
+
+def write(ledger):
+    ledger.write(ledger.take())
+    ledger.end_writing(written=True)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "pages.sqlite"
+
+
+def opened(path, identity=IDENTITY, **options):
+    ledger = SqliteLedger(path, identity, **options)
+    ledger.begin("test")
+    return ledger
+
+
+def query(path, sql, *arguments):
+    with closing(sqlite3.connect(path)) as file, file:
+        return file.execute(sql, arguments).fetchall()
+
+
+def filled(path, *numbers, **options):
+    with closing(opened(path, **options)) as ledger:
+        for number in numbers:
+            ledger.add(entry(number))
+        write(ledger)
+        ledger.finish("finished", {})
+
+
+def load(path):
+    """Whatever is wrong is a ValueError, or a LedgerError, which is one."""
+    with closing(SqliteLedger(path, IDENTITY)) as ledger:
+        Detector(SimHash(), ledger=ledger).load()
+
+
+def stored(ledger):
+    return [number for pages in ledger.stored() for number in pages.numbers]
+
+
+def test_what_is_written_is_there_again(path):
+    filled(path, 7, 8)
+    with closing(opened(path)) as ledger:
+        [pages] = ledger.stored()
+        assert pages.numbers == [1, 2]
+        assert pages.digests == [entry(7).digest, entry(8).digest]
+        assert (pages.sketches, pages.tokens, pages.scopes) == ([bytes(8)] * 2, [100] * 2, ["", ""])
+        assert ledger.url(2) == "http://a/8"
+        assert ledger.earlier("http://a/8") == [Earlier(2, entry(8).digest, bytes(8))]
+        assert ledger.add(entry(9)) == 3
+
+
+def test_what_is_not_written_is_forgotten(path):
+    with closing(opened(path)) as ledger:
+        ledger.add(entry(1))
+        write(ledger)
+        ledger.add(entry(2))
+        assert (ledger.unwritten, ledger.has_news) == (1, True)
+    with closing(opened(path)) as ledger:
+        assert stored(ledger) == [1]
+
+
+def test_a_batch_that_could_not_be_written_goes_with_the_next_one(path):
+    with closing(opened(path)) as ledger:
+        first = ledger.add(entry(1))
+        ledger.take()
+        second = ledger.add(entry(2))
+        assert [ledger.url(number) for number in (first, second)] == ["http://a/1", "http://a/2"]
+        ledger.end_writing(written=False)
+        assert ledger.unwritten == 2
+        write(ledger)
+        assert ledger.unwritten == 0
+    with closing(opened(path)) as ledger:
+        assert stored(ledger) == [1, 2]
+
+
+def test_a_batch_may_be_written_in_another_thread_meanwhile(path):
+    with closing(opened(path)) as ledger:
+        for number in range(5000):
+            ledger.add(entry(number))
+        thread = Thread(target=ledger.write, args=(ledger.take(),))
+        thread.start()
+        for number in range(5000, 6000):
+            ledger.add(entry(number))
+            assert ledger.url(number - 4000) == f"http://a/{number - 4001}"
+        thread.join()
+        ledger.end_writing(written=True)
+        write(ledger)
+    with closing(opened(path)) as ledger:
+        assert stored(ledger) == list(range(1, 6001))
+
+
+def test_a_changed_page_takes_the_place_of_its_earlier_self(path):
+    filled(path, 1, 2)
+    with closing(opened(path)) as ledger:
+        ledger.add(entry(3, "http://a/1", replaces=[1]))
+        write(ledger)
+    with closing(opened(path)) as ledger:
+        assert stored(ledger) == [2, 3]
+    assert query(path, "SELECT id, replaced_by FROM pages WHERE ended IS NOT NULL") == [(1, 3)]
+
+
+def test_pages_of_the_same_crawl_are_no_earlier_ones(path):
+    with closing(opened(path, job="/job")) as ledger:
+        ledger.add(entry(1))
+        write(ledger)
+    with closing(opened(path, job="/job")) as ledger:
+        assert (ledger.resumed, ledger.crawl) == (True, 1)
+        assert ledger.earlier("http://a/1") == []
+        assert stored(ledger) == [1]
+        ledger.finish("finished", {})
+    with closing(opened(path, job="/job")) as ledger:
+        assert (ledger.resumed, ledger.crawl) == (False, 2)
+        assert len(ledger.earlier("http://a/1")) == 1
+
+
+@pytest.mark.parametrize("reason", ["shutdown", "closespider_timeout"])
+def test_only_a_finished_job_does_not_go_on(path, reason):
+    with closing(opened(path, job="/job")) as ledger:
+        ledger.finish(reason, {})
+    with closing(opened(path, job="/job")) as ledger:
+        assert ledger.resumed
+
+
+def test_another_job_and_a_crawl_without_one_begin_anew(path):
+    opened(path, job="/job").close()
+    for job in ("/other", None):
+        with closing(opened(path, job=job)) as ledger:
+            assert not ledger.resumed
+
+
+def test_duplicates_are_told_by_one_line_of_sql(path):
+    filled(path, 1)
+    with closing(opened(path)) as ledger:
+        ledger.add_match("http://b/", 1, "near-duplicate", 2)
+        ledger.add_match("http://a/1", 1, "exact-duplicate", 0)  # met again in the same crawl
+        ledger.seen_again(1)
+        write(ledger)
+    assert query(path, "SELECT original, duplicate, kind, distance FROM duplicates") == [
+        ("http://a/1", "http://b/", "near-duplicate", 2.0)
+    ]
+    [(first, seen)] = query(path, "SELECT stored, seen FROM pages")
+    assert seen > first
+
+
+def test_a_reset_forgets_everything_and_takes_another_method(path):
+    filled(path, 1, 2)
+    with closing(opened(path, {"method": "minhash"}, reset=True)) as ledger:
+        assert (stored(ledger), ledger.earlier("http://a/1")) == ([], [])
+        assert ledger.add(entry(3)) == 1
+        write(ledger)
+    assert query(path, "SELECT count(*) FROM crawls") == [(1,)]
+    with closing(opened(path, {"method": "minhash"})) as ledger:
+        assert stored(ledger) == [1]
+
+
+def test_nothing_is_reset_before_the_crawl_begins(path):
+    filled(path, 1)
+    SqliteLedger(path, IDENTITY, reset=True).close()
+    with closing(opened(path)) as ledger:
+        assert stored(ledger) == [1]
+
+
+def test_a_job_that_goes_on_is_not_reset(path):
+    with closing(opened(path, job="/job", reset=True)) as ledger:
+        ledger.add(entry(1))
+        write(ledger)
+    with closing(opened(path, job="/job", reset=True)) as ledger:
+        assert stored(ledger) == [1]
+
+
+def test_old_entries_expire(path):
+    filled(path, 1, 2)
+    query(path, "UPDATE pages SET stored = stored - 86400 * 10 WHERE id = 1")
+    with closing(SqliteLedger(path, IDENTITY, max_age=9.9)) as ledger:
+        assert (stored(ledger), ledger.earlier("http://a/1")) == ([2], [])
+        ledger.begin("test")
+        assert (stored(ledger), ledger.earlier("http://a/1")) == ([2], [])
+    with closing(opened(path)) as ledger:
+        assert stored(ledger) == [2]
+
+
+def test_another_identity_is_refused_and_the_differences_are_named(path):
+    filled(path, 1)
+    with pytest.raises(LedgerError) as caught:
+        SqliteLedger(path, {**IDENTITY, "version": 2, "ngram": 3})
+    message = str(caught.value)
+    assert f"{path} was made with other settings: ngram None there, 3 here; version 1 " in message
+    for way_out in ("DEDUP_INDEX", "DEDUP_RESET", "dedup reindex"):
+        assert way_out in message
+    filled(path, 2)  # it is unlocked, and unchanged
+
+
+def test_one_crawl_at_a_time_and_the_holder_is_named(path):
+    with closing(opened(path)), pytest.raises(LedgerError, match=f"process {os.getpid()} on "):
+        SqliteLedger(path, IDENTITY)
+    opened(path).close()
+
+
+def test_a_killed_holder_does_not_bar_the_next_crawl(path):
+    script = (
+        "import os, signal, sys; from dedup.ledger import SqliteLedger;"
+        f"SqliteLedger(sys.argv[1], {IDENTITY!r}).begin('test'); os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(path)], timeout=30).returncode == -9
+    opened(path).close()
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"something else" * 1000])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=f"{path} is damaged"):
+        SqliteLedger(path, IDENTITY)
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused(path):
+    query(path, "CREATE TABLE pages (id)")
+    with pytest.raises(LedgerError, match="no ledger of scrapy-dedup"):
+        SqliteLedger(path, IDENTITY)
+
+
+def test_a_ledger_of_a_later_version_is_refused(path):
+    filled(path, 1)
+    query(path, "PRAGMA user_version = 9")
+    with pytest.raises(LedgerError, match="version 9"):
+        SqliteLedger(path, IDENTITY)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE pages SET digest = x'00' WHERE id = 1",
+        "UPDATE pages SET sketch = x'00' WHERE id = 1",
+        "UPDATE pages SET sketch = 'text' WHERE id = 1",
+        "UPDATE pages SET tokens = 'many' WHERE id = 1",
+        "UPDATE pages SET scope = x'05' WHERE id = 1",
+        "DROP TABLE pages",
+        "DELETE FROM about",
+        "UPDATE about SET value = '{' WHERE name = 'identity'",
+    ],
+)
+def test_wrong_content_is_an_error(path, damage):
+    filled(path, 1, 2)
+    query(path, damage)
+    with pytest.raises(ValueError, match=r"is damaged|no such table|not all of 2 have 8 bytes"):
+        load(path)
+
+
+def test_damage_at_random_places_is_an_error_or_harmless(path):
+    filled(path, *range(2000))
+    whole = path.read_bytes()
+    refused = 0
+    for seed in range(60):
+        chooser = random.Random(seed)
+        content = bytearray(whole)
+        start, length = chooser.randrange(len(content)), chooser.choice([1, 16, 5000])
+        if chooser.random() < 0.2:
+            del content[start:]
+        else:
+            content[start : start + length] = chooser.randbytes(
+                len(content[start : start + length])
+            )
+        path.write_bytes(content)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        try:
+            load(path)
+        except ValueError:
+            refused += 1
+    assert refused > 20
+
+
+def test_a_file_that_is_taken_away_meanwhile_is_not_written(path):
+    with closing(opened(path)) as ledger:
+        ledger.add(entry(1))
+        batch = ledger.take()
+        path.rename(f"{path}.away")
+        with pytest.raises(LedgerError, match="moved or removed"):
+            ledger.write(batch)
+
+
+def test_what_no_database_can_keep_is_written_in_another_form(path):
+    with closing(opened(path)) as ledger:
+        ledger.add(entry(1, url="http://a/\ud800\0"))
+        write(ledger)
+    with closing(opened(path)) as ledger:
+        assert [earlier.number for earlier in ledger.earlier("http://a/\ud800\0")] == [1]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_sketches_of_every_method_come_back(path, name):
+    method = METHODS[name]()
+    document = Document.from_main_text(ENGLISH)
+    page = Page(None, None, None, 100, bytes(15) + b"1", method.sketch(document))
+    other = Page(None, None, None, 100, bytes(15) + b"2", page.sketch)
+    with closing(opened(path)) as ledger:
+        assert Detector(method, ledger=ledger).judge("http://a/", page).kind is Kind.NEW
+        write(ledger)
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, ledger=ledger)
+        detector.load()
+        assert len(detector) == 1
+        verdict = detector.judge("http://b/", other)
+        if page.sketch is not None:
+            assert (verdict.kind, verdict.original) == (Kind.NEAR, "http://a/")
+        assert detector.judge("http://c/", page).kind is Kind.EXACT
+        assert detector.judge("http://a/", page).kind is Kind.UNCHANGED

@@ -1,0 +1,156 @@
+"""Crawls that die: by SIGKILL at random moments, and on disks that are full."""
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from texts import article, page
+from web import served
+
+from dedup.ledger import LedgerError
+
+PROJECT = Path(__file__).parents[2]
+
+
+def test_no_content_is_lost_by_kills(tmp_path: Path):
+    """The benchmark, with few kills; docs/ledger.md has the figures of many."""
+    command = [sys.executable, PROJECT / "benchmarks" / "crash.py", "--kills", "6", "--seed", "7"]
+    done = subprocess.run(
+        [*command, "--json", tmp_path / "figures.json"], timeout=300, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["kills"] == 6
+    for queue in figures["queues"].values():
+        assert queue["kills"] >= 1
+        assert (queue["entries_not_in_the_feed"], queue["contents_not_stored"]) == (0, 0)
+        assert queue["items_stored"] >= queue["contents"] == 80 * queue["jobs"] > 0
+        assert queue["entries_in_ledger"] >= queue["contents"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"a disk cannot be mounted here: {error}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}
+
+
+def remembered(ledger: Path) -> set[str]:
+    with closing(sqlite3.connect(ledger)) as file:
+        rows = file.execute("SELECT url FROM pages WHERE ended IS NULL").fetchall()
+    return {url.rpartition("/")[2] for (url,) in rows}
+
+
+def in_feed(feed: Path) -> set[str]:
+    lines = feed.read_text().splitlines()
+    return {json.loads(line)["url"].rpartition("/")[2] for line in lines}
+
+
+def fill(disk: Path) -> None:
+    with (disk / "filling").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(512))
+        except OSError:
+            pass
+
+
+def crawl_while_the_disk_is_full(disk: Path, ledger: Path, feed: Path, url: str) -> Any:
+    """A crawl of the twelve pages; the disk is full from the third to the ninth item."""
+
+    class Filling:
+        def __init__(self) -> None:
+            self.lock = asyncio.Lock()
+
+        async def process_item(self, item: Any) -> Any:
+            async with self.lock:
+                name = item["url"].rpartition("/")[2]
+                if name == "2":
+                    fill(disk)
+                if name == "8":
+                    (disk / "filling").unlink()
+                await asyncio.sleep(0.06)
+            return item
+
+    return crawl(
+        spider_over(*(url + path for path in SITE), parse=with_text),
+        DEDUP_INDEX=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Filling: 300},
+        FEEDS={str(feed): {"format": "jsonlines"}},
+    )  # fmt: skip
+
+
+def with_text(self: Any, response: Any) -> Any:
+    yield {"url": response.url, "text": response.text * 8}
+
+
+def test_a_ledger_on_a_full_disk_costs_no_item(small_disk: Path, tmp_path: Path):
+    ledger, feed = small_disk / "pages.sqlite", tmp_path / "pages.jsonl"
+    with served(SITE) as url:
+        result = crawl_while_the_disk_is_full(small_disk, ledger, feed, url)
+    assert len(in_feed(feed)) == 12
+    assert result.stats["dedup/checkpoints/failed"] > 0
+    assert any("disk is full" in message for message in result.messages())
+    assert len(remembered(ledger)) == 12
+
+
+def test_what_a_full_disk_keeps_out_of_the_feed_is_not_remembered(small_disk: Path, tmp_path: Path):
+    ledger, feed = tmp_path / "pages.sqlite", small_disk / "pages.jsonl"
+    with served(SITE) as url:
+        crawl_while_the_disk_is_full(small_disk, ledger, feed, url)
+        assert remembered(ledger) <= in_feed(feed)
+        crawl_again = spider_over(*(url + path for path in SITE), parse=with_text)
+        feeds = {str(tmp_path / "again.jsonl"): {"format": "jsonlines"}}
+        crawl(crawl_again, DEDUP_INDEX=ledger, FEEDS=feeds)
+    again = tmp_path / "again.jsonl"
+    assert in_feed(feed) | (in_feed(again) if again.exists() else set()) == {
+        path[1:] for path in SITE
+    }
+
+
+def test_a_ledger_on_a_read_only_disk_stops_the_crawl_before_it_begins(
+    small_disk: Path, tmp_path: Path
+):
+    ledger = small_disk / "pages.sqlite"
+    with served(SITE) as url:
+        spider = spider_over(f"{url}/1")
+        crawl(spider, DEDUP_INDEX=ledger)
+        subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+        with pytest.raises(
+            (LedgerError, OSError, ValueError), match=r"[Rr]ead-only|readonly|cannot"
+        ):
+            crawl(spider, DEDUP_INDEX=ledger)
+        subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    assert remembered(ledger) == {"1"}
+
+
+def test_a_ledger_that_becomes_read_only_meanwhile_is_written_on(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+
+    def parse(self: Any, response: Any) -> Any:
+        ledger.chmod(0o444)
+        yield {"url": response.url}
+
+    with served(SITE) as url:
+        result = crawl(spider_over(*(url + path for path in SITE), parse=parse), DEDUP_INDEX=ledger)
+    assert len(result.items) == 12
+    assert len(remembered(ledger)) == 12

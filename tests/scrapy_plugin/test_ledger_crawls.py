@@ -1,0 +1,561 @@
+"""Crawls that know what earlier ones stored."""
+
+import asyncio
+import gzip
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections import Counter
+from contextlib import closing
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from scrapy import Request
+from scrapy.exceptions import DropItem
+from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
+from scrapy.settings import Settings
+from texts import article, edited, page
+from web import served
+
+from dedup.ledger import LedgerError, SqliteLedger
+from dedup.scrapy_plugin import UnchangedPage
+from dedup.scrapy_plugin.settings import DedupSettings
+
+SITE = {
+    "/a": page(article(1)),
+    "/b": page(edited(article(1))),
+    "/other": page(article(2)),
+    "/short": page("A few words only."),
+}
+
+
+@pytest.fixture
+def site():
+    """The pages of a server that runs as long as the test, and its URL."""
+    pages = dict(SITE)
+    with served(pages) as url:
+        yield pages, url
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return tmp_path / "pages.sqlite"
+
+
+def run(site: Any, *paths: str, ledger: Any = "", **options: Any) -> Any:
+    """A crawl over *paths*; its stored pages by their paths."""
+    _, url = site
+    attributes = {key: options.pop(key) for key in ("parse", "start") if key in options}
+    spider = spider_over(*(url + path for path in paths or SITE), **attributes)
+    result = crawl(spider, DEDUP_INDEX=ledger, **options)
+    result.stored = [item["url"].removeprefix(url) for item in result.items]
+    return result
+
+
+def query(path: Any, sql: str) -> list[Any]:
+    with closing(sqlite3.connect(path)) as file:
+        return file.execute(sql).fetchall()
+
+
+def urls(site: Any, path: Any) -> list[str]:
+    """The pages of the ledger that count."""
+    rows = query(path, "SELECT url FROM pages WHERE ended IS NULL ORDER BY id")
+    return [row[0].removeprefix(site[1]) for row in rows]
+
+
+def counts(result: Any) -> dict[str, int]:
+    return {
+        key: result.stats.get(f"dedup/{key}", 0)
+        for key in ("new", "exact_duplicates", "near_duplicates", "unchanged", "changed", "errors")
+    }
+
+
+def test_a_second_crawl_stores_nothing_that_is_unchanged(site, ledger):
+    assert run(site, ledger=ledger).stored == ["/a", "/other", "/short"]
+    second = run(site, ledger=ledger)
+    assert second.stored == []
+    assert counts(second) == {
+        "new": 0, "exact_duplicates": 0, "near_duplicates": 1, "unchanged": 3, "changed": 0,
+        "errors": 0,
+    }  # fmt: skip
+    assert [type(reason) for _, reason in second.dropped].count(UnchangedPage) == 3
+    assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 3
+    assert urls(site, ledger) == ["/a", "/other", "/short"]
+
+
+def test_a_changed_page_passes_and_takes_the_place_of_its_earlier_self(site, ledger, tmp_path):
+    run(site, ledger=ledger)
+    pages, url = site
+    pages["/a"] = page(article(3))
+    second = run(site, "/a", "/b", ledger=ledger, DEDUP_REPORT=tmp_path / "reports")
+    # Nothing is like /b any more, which was a copy of /a.
+    assert second.stored == ["/a", "/b"]
+    assert counts(second) | {"errors": 0} == {
+        "new": 1, "exact_duplicates": 0, "near_duplicates": 0, "unchanged": 0, "changed": 1,
+        "errors": 0,
+    }  # fmt: skip
+    assert urls(site, ledger) == ["/other", "/short", "/a", "/b"]
+    [path] = (tmp_path / "reports").iterdir()
+    report = json.loads(path.read_text())
+    [changed] = report["revisits"]["changed"]
+    assert changed["url"] == f"{url}/a"
+    assert changed["distance"] > 3
+    assert (report["pages"]["changed"], report["ledger"]["crawl"]) == (1, 2)
+    [table] = [m for m in second.messages(logging.INFO) if m.startswith("Dedup report:")]
+    assert f"{url}/a" in table
+    assert "stored again" in table
+    third = run(site, "/a", "/b", ledger=ledger)
+    assert (third.stored, counts(third)["unchanged"]) == ([], 2)
+
+
+def test_a_small_edit_is_a_change_and_no_duplicate_of_the_page_itself(site, ledger):
+    run(site, "/a", ledger=ledger)
+    site[0]["/a"] = page(edited(article(1)))
+    second = run(site, "/a", ledger=ledger)
+    assert (second.stored, counts(second)["changed"]) == (["/a"], 1)
+
+
+def test_a_page_that_became_a_copy_of_another_one_is_dropped(site, ledger):
+    run(site, "/a", "/other", ledger=ledger)
+    site[0]["/other"] = SITE["/b"]
+    second = run(site, "/other", ledger=ledger)
+    assert (second.stored, counts(second)["near_duplicates"]) == ([], 1)
+    assert urls(site, ledger) == ["/a", "/other"]
+
+
+def test_a_change_that_is_not_stored_replaces_nothing(site, ledger):
+    run(site, "/a", ledger=ledger)
+    site[0]["/a"] = page(article(3))
+    failed = run(site, "/a", ledger=ledger, ITEM_PIPELINES={Failing: 300})
+    assert failed.stored == []
+    assert run(site, "/a", ledger=ledger).stored == ["/a"]
+
+
+class Failing:
+    def process_item(self, item: Any) -> Any:
+        raise OSError("disk full")
+
+
+class Picky:
+    def process_item(self, item: Any) -> Any:
+        raise DropItem("not wanted")
+
+
+@pytest.mark.parametrize("pipeline", [Failing, Picky])
+def test_what_was_not_stored_is_not_remembered(site, ledger, pipeline):
+    run(site, "/a", ledger=ledger, ITEM_PIPELINES={pipeline: 300})
+    assert urls(site, ledger) == []
+    assert run(site, "/b", ledger=ledger).stored == ["/b"]
+
+
+def test_unchanged_pages_can_be_kept(site, ledger):
+    run(site, ledger=ledger)
+    second = run(site, ledger=ledger, DEDUP_REVISITS="keep")
+    assert second.stored == ["/a", "/other", "/short"]
+    assert counts(second)["unchanged"] == 3
+    assert len(urls(site, ledger)) == 3
+
+
+def test_unchanged_pages_are_marked(site, ledger):
+    run(site, ledger=ledger)
+    second = run(site, ledger=ledger, DEDUP_ACTION="mark")
+    assert [item["dedup"]["verdict"] for item in second.items] == [
+        "unchanged", "near-duplicate", "unchanged", "unchanged",
+    ]  # fmt: skip
+
+
+def test_items_of_one_page_are_told_apart_by_their_texts(site, ledger):
+    texts = [article(1), article(2), article(3)]
+
+    def parse(self: Any, response: Any) -> Any:
+        for number, text in enumerate(texts):
+            yield {"body": text, "number": number}
+
+    first = run_items(site, ledger, parse)
+    assert first == [0, 1, 2]
+    texts[0] += " Again."
+    texts[2] = article(4)
+    assert run_items(site, ledger, parse) == [0, 2]
+    assert run_items(site, ledger, parse) == []
+    # The edited text took the place of what it was; of the new one nobody knows whose.
+    assert len(urls(site, ledger)) == 4
+
+
+def run_items(site: Any, ledger: Any, parse: Any) -> list[int]:
+    spider = spider_over(f"{site[1]}/a", parse=parse)
+    result = crawl(spider, DEDUP_INDEX=ledger, DEDUP_ITEM_FIELD="body")
+    return sorted(item["number"] for item in result.items)
+
+
+@pytest.mark.parametrize("way", ["setting", "argument"])
+def test_a_reset_stores_everything_again(site, ledger, way):
+    run(site, ledger=ledger)
+    spider = spider_over(*(site[1] + path for path in SITE))
+    if way == "argument":
+        spider.dedup_reset = "1"
+    result = crawl(spider, DEDUP_INDEX=ledger, DEDUP_RESET=way == "setting")
+    assert len(result.items) == 3
+    assert query(ledger, "SELECT count(*) FROM crawls") == [(1,)]
+
+
+def test_the_spider_argument_is_above_the_setting(site, ledger):
+    run(site, ledger=ledger)
+    spider = spider_over(*(site[1] + path for path in SITE))
+    spider.dedup_reset = "0"
+    assert crawl(spider, DEDUP_INDEX=ledger, DEDUP_RESET=True).items == []
+    spider.dedup_reset = "perhaps"
+    with pytest.raises(ValueError, match="spider argument dedup_reset must be True or False"):
+        crawl(spider, DEDUP_INDEX=ledger)
+
+
+def test_entries_expire(site, ledger):
+    run(site, ledger=ledger)
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.execute("UPDATE pages SET stored = stored - 86400 * 3 WHERE url LIKE '%/other'")
+    assert run(site, ledger=ledger, DEDUP_MAX_AGE=2.5).stored == ["/other"]
+
+
+def test_other_settings_are_refused_before_anything_is_changed(site, ledger, tmp_path):
+    feed = tmp_path / "pages.jsonl"
+    feeds = {str(feed): {"format": "jsonlines", "overwrite": True}}
+    run(site, ledger=ledger, FEEDS=feeds)
+    before = feed.read_text()
+    for other in (
+        {"DEDUP_METHOD": "minhash"},
+        {"DEDUP_SCOPE": "host"},
+        {"DEDUP_ITEM_FIELD": "text"},
+        {"DEDUP_EXTRACTOR": "resiliparse"},
+    ):
+        with pytest.raises(LedgerError, match="made with other settings"):
+            run(site, ledger=ledger, FEEDS=feeds, **other)
+    assert feed.read_text() == before
+    assert run(site, ledger=ledger, FEEDS=feeds, DEDUP_MAX_DISTANCE=5).stored == []
+
+
+def test_a_damaged_file_stops_the_crawl_before_it_begins(site, ledger):
+    ledger.write_text("no database" * 100)
+    with pytest.raises(LedgerError, match="is damaged"):
+        run(site, ledger=ledger)
+    assert ledger.read_text() == "no database" * 100
+
+
+def test_wrong_sketches_are_damage_too(site, ledger):
+    run(site, ledger=ledger)
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.execute("UPDATE pages SET sketch = x'0102' WHERE url LIKE '%/other'")
+    for _ in range(2):  # and the file is not locked by the crawl that was refused
+        with pytest.raises(LedgerError, match=r"pages.sqlite is damaged \(not all of"):
+            run(site, ledger=ledger)
+
+
+def test_two_crawls_at_once_are_refused(site, ledger):
+    identity = DedupSettings.from_settings(Settings()).identity
+    message = rf"in use by process {os.getpid()} on .*one crawl at a time"
+    with closing(SqliteLedger(ledger, identity)), pytest.raises(LedgerError, match=message):
+        run(site, "/a", ledger=ledger)
+    assert run(site, "/a", ledger=ledger).stored == ["/a"]
+
+
+def test_duplicates_can_be_asked_for_by_sql(site, ledger):
+    run(site, ledger=ledger)
+    assert query(ledger, "SELECT original, duplicate, kind FROM duplicates") == [
+        (f"{site[1]}/a", f"{site[1]}/b", "near-duplicate")
+    ]
+    [(spider, reason, report)] = query(ledger, "SELECT spider, reason, report FROM crawls")
+    assert (spider, reason) == ("test", "finished")
+    assert json.loads(report)["pages"]["near_duplicates"] == 1
+
+
+def test_a_job_keeps_its_ledger_in_its_folder(site, tmp_path):
+    job = tmp_path / "job"
+    run(site, JOBDIR=str(job))
+    assert urls(site, job / "dedup.sqlite") == ["/a", "/other", "/short"]
+
+
+def test_without_a_path_nothing_is_written(site, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(site)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_job_that_was_interrupted_does_not_store_its_pages_again(site, tmp_path):
+    """Its pages are no revisits, even if they are crawled again."""
+    options = {"JOBDIR": str(tmp_path / "job"), "CLOSESPIDER_ITEMCOUNT": 1}
+
+    async def start(self: Any) -> Any:
+        for url in self.start_urls:
+            yield Request(url, dont_filter=True)
+
+    def forget_requests() -> None:
+        for name in ("requests.seen",):
+            (tmp_path / "job" / name).unlink(missing_ok=True)
+
+    first = run(site, "/a", start=start, **options)
+    assert first.stored == ["/a"]
+    forget_requests()
+    again = run(site, "/a", "/other", start=start, DEDUP_REVISITS="keep", **options)
+    assert again.stored == ["/other"]
+    assert counts(again)["exact_duplicates"] == 1
+    assert query(tmp_path / "job" / "dedup.sqlite", "SELECT count(*) FROM crawls") == [(1,)]
+
+
+class Slow:
+    """Takes its time for one item after the other, so that checkpoints come in between."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+
+    async def process_item(self, item: Any) -> Any:
+        async with self.lock:
+            await asyncio.sleep(0.06)
+        return item
+
+
+class Watching:
+    """Notes for each item what the ledger and the feed hold when it is stored."""
+
+    ledger: Any = None
+    feed: Any = None
+    seen: list[tuple[int, int]]
+
+    def process_item(self, item: Any) -> Any:
+        text = self.feed.read_bytes() if self.feed.exists() else b""
+        remembered = query(self.ledger, "SELECT count(*) FROM pages")[0][0]
+        self.seen.append((remembered, text.count(b"http://")))
+        return item
+
+
+def watching(ledger: Any, feed: Any) -> type[Watching]:
+    return type("Watching", (Watching,), {"ledger": ledger, "feed": feed, "seen": []})
+
+
+MANY = {f"/{number}": page(article(number)) for number in range(12)}
+
+
+@pytest.mark.parametrize("form", ["jsonlines", "json", "csv", "xml", "marshal", "pickle"])
+def test_the_ledger_is_written_after_the_feed(site, ledger, tmp_path, form):
+    site[0].update(MANY)
+    feed = tmp_path / "feed"
+    watcher = watching(ledger, feed)
+    run(
+        site, *MANY, ledger=ledger, FEEDS={str(feed): {"format": form}},
+        DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300, watcher: 400},
+    )  # fmt: skip
+    assert watcher.seen[-1][0] > 3  # remembered before the end
+    assert all(remembered <= written for remembered, written in watcher.seen)
+    assert len(urls(site, ledger)) == 12
+
+
+class Uploaded(BlockingFeedStorage):
+    """A feed that leaves the machine when it is complete."""
+
+    fails = False
+
+    def __init__(self, uri: str, *, feed_options: Any = None) -> None:
+        self.path = uri.removeprefix("upload://")
+
+    def _store_in_thread(self, file: Any) -> None:
+        with file, open(self.path, "wb") as target:
+            if self.fails:
+                raise OSError("no route to host")
+            file.seek(0)
+            target.write(file.read())
+
+
+class Failed(Uploaded):
+    fails = True
+
+
+class OwnExporter:
+    """An exporter of another package, which writes at its end."""
+
+    def __init__(self, file: Any, **options: Any) -> None:
+        self.file, self.items = file, []
+
+    def start_exporting(self) -> None: ...
+
+    def export_item(self, item: Any) -> None:
+        self.items.append(item["url"])
+
+    def finish_exporting(self) -> None:
+        self.file.write("\n".join(self.items).encode())
+
+
+@pytest.mark.parametrize("kind", ["gzip", "upload", "exporter"])
+def test_feeds_that_cannot_be_flushed_put_the_ledger_off_to_the_end(site, ledger, tmp_path, kind):
+    site[0].update(MANY)
+    feed = tmp_path / "feed"
+    options: dict[str, Any] = {
+        "gzip": {
+            "FEEDS": {
+                str(feed): {
+                    "format": "jsonlines",
+                    "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
+                }
+            }
+        },
+        "upload": {
+            "FEEDS": {f"upload://{feed}": {"format": "jsonlines"}},
+            "FEED_STORAGES": {"upload": Uploaded},
+        },
+        "exporter": {
+            "FEEDS": {str(feed): {"format": "own"}},
+            "FEED_EXPORTERS": {"own": OwnExporter},
+        },
+    }[kind]
+    watcher = watching(ledger, feed)
+    result = run(
+        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05,
+        ITEM_PIPELINES={Slow: 300, watcher: 400}, **options,
+    )  # fmt: skip
+    assert {remembered for remembered, _ in watcher.seen} == {0}
+    assert any("cannot be flushed" in message for message in result.messages())
+    assert len(urls(site, ledger)) == 12
+    content = gzip.decompress(feed.read_bytes()) if kind == "gzip" else feed.read_bytes()
+    assert content.count(b"http://") == 12
+
+
+def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, ledger, tmp_path):
+    options = {
+        "FEEDS": {"upload://somewhere": {"format": "jsonlines"}},
+        "FEED_STORAGES": {"upload": Failed},
+    }
+    result = run(site, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, **options)
+    assert urls(site, ledger) == []
+    assert any("3 pages are not in the ledger" in message for message in result.messages())
+    assert run(site, ledger=ledger).stored == ["/a", "/other", "/short"]
+
+
+class FailingAtItsEnd(FileFeedStorage):
+    def store(self, file: Any) -> Any:
+        file.close()
+        raise OSError("disk full")
+
+
+def test_a_batch_that_fails_stops_the_ledger(site, ledger, tmp_path):
+    site[0].update(MANY)
+    result = run(
+        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300},
+        FEEDS={str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 4}},
+        FEED_STORAGES={"": FailingAtItsEnd, "file": FailingAtItsEnd},
+    )  # fmt: skip
+    assert len(urls(site, ledger)) < 12
+    assert any("A feed has failed" in message for message in result.messages())
+
+
+def test_batches_are_remembered_too(site, ledger, tmp_path):
+    site[0].update(MANY)
+    run(
+        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300},
+        FEEDS={str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5}},
+    )  # fmt: skip
+    assert len(urls(site, ledger)) == 12
+
+
+def test_without_regular_checkpoints_the_end_is_one(site, ledger):
+    result = run(site, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0)
+    assert result.stats["dedup/checkpoints/written"] == 1
+    assert len(urls(site, ledger)) == 3
+
+
+def test_synchronised_files_hold_the_same(site, ledger, tmp_path):
+    feeds = {str(tmp_path / "feed"): {"format": "jsonlines"}}
+    run(site, ledger=ledger, DEDUP_FSYNC=True, DEDUP_CHECKPOINT_INTERVAL=0.01, FEEDS=feeds)
+    assert len(urls(site, ledger)) == 3
+
+
+def test_a_ledger_that_cannot_be_written_costs_no_item(site, ledger):
+    """As when its disk is full; when there is room again, nothing is missing."""
+    site[0].update(MANY)
+
+    class Filling(Slow):
+        async def process_item(self, item: Any) -> Any:
+            await super().process_item(item)
+            with closing(sqlite3.connect(ledger)) as file, file:
+                if item["url"].endswith("/0"):
+                    file.execute(
+                        "CREATE TRIGGER full BEFORE INSERT ON pages BEGIN "
+                        "SELECT raise(ABORT, 'database or disk is full'); END"
+                    )
+                if item["url"].endswith("/8"):
+                    file.execute("DROP TRIGGER full")
+            return item
+
+    result = run(
+        site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Filling: 300}
+    )
+    assert len(result.stored) == 12
+    assert result.stats["dedup/checkpoints/failed"] > 1
+    assert len([m for m in result.messages() if "disk is full" in m]) == 1
+    assert len(urls(site, ledger)) == 12
+
+
+def test_a_ledger_that_is_taken_away_costs_no_item(site, ledger):
+    site[0].update(MANY)
+
+    def parse(self: Any, response: Any) -> Any:
+        if response.url.endswith("/3"):
+            ledger.rename(ledger.with_name("away"))
+        yield {"url": response.url}
+
+    result = run(
+        site, *MANY, ledger=ledger, parse=parse, DEDUP_CHECKPOINT_INTERVAL=0.05,
+        ITEM_PIPELINES={Slow: 300},
+    )  # fmt: skip
+    assert len(result.stored) == 12
+    assert any("moved or removed" in message for message in result.messages())
+    assert any("pages are not in the ledger" in message for message in result.messages())
+
+
+def test_a_torn_line_of_a_killed_crawl_does_not_spoil_the_next_item(site, tmp_path):
+    feed = tmp_path / "feed.jsonl"
+    feed.write_text('{"url": "http://whole"}\n{"url": "http://to')
+    run(site, "/a", FEEDS={str(feed): {"format": "jsonlines"}})
+    lines = feed.read_text().splitlines()
+    assert len(lines) == 3
+    assert json.loads(lines[2]) == {"url": f"{site[1]}/a"}
+
+
+def test_dropped_items_go_to_a_file_of_their_own(site, ledger, tmp_path):
+    path = tmp_path / "new" / "dropped.jsonl"
+    run(site, ledger=ledger, DEDUP_DUPLICATES=path)
+    run(site, "/a", ledger=ledger, DEDUP_DUPLICATES=path)
+    near, unchanged = map(json.loads, path.read_text().splitlines())
+    assert near["item"] == {"url": f"{site[1]}/b"}
+    assert (near["url"], near["original"]) == (f"{site[1]}/b", f"{site[1]}/a")
+    assert (near["verdict"], near["method"]) == ("near-duplicate", "simhash")
+    assert 0 < near["distance"] <= 3
+    assert unchanged["verdict"] == "unchanged"
+    assert time.time() - time.mktime(time.strptime(near["dropped"][:10], "%Y-%m-%d")) < 200_000
+
+
+def test_any_item_can_be_written_there(site, tmp_path):
+    path = tmp_path / "dropped.jsonl"
+
+    def parse(self: Any, response: Any) -> Any:
+        yield {
+            "url": response.url,
+            "bytes": b"\xff",
+            "object": Counter,
+            "set": {1},
+            "half": "\ud800",
+        }
+
+    run(site, "/a", "/b", parse=parse, DEDUP_DUPLICATES=path)
+    [line] = map(json.loads, path.read_text().splitlines())
+    assert line["item"]["bytes"] == "\\xff"
+    assert "Counter" in line["item"]["object"]
+
+
+def test_an_item_that_cannot_be_written_there_is_kept(site, tmp_path):
+    def parse(self: Any, response: Any) -> Any:
+        (tmp_path / "folder").write_text("a file is in the way")
+        yield {"url": response.url}
+
+    path = tmp_path / "folder" / "dropped.jsonl"
+    result = run(site, "/a", "/b", parse=parse, DEDUP_DUPLICATES=path)
+    assert result.stored == ["/a", "/b"]
+    assert result.stats["dedup/errors"] == 1
