@@ -1,8 +1,8 @@
 """Kills crawls with SIGKILL at random moments, resumes them, and counts what is lost.
 
-    python benchmarks/crash.py [--kills N] [--seed N] [--json FILE]
+    python benchmarks/crash.py [--kills N] [--contents N] [--seed N] [--json FILE]
 
-A site of 80 contents, each on two equal pages and one that is nearly so, is crawled with a JOBDIR
+A site of some contents, each on two equal pages and one that is nearly so, is crawled with a JOBDIR
 and its ledger, and killed a few times; then the job is resumed to its end, and at last everything
 is crawled again, without a job and with the same ledger. Rounds alternate between Scrapy's default
 disk queues and those in SQLite. After each kill and at the end:
@@ -24,14 +24,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-GROUPS, COPIES, LINKS = 80, 3, 20
+COPIES, LINKS = 3, 20
 QUEUES = {
     "default": {},
     "sqlite": {
@@ -46,6 +47,7 @@ LONGEST_CRAWL = 120
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=20, help="in all (default: 20)")
+    parser.add_argument("--contents", type=int, default=80, help="of the site (default: 80)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--crawl", metavar="SETTINGS", help=argparse.SUPPRESS)
@@ -54,7 +56,7 @@ def main() -> int:
     if arguments.crawl:
         crawl(arguments.url, json.loads(arguments.crawl))
         return 0
-    figures = measure(arguments.kills, arguments.seed)
+    figures = measure(arguments.kills, arguments.contents, arguments.seed)
     text = json.dumps(figures, indent=1)
     print(text)
     if arguments.json:
@@ -63,17 +65,17 @@ def main() -> int:
     return 1 if violations else 0
 
 
-def measure(kills: int, seed: int) -> dict[str, Any]:
+def measure(kills: int, contents: int, seed: int) -> dict[str, Any]:
     """Kill crawls until there were so many kills, and return what came of it."""
     chooser = random.Random(seed)
     by_queue: dict[str, Counter[str]] = {name: Counter() for name in QUEUES}
     done = 0
     while done < kills:
         name = min(by_queue, key=lambda name: by_queue[name]["kills"])
-        with tempfile.TemporaryDirectory() as folder, served(chooser.random()) as site:
+        with tempfile.TemporaryDirectory() as folder, served(contents, chooser.random()) as site:
             job = Job(Path(folder), QUEUES[name], site)
             for _ in range(min(KILLS_OF_A_JOB, kills - done)):
-                if not job.run(kill_after=chooser.uniform(0, 1.5)):
+                if not job.run(until=job.crawls_for(chooser.uniform(0, 1.5))):
                     break  # it was done before
                 done += 1
                 by_queue[name]["kills"] += 1
@@ -108,8 +110,14 @@ class Job:
             **queues,
         }
 
-    def run(self, *, kill_after: float | None = None, **settings: Any) -> bool:
-        """Crawl, and kill the crawl so many seconds after its first request, if it still runs.
+    def run(
+        self,
+        *,
+        until: Callable[[], bool] | None = None,
+        signals: Sequence[signal.Signals] = (signal.SIGKILL,),
+        **settings: Any,
+    ) -> bool:
+        """Crawl; when *until* says so, send *signals*, if the crawl still runs.
 
         Return whether it was killed.
         """
@@ -118,9 +126,12 @@ class Job:
         command = [sys.executable, __file__, "--crawl", json.dumps(settings), "--url"]
         process = subprocess.Popen([*command, self._site.url])
         try:
-            if kill_after is not None and self._site.requested.wait(LONGEST_CRAWL):
-                time.sleep(kill_after)
-                process.kill()
+            if until:
+                while process.poll() is None and not until():
+                    time.sleep(0.01)
+                for number in signals:
+                    process.send_signal(number)
+                    time.sleep(0.1)
             process.wait(LONGEST_CRAWL)
         finally:
             process.kill()
@@ -129,17 +140,31 @@ class Job:
             raise RuntimeError(f"the crawl has ended with exit code {process.returncode}")
         return process.returncode == -signal.SIGKILL
 
+    def crawls_for(self, seconds: float) -> Callable[[], bool]:
+        """Return what says whether so many seconds have passed since the first request."""
+        begin = time.monotonic()
+
+        def passed() -> bool:
+            if not self._site.requested.is_set():
+                nonlocal begin
+                begin = time.monotonic()
+            return time.monotonic() - begin > seconds
+
+        return passed
+
     def end(self) -> Counter[str]:
         """Resume the job to its end, crawl all once more, and return the counts."""
         self.run()
         contents = {content_of(url) for url in self.in_feed()}
-        counted = Counter(jobs=1, contents=GROUPS)
+        counted = Counter(jobs=1, contents=self._site.contents)
         counted["entries_not_in_the_feed"] = len(self.named_only())
-        counted["contents_missing_before_the_full_crawl"] = GROUPS - len(contents)
+        counted["contents_missing_before_the_full_crawl"] = self._site.contents - len(contents)
         self.run(JOBDIR=None, DEDUP_INDEX=str(self._ledger))
         stored = self.in_feed()
         counted["entries_not_in_the_feed"] += len(self.named_only())
-        counted["contents_not_stored"] = GROUPS - len({content_of(url) for url in stored})
+        counted["contents_not_stored"] = self._site.contents - len(
+            {content_of(url) for url in stored}
+        )
         counted["items_stored"] = len(stored)
         counted["entries_in_ledger"] = len(self.in_ledger())
         return counted
@@ -193,11 +218,12 @@ def crawl(url: str, settings: dict[str, Any]) -> None:
 class Site(ThreadingHTTPServer):
     """The pages, each after a random moment."""
 
-    def __init__(self, seed: float) -> None:
+    def __init__(self, contents: int, seed: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requested = Event()
         self.url = f"http://127.0.0.1:{self.server_port}/"
-        pages = [f"/page/{group}/{copy}" for group in range(GROUPS) for copy in range(COPIES)]
+        self.contents = contents
+        pages = [f"/page/{group}/{copy}" for group in range(contents) for copy in range(COPIES)]
         random.Random(seed).shuffle(pages)
         lists = {
             f"/list/{number}": pages[start : start + LINKS]
@@ -210,11 +236,28 @@ class Site(ThreadingHTTPServer):
             links = "".join(f'<li><a href="{link}">{link}</a>' for link in self.links[path])
             return f"<html><body><ul>{links}</ul></body></html>".encode()
         group, copy = map(int, path.split("/")[2:])
-        chooser = random.Random(group)
-        words = [f"{chooser.choice(WORDS)}{chooser.randrange(100)}" for _ in range(300)]
-        words[150] = ("", "", "edited")[copy] or words[150]
-        text = " ".join(words)
+        text = nearly(group) if copy == 2 else " ".join(words_of(group))
         return f"<html><body><article><p>{text}.</p></article></body></html>".encode()
+
+
+def words_of(group: int) -> list[str]:
+    chooser = random.Random(group)
+    return [f"{chooser.choice(WORDS)}{chooser.randrange(100)}" for _ in range(300)]
+
+
+@cache
+def nearly(group: int) -> str:
+    """Return the text of a content with a word replaced, so that it is 2 bits away at most."""
+    from dedup.methods import SimHash
+    from dedup.text import Document
+
+    method, words = SimHash(), words_of(group)
+    original = method.sketch(Document(" ".join(words)))
+    for place in range(len(words)):
+        text = " ".join([*words[:place], "edited", *words[place + 1 :]])
+        if method.distance(original, method.sketch(Document(text))) <= 2:
+            return text
+    raise ValueError(f"every edit moves content {group} too far")
 
 
 WORDS = [f"{first}{last}" for first in "brcdfghklm" for last in "ake ill one ust end".split()]
@@ -238,8 +281,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served(seed: float) -> Iterator[Site]:
-    site = Site(seed)
+def served(contents: int, seed: float) -> Iterator[Site]:
+    site = Site(contents, seed)
     site.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients are killed
     thread = Thread(target=site.serve_forever, args=(0.05,), daemon=True)
     thread.start()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,13 +19,20 @@ from web import served
 from dedup.ledger import LedgerError
 
 PROJECT = Path(__file__).parents[2]
+sys.path.append(str(PROJECT / "benchmarks"))
+import crash  # noqa: E402
+
+CONTENTS = 30
 
 
 def test_no_content_is_lost_by_kills(tmp_path: Path):
     """The benchmark, with few kills; docs/ledger.md has the figures of many."""
-    command = [sys.executable, PROJECT / "benchmarks" / "crash.py", "--kills", "6", "--seed", "7"]
+    command = [sys.executable, PROJECT / "benchmarks" / "crash.py", "--kills", "6", "--contents"]
     done = subprocess.run(
-        [*command, "--json", tmp_path / "figures.json"], timeout=300, capture_output=True, text=True
+        [*command, str(CONTENTS), "--json", tmp_path / "figures.json"],
+        timeout=300,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads((tmp_path / "figures.json").read_text())
@@ -32,8 +40,36 @@ def test_no_content_is_lost_by_kills(tmp_path: Path):
     for queue in figures["queues"].values():
         assert queue["kills"] >= 1
         assert (queue["entries_not_in_the_feed"], queue["contents_not_stored"]) == (0, 0)
-        assert queue["items_stored"] >= queue["contents"] == 80 * queue["jobs"] > 0
+        assert queue["items_stored"] >= queue["contents"] == CONTENTS * queue["jobs"] > 0
         assert queue["entries_in_ledger"] >= queue["contents"]
+
+
+def test_a_job_that_is_interrupted_goes_on(tmp_path: Path):
+    with crash.served(CONTENTS, 3) as site:
+        job = crash.Job(tmp_path, crash.QUEUES["sqlite"], site)
+        job.run(until=lambda: len(job.in_feed()) > 5, signals=[signal.SIGINT])
+        first = job.in_feed()
+        assert 0 < len(first) < CONTENTS
+        assert job.in_ledger() == set(first)
+        job.run()
+    stored = job.in_feed()
+    assert stored[: len(first)] == first
+    assert len(stored) == len(set(map(crash.content_of, stored))) == CONTENTS
+    assert len(job.in_ledger()) == CONTENTS
+    with closing(sqlite3.connect(tmp_path / "job" / "dedup.sqlite")) as file:
+        [(crawls, reason)] = file.execute("SELECT count(*), max(reason) FROM crawls").fetchall()
+    assert (crawls, reason) == (1, "finished")
+
+
+def test_two_interrupts_lose_no_content_because_of_dedup(tmp_path: Path):
+    """They are like a kill: requests under way are lost by Scrapy, so all is crawled again."""
+    with crash.served(CONTENTS, 3) as site:
+        job = crash.Job(tmp_path, crash.QUEUES["default"], site)
+        job.run(until=lambda: len(job.in_feed()) > 5, signals=[signal.SIGINT] * 2)
+        assert 0 < len(job.in_feed()) < CONTENTS
+        assert job.named_only() == set()
+        counted = job.end()
+    assert counted["contents_not_stored"] == counted["entries_not_in_the_feed"] == 0
 
 
 @pytest.fixture
