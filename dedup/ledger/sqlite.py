@@ -5,7 +5,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -89,10 +89,10 @@ class SqliteLedger(Ledger):
             if not self.path.exists():
                 _create(self.path, self._identity)
             self._inode = self.path.stat().st_ino
-            with _named(self.path):
+            with named(self.path):
                 self._reader = _opened(self.path)
                 self._writer = _opened(self.path, fsync=fsync)
-                self._check_file()
+                check_file(self._reader, self.path)
                 self._find_job()
                 self._reset = reset and not self.resumed
                 if not self._reset:
@@ -119,18 +119,6 @@ class SqliteLedger(Ledger):
                 f"{self.path} is in use{_holder(self.path)}: one crawl at a time; wait for it, or "
                 "give this one another file (DEDUP_INDEX)"
             ) from error
-
-    def _check_file(self) -> None:
-        if self._value("PRAGMA application_id") != _APPLICATION_ID:
-            raise LedgerError(
-                f"{self.path} is no ledger of scrapy-dedup; DEDUP_INDEX must be another file"
-            )
-        version = self._value("PRAGMA user_version")
-        if version != _SCHEMA_VERSION:
-            raise LedgerError(
-                f"{self.path} has version {version} of the ledger, this scrapy-dedup needs "
-                f"{_SCHEMA_VERSION}; use another file (DEDUP_INDEX), or start afresh (DEDUP_RESET)"
-            )
 
     def _check_identity(self) -> None:
         stored = json.loads(self._value("SELECT value FROM about WHERE name = 'identity'"))
@@ -167,7 +155,7 @@ class SqliteLedger(Ledger):
         Raises LedgerError if it cannot be written.
         """
         now = time.time()
-        with _named(self.path), self._writer as file:
+        with named(self.path), self._writer as file:
             if self._reset:
                 for table in ("matches", "pages", "crawls"):
                     file.execute(f"DELETE FROM {table}")
@@ -200,7 +188,7 @@ class SqliteLedger(Ledger):
     def stored(self) -> Iterator[StoredPages]:
         if self._reset:
             return
-        with _named(self.path):
+        with named(self.path):
             rows = self._reader.execute(
                 f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} ORDER BY id",
                 (self._expired,),
@@ -217,7 +205,7 @@ class SqliteLedger(Ledger):
 
     def damaged(self, error: Exception) -> LedgerError:
         """Return the error that says that the file is damaged, and what to do."""
-        return _damaged(self.path, error)
+        return damaged(self.path, error)
 
     def add(self, entry: Entry) -> int:
         number = self._next
@@ -336,22 +324,31 @@ class SqliteLedger(Ledger):
 _COUNTS = "ended IS NULL AND stored >= ?"
 
 
-class _named:  # noqa: N801  # used like a function
-    """Turns errors of SQLite within a block into a LedgerError that names the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, sqlite3.OperationalError):
-            raise LedgerError(f"{self._path} cannot be used as a ledger: {error}") from error
-        if isinstance(error, sqlite3.Error | json.JSONDecodeError):
-            raise _damaged(self._path, error) from error
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite within the block into a LedgerError that names the file."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise LedgerError(f"{path} cannot be used as a ledger: {error}") from error
+    except (sqlite3.Error, json.JSONDecodeError) as error:
+        raise damaged(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> LedgerError:
+def check_file(file: sqlite3.Connection, path: Path) -> None:
+    """Raise LedgerError if *file* is no ledger, or one of another version."""
+    [application_id] = file.execute("PRAGMA application_id").fetchone()
+    if application_id != _APPLICATION_ID:
+        raise LedgerError(f"{path} is no ledger of scrapy-dedup; another file is needed")
+    [version] = file.execute("PRAGMA user_version").fetchone()
+    if version != _SCHEMA_VERSION:
+        raise LedgerError(
+            f"{path} has version {version} of the ledger, this scrapy-dedup needs "
+            f"{_SCHEMA_VERSION}; use another file (DEDUP_INDEX), or start afresh (DEDUP_RESET)"
+        )
+
+
+def damaged(path: Path, error: Exception) -> LedgerError:
     return LedgerError(
         f"{path} is damaged ({error}). Put a copy of it back, or move it away and crawl anew: "
         "nothing but the memory of what was stored is lost with it"
@@ -362,7 +359,7 @@ def _create(path: Path, identity: Mapping[str, Any]) -> None:
     """Make an empty ledger; the file is not there before it is whole."""
     aside = path.with_name(f".{path.name}.part")
     aside.unlink(missing_ok=True)
-    with _named(path), closing(sqlite3.connect(aside)) as file, file:
+    with named(path), closing(sqlite3.connect(aside)) as file, file:
         file.executescript(files("dedup.ledger").joinpath("schema.sql").read_text("utf-8"))
         file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
         file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")

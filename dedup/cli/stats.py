@@ -1,0 +1,108 @@
+"""``dedup stats``: what a ledger holds."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from dedup.cli.common import console
+from dedup.text import printable
+
+SUMMARY = "show the crawls and pages of a ledger"
+EXAMPLES = """\
+examples:
+  dedup stats pages.sqlite
+  dedup stats pages.sqlite --json | jq .pages
+"""
+_GROUPS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
+    parser.add_argument("--json", action="store_true", help="print all of it as JSON")
+
+
+def run(options: argparse.Namespace) -> None:
+    from dedup.ledger.reader import LedgerReader
+
+    with LedgerReader(options.ledger) as ledger:
+        numbers = {
+            "ledger": str(ledger.path),
+            "bytes": ledger.path.stat().st_size,
+            "identity": ledger.identity,
+            **ledger.counts(),
+            "crawls": list(map(_of_crawl, ledger.crawls())),
+            "largest_groups": [
+                {"original": original, "duplicates": size}
+                for original, size in ledger.largest_groups(_GROUPS)
+            ],
+        }
+    if options.json:
+        print(json.dumps(numbers, indent=1))
+    else:
+        _show(numbers)
+
+
+def _of_crawl(crawl: Any) -> dict[str, Any]:
+    report = crawl.report or {}
+    pages = report.get("pages", {})
+    return {
+        "crawl": crawl.id,
+        "spider": crawl.spider,
+        "job": crawl.job,
+        "started": _time(crawl.started),
+        "finished": _time(crawl.finished),
+        "reason": crawl.reason,
+        "pages": {name: count for name, count in pages.items() if name != "per_second"},
+    }
+
+
+def _time(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _show(numbers: dict[str, Any]) -> None:
+    output = console()
+    identity = dict(numbers["identity"])
+    output.print(Text(printable(numbers["ledger"]), style="bold"))
+    for label, value in _lines(numbers, identity):
+        output.print(Text(f"{label:12} {printable(value)}"))
+    output.print()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    columns = ("new", "changed", "unchanged", "exact", "near", "skipped")
+    for title in ("crawl", "spider", "started", "reason", "judged", *columns):
+        table.add_column(title, justify="left" if title in ("spider", "reason") else "right")
+    for crawl in numbers["crawls"]:
+        pages = crawl["pages"]
+        counts = [pages.get(name) for name in ("judged", "new", "changed", "unchanged")]
+        counts += [pages.get("exact_duplicates"), pages.get("near_duplicates")]
+        counts.append(sum(pages["skipped"].values()) if pages else None)
+        table.add_row(
+            str(crawl["crawl"]),
+            Text(printable(crawl["spider"])),
+            crawl["started"].replace("+00:00", "Z"),
+            Text(printable(crawl["reason"] or "has not ended")),
+            *("–" if count is None else f"{count:,}" for count in counts),
+        )
+    output.print(table)
+    if numbers["largest_groups"]:
+        output.print()
+        output.print(Text("most duplicates", style="bold"))
+    for group in numbers["largest_groups"]:
+        output.print(Text(f"{group['duplicates']:7,}  {printable(group['original'])}"))
+
+
+def _lines(numbers: dict[str, Any], identity: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "pages", f"{numbers['pages']:,} that count, {numbers['ended']:,} replaced or expired"
+    yield "duplicates", f"{numbers['matches']:,} met"
+    yield "size", f"{numbers['bytes'] / 1e6:,.1f} MB"
+    name, version = identity.pop("method"), identity.pop("version")
+    yield "method", f"{name}, version {version}"
+    yield "made with", ", ".join(f"{key}={value}" for key, value in identity.items())

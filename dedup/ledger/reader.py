@@ -1,0 +1,136 @@
+"""A ledger that is only looked at, also while a crawl writes it."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from dedup.ledger.sqlite import check_file, named
+
+
+class Crawl(NamedTuple):
+    """A crawl: times in seconds since 1970, its JSON report; ``None`` for what is not known yet."""
+
+    id: int
+    spider: str
+    job: str | None
+    started: float
+    finished: float | None
+    reason: str | None
+    report: dict[str, Any] | None
+
+
+class StoredPage(NamedTuple):
+    """A page that was stored; *ended*: when it was replaced or had expired, else ``None``."""
+
+    id: int
+    crawl: int
+    url: str
+    tokens: int
+    sketch: bytes | None
+    stored: float
+    seen: float
+    ended: float | None
+
+
+class StoredMatch(NamedTuple):
+    """A duplicate that was found, and the page it repeats."""
+
+    original: str
+    duplicate: str
+    kind: str
+    distance: float
+    crawl: int
+
+
+class LedgerReader:
+    """Reads a ledger without changing or locking it. A context manager."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the file; raises LedgerError if it is no ledger or damaged, OSError if missing."""
+        self.path = Path(path).absolute()
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{path} is no file")
+        with named(self.path):
+            self._file = _opened(self.path)
+            try:
+                check_file(self._file, self.path)
+            except BaseException:
+                self._file.close()
+                raise
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the sketches depend on: method, its arguments, extractor, scope, item field."""
+        [[value]] = self._rows("SELECT value FROM about WHERE name = 'identity'")
+        identity: dict[str, Any] = json.loads(value)
+        return identity
+
+    def crawls(self) -> list[Crawl]:
+        """Return all crawls, the oldest first."""
+        query = "SELECT id, spider, job, started, finished, reason, report FROM crawls ORDER BY id"
+        return [
+            Crawl(id, spider, job, started, finished, reason, report and json.loads(report))
+            for id, spider, job, started, finished, reason, report in self._rows(query)
+        ]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many pages count, how many have ended, and how many matches there are."""
+        [[pages, ended]] = self._rows("SELECT count(*), count(ended) FROM pages")
+        [[matches]] = self._rows("SELECT count(*) FROM matches")
+        return {"pages": pages - ended, "ended": ended, "matches": matches}
+
+    def pages(self, *, ended: bool = False) -> Iterator[StoredPage]:
+        """Yield the pages that count, by age; *ended*: the others, too."""
+        where = "" if ended else "WHERE ended IS NULL"
+        query = "SELECT id, crawl, url, tokens, sketch, stored, seen, ended FROM pages"
+        for row in self._rows(f"{query} {where} ORDER BY id"):
+            yield StoredPage(*row)
+
+    def matches(self) -> Iterator[StoredMatch]:
+        """Yield the duplicates, in the order in which they were found."""
+        query = "SELECT original, duplicate, kind, distance, crawl FROM duplicates"
+        for row in self._rows(query):
+            yield StoredMatch(*row)
+
+    def largest_groups(self, count: int) -> list[tuple[str, int]]:
+        """Return the *count* pages with the most duplicates, and the numbers of them."""
+        query = (
+            "SELECT original, count(DISTINCT duplicate) AS size FROM duplicates GROUP BY original "
+            "ORDER BY size DESC, original LIMIT ?"
+        )
+        return [(original, size) for original, size in self._rows(query, count)]
+
+    def _rows(self, query: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
+        with named(self.path):
+            yield from self._file.execute(query, arguments)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    # In a folder that cannot be written SQLite cannot read a file in WAL mode, unless told that
+    # nobody changes it.
+    writable = os.access(path.parent, os.W_OK)
+    file = sqlite3.connect(f"{path.as_uri()}?{'mode=ro' if writable else 'immutable=1'}", uri=True)
+    with suppress(sqlite3.Error):
+        file.execute("SELECT 1 FROM pages LIMIT 1")
+        return file
+    file.close()
+    return sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)

@@ -1,0 +1,102 @@
+"""Ledgers that are looked at."""
+
+import json
+import shutil
+from contextlib import closing
+
+import pytest
+from test_sqlite_ledger import IDENTITY, entry, opened, query, write
+
+from dedup.cli import main
+from dedup.ledger import LedgerError
+from dedup.ledger.reader import LedgerReader, StoredMatch
+
+REPORT = {"pages": {"judged": 3, "new": 2, "changed": 0, "unchanged": 0, "exact_duplicates": 0,
+                    "near_duplicates": 1, "skipped": {"empty": 1}}}  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "pages.sqlite"
+    with closing(opened(path)) as ledger:
+        for number in range(2):
+            ledger.add(entry(number))
+        ledger.add_match("http://b/\x1b[31m", 1, "near-duplicate", 2)
+        write(ledger)
+        ledger.finish("finished", REPORT)
+    with closing(opened(path, job="/job")) as ledger:
+        ledger.add(entry(9, "http://a/1", replaces=[2]))
+        write(ledger)
+    return path
+
+
+def test_everything_can_be_read(path):
+    with LedgerReader(path) as ledger:
+        assert ledger.identity == IDENTITY
+        assert ledger.counts() == {"pages": 2, "ended": 1, "matches": 1}
+        assert [page.url for page in ledger.pages()] == ["http://a/0", "http://a/1"]
+        assert [page.id for page in ledger.pages(ended=True)] == [1, 2, 3]
+        match = StoredMatch("http://a/0", "http://b/\x1b[31m", "near-duplicate", 2.0, 1)
+        assert list(ledger.matches()) == [match]
+        assert ledger.largest_groups(5) == [("http://a/0", 1)]
+        first, second = ledger.crawls()
+        assert (first.reason, first.report, first.job) == ("finished", REPORT, None)
+        assert (second.reason, second.report, second.finished) == (None, None, None)
+        assert second.job == "/job"
+
+
+def test_a_ledger_in_use_is_read_without_disturbing_it(path):
+    with closing(opened(path)) as crawl, LedgerReader(path) as ledger:
+        crawl.add(entry(20))
+        write(crawl)
+        assert ledger.counts()["pages"] == 3
+
+
+def test_a_copy_in_a_folder_that_cannot_be_written_is_read(path, tmp_path):
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    shutil.copy(path, folder / "pages.sqlite")
+    folder.chmod(0o555)
+    with LedgerReader(folder / "pages.sqlite") as ledger:
+        assert ledger.counts()["pages"] == 2
+
+
+def test_what_is_no_ledger_is_said(path, tmp_path):
+    with pytest.raises(FileNotFoundError, match="is no file"):
+        LedgerReader(tmp_path / "missing")
+    (tmp_path / "text").write_text("no database" * 99)
+    with pytest.raises(LedgerError, match="is damaged"):
+        LedgerReader(tmp_path / "text")
+    query(tmp_path / "other", "CREATE TABLE pages (id)")
+    with pytest.raises(LedgerError, match="no ledger"):
+        LedgerReader(tmp_path / "other")
+
+
+def test_the_command_shows_crawls_pages_and_groups(path, capsys):
+    assert main(["stats", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "2 that count, 1 replaced or expired" in out
+    assert "simhash, version 1" in out
+    rows = [line.split() for line in out.splitlines()]
+    [first] = [row for row in rows if row[:2] == ["1", "test"]]
+    assert first[3:] == ["finished", "3", "2", "0", "0", "0", "1", "1"]
+    [second] = [row for row in rows if row[:2] == ["2", "test"]]
+    assert second[3:6] == ["has", "not", "ended"]
+    assert ["1", "http://a/0"] in rows
+    assert "\x1b" not in out
+
+
+def test_the_command_prints_json_for_programs(path, capsys):
+    assert main(["stats", str(path), "--json"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert (numbers["pages"], numbers["identity"]) == (2, IDENTITY)
+    assert numbers["crawls"][0]["pages"]["near_duplicates"] == 1
+    assert numbers["crawls"][1]["finished"] is None
+    assert numbers["largest_groups"] == [{"original": "http://a/0", "duplicates": 1}]
+
+
+def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
+    assert main(["stats", str(tmp_path / "missing")]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "missing is no file" in err
