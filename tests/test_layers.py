@@ -20,7 +20,8 @@ LAYERS = [
     {"claims", "ledger"},
     {"detector"},
     {"workers", "report", "evaluation"},
-    {"scrapy_plugin", "cli"},
+    {"cli"},
+    {"scrapy_plugin"},
     {"__main__"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -14,9 +14,12 @@ from dedup.text import printable
 COMMANDS = {"evaluate": evaluate, "lexicon": lexicon, "stats": stats}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
+    """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C.
+
+    *program*: what it was called as, for its messages.
+    """
+    options = _parser(program).parse_args(arguments)
     if sys.stdout is None:  # closed by who called
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
     try:
@@ -26,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (CommandError, ValueError, OSError) as error:
-        print(f"dedup {options.command}: {printable(str(error))}", file=sys.stderr)
+        print(f"{program} {options.command}: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -34,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dedup", description="Near-duplicates of web pages.")
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
