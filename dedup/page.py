@@ -64,11 +64,16 @@ class PageReader:
             document = Document.from_main_text(extracted.text, extracted.description)
             tokens = len(document.tokens)
         with _timed(seconds, "sketch"):
-            digest = xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
+            digest = digest_of(document)
             sketch = self._method.sketch(document)
         return Page(
             extracted.text, extracted.title, extracted.language, tokens, digest, sketch, seconds
         )
+
+
+def digest_of(document: Document) -> bytes | None:
+    """Return the 16-byte digest of the normalised text, ``None`` if that is empty."""
+    return xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
 
 
 _HTML_DOCUMENT = regex.compile(

@@ -4,7 +4,6 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -56,7 +55,7 @@ class LedgerReader:
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
         with named(self.path):
-            self._file = _opened(self.path)
+            self._file = read_only(self.path)
             try:
                 check_file(self._file, self.path)
             except BaseException:
@@ -124,13 +123,14 @@ class LedgerReader:
         self.close()
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    # In a folder that cannot be written SQLite cannot read a file in WAL mode, unless told that
-    # nobody changes it.
-    writable = os.access(path.parent, os.W_OK)
-    file = sqlite3.connect(f"{path.as_uri()}?{'mode=ro' if writable else 'immutable=1'}", uri=True)
-    with suppress(sqlite3.Error):
-        file.execute("SELECT 1 FROM pages LIMIT 1")
-        return file
-    file.close()
-    return sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)
+def read_only(path: Path) -> sqlite3.Connection:
+    """Open a file that exists, to be read."""
+    # To read a file in WAL mode, SQLite makes two more beside it, and takes them away if it may
+    # write. If it may not, they are there while a crawl runs; else nobody changes the file.
+    if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
+        mode = "mode=rw"
+    else:
+        mode = "mode=ro" if path.with_name(f"{path.name}-shm").exists() else "immutable=1"
+    file = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
+    file.execute("PRAGMA query_only = 1")
+    return file

@@ -1,0 +1,84 @@
+"""``dedup reindex``: a ledger for other settings, made of one that there is."""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dedup.cli.common import (
+    CommandError,
+    check_outputs,
+    created,
+    json_object,
+    method_class,
+    overwritable,
+    progress,
+)
+
+SUMMARY = "convert a ledger to another method or scope"
+EXAMPLES = """\
+examples:
+  dedup reindex pages.sqlite -o by-host.sqlite --scope host
+  dedup reindex pages.sqlite -o verified.sqlite --method verified --texts pages.jsonl
+
+The texts are the feed of the crawls, with the main text in a field (DEDUP_FIELDS): sketches of
+another method are made of them. A page whose text is not there is stored again when it is met.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from dedup.scopes import SCOPES
+
+    parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
+        help="the new ledger; the old one stays as it is")  # fmt: skip
+    parser.add_argument("--method", metavar="NAME", help="the method of DEDUP_METHOD")
+    parser.add_argument("--args", default="{}", metavar="JSON",
+        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+    parser.add_argument("--scope", choices=SCOPES, help="the scope of DEDUP_SCOPE")
+    parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
+        help="JSONL with the main texts of the pages")  # fmt: skip
+    parser.add_argument("--text-field", default="text", help="(default: text)")
+    parser.add_argument("--url-field", default="url", help="(default: url)")
+    overwritable(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    from dedup.ledger.reindex import reindex
+
+    if options.method is None and options.scope is None:
+        raise CommandError("nothing is to be converted: give --method or --scope")
+    arguments = json_object("--args", options.args)
+    if arguments and options.method is None:
+        raise CommandError("--args needs --method")
+    method = None if options.method is None else created(method_class(options.method), arguments)
+    check_outputs(options, options.output)
+    if options.output.resolve() == options.ledger.resolve():
+        raise CommandError(f"{options.output} is the ledger itself; give the new one another name")
+    with progress(None) as advance:
+        done = reindex(
+            options.ledger,
+            options.output,
+            method=method,
+            scope=options.scope,
+            texts=_texts(options.texts, options.url_field, options.text_field),
+            advance=advance,
+        )
+    print(f"{options.output}: {done.pages:,} pages")
+    if done.without_text:
+        print(f"{done.without_text:,} pages are without a text, and are stored again when met")
+
+
+def _texts(paths: Iterable[Path], url_field: str, text_field: str) -> Iterator[tuple[str, str]]:
+    for path in paths:
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    record = json.loads(line)
+                    url, text = record.get(url_field), record.get(text_field)
+                except (ValueError, AttributeError, RecursionError) as error:
+                    raise CommandError(f"{path}, line {number}: no JSON object") from error
+                if isinstance(url, str) and isinstance(text, str):
+                    yield url, text

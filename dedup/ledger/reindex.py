@@ -1,0 +1,119 @@
+"""A ledger for other settings, made of one that there is."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+from dedup.ledger.reader import LedgerReader, read_only
+from dedup.ledger.sqlite import LedgerError, named
+from dedup.methods import Method
+from dedup.page import digest_of
+from dedup.scopes import SCOPES
+from dedup.text import Document
+
+_OTHERS = ("extractor", "item_field", "scope")
+"""The parts of an identity that are none of the method's."""
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """How many pages the new ledger compares, and how many it does not, for want of their texts."""
+
+    pages: int
+    without_text: int
+
+
+def reindex(
+    source: Path,
+    target: Path,
+    *,
+    method: Method | None = None,
+    scope: str | None = None,
+    texts: Iterable[tuple[str, str]] = (),
+    advance: Callable[[], object] = lambda: None,
+) -> Reindexed:
+    """Write a ledger for *method* and *scope* into *target*, with all that *source* holds.
+
+    Scopes are made of the URLs. Sketches of another method need *texts*, URLs and main texts as
+    they were judged: those of other texts under the URL are passed over. A page whose text is
+    missing does not count any more, and is stored again when it is met. *advance* is called after
+    each text. An existing *target* is replaced, when all is done.
+
+    Raises LedgerError if *source* is no ledger, or there are no texts although they are needed.
+    """
+    with LedgerReader(source) as reader:
+        identity = reader.identity
+    others = {name: identity.get(name) for name in _OTHERS}
+    if scope is not None:
+        others["scope"] = scope
+    of_method = {name: value for name, value in identity.items() if name not in _OTHERS}
+    changed = method is not None and method.identity != of_method
+    aside = target.with_name(f".{target.name}.part")
+    aside.unlink(missing_ok=True)
+    try:
+        with (
+            named(source),
+            closing(read_only(source)) as file,
+            closing(sqlite3.connect(aside)) as copy,
+        ):
+            file.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+            with copy:
+                if method is not None and changed:
+                    _sketch(copy, method, texts, advance)
+                    of_method = json.loads(json.dumps(method.identity))
+                if others["scope"] != identity.get("scope"):
+                    _rescope(copy, others["scope"] or "crawl")
+                value = json.dumps({**of_method, **others})
+                copy.execute("UPDATE about SET value = ? WHERE name = 'identity'", (value,))
+            [pages] = copy.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+            [before] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+        if changed and before and not pages:
+            raise LedgerError(
+                f"{source} holds no texts, and sketches cannot be made of other sketches: give the "
+                "texts that were stored (--texts)"
+            )
+        os.replace(aside, target)
+    finally:
+        aside.unlink(missing_ok=True)
+    return Reindexed(pages, before - pages)
+
+
+def _sketch(
+    file: sqlite3.Connection,
+    method: Method,
+    texts: Iterable[tuple[str, str]],
+    advance: Callable[[], object],
+) -> None:
+    """Give the pages whose texts there are sketches of *method*; the others have ended."""
+    file.execute("CREATE TEMP TABLE done (id INTEGER PRIMARY KEY)")
+    file.execute("UPDATE pages SET sketch = NULL")
+    for url, text in texts:
+        document = Document.from_main_text(text)
+        ids = file.execute(
+            "SELECT id FROM pages WHERE url = ? AND digest = ? AND ended IS NULL",
+            (url, digest_of(document)),
+        ).fetchall()
+        if ids:
+            sketch = method.sketch(document)
+            data = None if sketch is None else method.to_bytes(sketch)
+            file.executemany(
+                "UPDATE pages SET sketch = ? WHERE id = ?", ((data, i) for (i,) in ids)
+            )
+            file.executemany("INSERT OR IGNORE INTO done VALUES (?)", ids)
+        advance()
+    file.execute(
+        "UPDATE pages SET ended = ? WHERE ended IS NULL AND id NOT IN (SELECT id FROM done)",
+        (time(),),
+    )
+
+
+def _rescope(file: sqlite3.Connection, scope: str) -> None:
+    of = SCOPES[scope]
+    rows = file.execute("SELECT id, url FROM pages").fetchall()
+    file.executemany("UPDATE pages SET scope = ? WHERE id = ?", ((of(url), i) for i, url in rows))
