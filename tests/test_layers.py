@@ -19,7 +19,7 @@ LAYERS = [
     {"page", "scopes"},
     {"claims"},
     {"detector"},
-    {"workers", "report", "evaluation"},
+    {"workers", "report", "evaluation", "explanation"},
     {"scrapy_plugin", "cli"},
     {"__main__"},
 ]

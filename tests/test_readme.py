@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,23 @@ def test_the_method_that_the_documentation_shows_is_one():
     method = names["LongWords"]()
     assert method.sketch(Document("the same letters")) == method.sketch(Document("same letters a"))
     assert method.sketch(Document("a b c")) is None
+
+
+def test_the_commands_print_what_their_documentation_shows(tmp_path: Path):
+    text = (ROOT / "docs" / "commands.md").read_text()
+    snippets = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert snippets
+    for commands, shown in snippets:
+        done = subprocess.run(
+            ["sh", "-e", "-c", f'dedup() {{ {sys.executable} -m dedup "$@"; }}\n{commands}'],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()
 
 
 def test_the_index_documentation_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
