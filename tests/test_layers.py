@@ -19,7 +19,7 @@ LAYERS = [
     {"page", "scopes"},
     {"claims"},
     {"detector"},
-    {"workers", "report", "evaluation", "explanation"},
+    {"workers", "report", "evaluation", "explanation", "calibration"},
     {"scrapy_plugin", "cli"},
     {"__main__"},
 ]

@@ -7,11 +7,16 @@ import sys
 from collections.abc import Sequence
 
 from dedup import __version__
-from dedup.cli import evaluate, explain, lexicon
+from dedup.cli import calibrate, evaluate, explain, lexicon
 from dedup.cli.common import CommandError
 from dedup.text import printable
 
-COMMANDS = {"evaluate": evaluate, "explain": explain, "lexicon": lexicon}
+COMMANDS = {
+    "calibrate": calibrate,
+    "evaluate": evaluate,
+    "explain": explain,
+    "lexicon": lexicon,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

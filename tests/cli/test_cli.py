@@ -232,7 +232,7 @@ def command(*arguments, **options):
     )
 
 
-@pytest.mark.parametrize("name", ["", "evaluate", "explain", "lexicon"])
+@pytest.mark.parametrize("name", ["", "calibrate", "evaluate", "explain", "lexicon"])
 def test_help_is_there_with_examples(name):
     with command(*[name] * bool(name), "--help") as process:
         out, err = process.communicate(timeout=60)
