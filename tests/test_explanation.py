@@ -55,6 +55,7 @@ def test_the_least_number_of_tokens_counts():
     text, other = "one two three four", "one two three five"
     assert verdict(SimHash(63), text, other, min_tokens=4) == "near-duplicate"
     assert verdict(SimHash(63), text, other, min_tokens=5) == "too short"
+    assert verdict(SimHash(0), text, other, min_tokens=4) == "different"
 
 
 def test_features_are_of_both_pages_the_heaviest_first():

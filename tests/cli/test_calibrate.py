@@ -57,6 +57,7 @@ def fill_in(path):
     rows = read_table(path)
     for row in rows:
         row["label"] = "Yes" if is_copy(row["key1"], row["key2"]) else "no "
+        row["key1"], row["key2"] = row["key2"], row["key1"]  # which is first does not matter
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, list(rows[0]), delimiter="\t")
         table.writeheader()

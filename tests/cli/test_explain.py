@@ -26,7 +26,9 @@ def pages(tmp_path, monkeypatch):
         "zh.txt": CHINESE,
         "short.txt": "some words",
         "empty": "",
-        "hostile": "<html><title>\x1b[2J</title><p>" + "a\x1b]0;t\x07 \u202eb [red]c[/red] " * 30,
+        "hostile.txt": "a\x1b]0;t\x07 \u202eb [red]c[/red] " * 30,
+        "hostile.html": "<html><title>\x1b[2J</title><p>"
+        + "a\x1b]0;t\x07 \u202eb [red]c[/red] " * 30,
     }
     for name, content in contents.items():
         (tmp_path / name).write_text(content, "utf-8")
@@ -142,11 +144,15 @@ def test_a_program_may_read_it(explain):
     assert written["a"]["title"] == "One"
 
 
-@pytest.mark.parametrize("arguments", [[], ["--full"], ["--json"], ["--method", "spotsigs"]])
-def test_nothing_in_a_page_steers_the_terminal(explain, arguments):
-    out = "\n".join(explain("hostile", "zh.txt", *arguments))
+@pytest.mark.parametrize("arguments", [[], ["--full"], ["--json"], ["--method", "simhash-bigrams"]])
+@pytest.mark.parametrize("name", ["hostile.txt", "hostile.html"])
+def test_nothing_in_a_page_steers_the_terminal(explain, name, arguments):
+    lines = explain(name, "zh.txt", *arguments)
+    out = "\n".join(lines)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out)
     assert "[red]c[/red]" in out
+    if "--json" not in arguments:
+        assert "[red]c[/red]" in section(lines, "Main text of A")[0]
 
 
 @pytest.mark.parametrize(

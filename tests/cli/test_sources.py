@@ -1,4 +1,6 @@
 import socket
+import time
+from contextlib import suppress
 from threading import Thread
 
 import pytest
@@ -94,16 +96,17 @@ def test_answers_that_are_no_page_are_told(answer, message):
         read_source(f"{url}/page")
 
 
-def answering(*parts):
+def answering(*parts, pause=0):
     """The URL of a server that sends the parts, and closes or waits for who it sent them to."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def serve():
         connection, _ = server.accept()
-        with server, connection:
+        with server, connection, suppress(OSError):  # of who has gone
             connection.recv(4096)
             for part in parts:
                 connection.sendall(part)
+                time.sleep(pause)
             if not parts[-1].endswith(b"end"):
                 connection.recv(1)
 
@@ -116,6 +119,13 @@ def test_a_server_that_stops_answering_is_left(monkeypatch, sent):
     monkeypatch.setattr(sources, "_SECONDS", 0.2)
     with pytest.raises(CommandError, match="takes longer than"):
         read_source(answering(sent))
+
+
+def test_a_server_that_never_stops_answering_is_left(monkeypatch):
+    monkeypatch.setattr(sources, "_SECONDS", 0.2)
+    endless = (b"HTTP/1.1 200 OK\r\n\r\n", *[b"word "] * 20, b"end")
+    with pytest.raises(CommandError, match="takes longer than"):
+        read_source(answering(*endless, pause=0.05))
 
 
 @pytest.mark.parametrize(
