@@ -314,7 +314,9 @@ def _interval(estimate: "Estimate") -> str:
 def _sentence(found: "Candidates", chosen: "Step | None", precision: float) -> str:
     name = found.method.name
     if chosen is None:
-        return f"{name}: no threshold has an expected precision of {precision:.4g}."
+        return (
+            f"{name}: no threshold has an expected precision of {precision:.4g} by these answers."
+        )
     text = (
         f"{name}: up to distance {chosen.threshold:.4g}, precision {_interval(chosen.precision)}, "
         f"recall {_interval(chosen.recall)}."

@@ -64,6 +64,10 @@ def run(options: argparse.Namespace) -> None:
     from dedup.explanation import Explanation, Side
     from dedup.page import extracted_of
 
+    if options.method == "all":
+        raise CommandError(
+            "--method must be one method, got 'all': the table has all of them anyway"
+        )
     method = created(method_class(options.method), json_object("--args", options.args))
     if options.min_tokens < 0:
         raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")

@@ -161,6 +161,7 @@ def test_nothing_in_a_page_steers_the_terminal(explain, name, arguments):
         (["nowhere", "one.txt"], "nowhere cannot be read (No such file or directory)"),
         ([".", "one.txt"], ". cannot be read (Is a directory)"),
         (["one.txt", "one.txt", "--method", "x"], "--method must be "),
+        (["one.txt", "one.txt", "--method", "all"], "--method must be one method, got 'all'"),
         (["one.txt", "one.txt", "--args", '{"bits": 1}'], "--args: simhash: bits must be"),
         (["one.txt", "one.txt", "--extractor", "x"], "--extractor must be one of trafilatura"),
         (["one.txt", "one.txt", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
