@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
+from typing import NoReturn
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import FTPHandler, Request, build_opener
 
 from w3lib.encoding import html_to_unicode
 from w3lib.url import safe_url_string
@@ -61,12 +62,19 @@ def _file(source: str) -> bytes:
         raise CommandError(f"{source} cannot be read ({error.strerror})") from error
 
 
+class _NoFTP(FTPHandler):
+    """Takes the place of the one that urllib would follow a redirect with."""
+
+    def ftp_open(self, request: Request) -> NoReturn:
+        raise URLError("it has moved to an FTP server")
+
+
 def _fetched(url: str) -> tuple[bytes, str | None]:
     with _told(url):
         request = Request(safe_url_string(url), headers=_HEADERS)
         end = time.monotonic() + _SECONDS
         body = bytearray()
-        with urlopen(request, timeout=_SECONDS) as response:
+        with build_opener(_NoFTP).open(request, timeout=_SECONDS) as response:
             content_type = response.headers.get("Content-Type")
             if content_type and response.headers.get_content_type() not in _CONTENT_TYPES:
                 raise CommandError(f"{url} is no HTML, but {content_type}")

@@ -86,6 +86,7 @@ def test_a_page_is_fetched_where_it_has_moved_to():
         (Answer(b"", 500), "answers with status 500"),
         (Answer(b"", 301, headers={"Location": "/page"}), "status 301"),
         (Answer(b"", 301, headers={"Location": "file:///etc/passwd"}), "status 301"),
+        (Answer(b"", 301, headers={"Location": "ftp://127.0.0.1/"}), "has moved to an FTP server"),
         (Answer(b"%PDF", content_type="application/pdf"), "is no HTML, but application/pdf"),
         (Answer(b"x", headers={"Content-Encoding": "gzip"}), "sent as gzip"),
         (Answer(b" " * 10_000_001), "is larger than 10,000,000 bytes"),
