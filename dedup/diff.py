@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from dedup.text import printable
@@ -25,7 +26,7 @@ def word_diff(one: str, other: str, *, context: int = 8) -> Iterator[Part]:
     Of what both have, and of long insertions, *context* words are shown at each end. Only the first
     4,000 words are compared, since that takes time by their square.
     """
-    words, others = (_WORDS.findall(printable(text))[:_MOST_WORDS] for text in (one, other))
+    words, others = (_words(text) for text in (one, other))
     matcher = SequenceMatcher(None, words, others, autojunk=False)
     for tag, start, end, begin, stop in matcher.get_opcodes():
         if tag == "equal":
@@ -35,6 +36,12 @@ def word_diff(one: str, other: str, *, context: int = 8) -> Iterator[Part]:
             yield Part("removed", _clipped(words[start:end], 3 * context))
         if stop > begin:
             yield Part("added", _clipped(others[begin:stop], 3 * context))
+
+
+def _words(text: str) -> list[str]:
+    # Made printable one by one: a line end is no printable character, but ends a word.
+    matches = islice(_WORDS.finditer(text), _MOST_WORDS)
+    return [printable(match.group()) for match in matches]
 
 
 def _clipped(words: list[str], context: int) -> str:

@@ -1,6 +1,6 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
@@ -42,24 +42,16 @@ class PageReader:
 
     def read_html(self, html: str) -> Page:
         """Return the page of a whole HTML document."""
-        seconds: dict[str, float] = {}
-        with _timed(seconds, "extraction"):
-            extracted = _checked(self._extractor(without_surrogates(html)))
-        return self._page(extracted, seconds)
+        return self._page(lambda: _checked(self._extractor(without_surrogates(html))))
 
     def read_field(self, value: str) -> Page:
-        """Return the page of an item's field: a whole HTML document, an HTML fragment, or text.
+        """Return the page of an item's field: of what `extracted_of` takes."""
+        return self._page(lambda: extracted_of(value, self._extractor))
 
-        A fragment was cut out by the spider, so all of its text is main text.
-        """
-        if _HTML_DOCUMENT.match(value):
-            return self.read_html(value)
+    def _page(self, extract: Callable[[], Extraction]) -> Page:
         seconds: dict[str, float] = {}
         with _timed(seconds, "extraction"):
-            text = _text_of(without_surrogates(value))
-        return self._page(Extraction(text), seconds)
-
-    def _page(self, extracted: Extraction, seconds: dict[str, float]) -> Page:
+            extracted = extract()
         with _timed(seconds, "tokens"):
             document = Document.from_main_text(extracted.text, extracted.description)
             tokens = len(document.tokens)
@@ -71,8 +63,23 @@ class PageReader:
         )
 
 
+def extracted_of(value: str, extractor: Extractor) -> Extraction:
+    """Return what is extracted of a whole HTML document, an HTML fragment, or text.
+
+    *extractor* is asked for the main text of a document. A fragment was cut out of one by somebody,
+    so all of its text is main text.
+    """
+    value = without_surrogates(value)
+    if _HTML_DOCUMENT.match(value):
+        return _checked(extractor(value))
+    return Extraction(_text_of(value))
+
+
 def digest_of(document: Document) -> bytes | None:
-    """Return the 16-byte digest of the normalised text, ``None`` if that is empty."""
+    """Return the 16-byte digest of the normalised text, by which pages are exact duplicates.
+
+    ``None`` for an empty one.
+    """
     return xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
 
 

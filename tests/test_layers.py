@@ -19,7 +19,7 @@ LAYERS = [
     {"page", "scopes"},
     {"claims", "ledger"},
     {"detector"},
-    {"workers", "report", "evaluation"},
+    {"workers", "report", "evaluation", "explanation", "calibration"},
     {"cli"},
     {"scrapy_plugin"},
     {"__main__"},

@@ -41,6 +41,14 @@ def edited(text: str, word: str = "otherwise") -> str:
     return " ".join(words)
 
 
+def replaced(text: str, count: int) -> str:
+    """Return *text* with *count* of its words replaced, at equal distances."""
+    words = text.split()
+    for number in range(count):
+        words[number * len(words) // count] = f"replaced{number}"
+    return " ".join(words)
+
+
 def page(text: str, *links: str, title: str = "A page", footer: str = "Footer") -> str:
     """Return an HTML page with *text* as main text, and *links* in its navigation."""
     navigation = "".join(f'<li><a href="{link}">{link}</a></li>' for link in links)

@@ -7,11 +7,18 @@ import sys
 from collections.abc import Sequence
 
 from dedup import __version__
-from dedup.cli import evaluate, lexicon, reindex, stats
+from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, stats
 from dedup.cli.common import CommandError
 from dedup.text import printable
 
-COMMANDS = {"evaluate": evaluate, "lexicon": lexicon, "reindex": reindex, "stats": stats}
+COMMANDS = {
+    "calibrate": calibrate,
+    "evaluate": evaluate,
+    "explain": explain,
+    "lexicon": lexicon,
+    "reindex": reindex,
+    "stats": stats,
+}
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
+    from dedup.extraction import Extractor
     from dedup.methods import Method
 
 
@@ -44,6 +45,20 @@ def method_class(name: str) -> Any:
     if not (isinstance(kind, type) and issubclass(kind, Method)):
         raise CommandError(f"--method {name} must be a subclass of dedup.methods.Method")
     return kind
+
+
+def extractor_named(name: str) -> "Extractor":
+    """Return the extractor of a short name."""
+    from importlib.util import find_spec
+
+    from dedup.extraction import EXTRACTORS
+
+    if name not in EXTRACTORS:
+        choices = ", ".join(EXTRACTORS)
+        raise CommandError(f"--extractor must be one of {choices}, got {name!r}")
+    if not find_spec(name):
+        raise CommandError(f"--extractor {name} needs: pip install 'scrapy-dedup[{name}]'")
+    return EXTRACTORS[name]
 
 
 def json_object(option: str, value: str) -> dict[str, Any]:

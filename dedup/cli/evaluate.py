@@ -15,6 +15,7 @@ from dedup.cli.common import (
     check_outputs,
     console,
     created,
+    extractor_named,
     json_object,
     method_class,
     overwritable,
@@ -57,20 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from importlib.util import find_spec
-
     from dedup.evaluation import evaluate, read_collection
-    from dedup.extraction import EXTRACTORS
     from dedup.methods import METHODS
 
     names = list(METHODS) if options.method == ["all"] else options.method
     kinds = [method_class(name) for name in names]
-    if options.extractor is not None and options.extractor not in EXTRACTORS:
-        choices = ", ".join(EXTRACTORS)
-        raise CommandError(f"--extractor must be one of {choices}, got {options.extractor!r}")
-    if options.extractor and not find_spec(options.extractor):
-        needed = f"pip install 'scrapy-dedup[{options.extractor}]'"
-        raise CommandError(f"--extractor {options.extractor} needs: {needed}")
+    extractor = None if options.extractor is None else extractor_named(options.extractor)
     arguments = json_object("--args", options.args)
     methods = [
         method
@@ -82,7 +75,6 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(options, options.json, options.plot)
     if options.plot:
         _check_plot(options.plot)
-    extractor = EXTRACTORS[options.extractor] if options.extractor else None
     collections = [
         read_collection(folder, min_tokens=options.min_tokens, extractor=extractor)
         for folder in options.collections

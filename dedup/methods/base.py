@@ -50,6 +50,14 @@ class Method(ABC):
     def sketch(self, document: Document) -> Any | None:
         """Return the sketch of *document*, or ``None`` if it has too little content to have one."""
 
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        """Return the features that the sketch of *document* is made of, with their weights.
+
+        It is what people are shown; parts of a feature may be separated by "\\x01". Empty if there
+        are none, and for a method that does not say.
+        """
+        return {}
+
     @abstractmethod
     def distance(self, one: Any, other: Any) -> float:
         """Return the distance of two sketches: 0 if equal, above `max_distance` if no match."""

@@ -1,7 +1,7 @@
 """Shingling, whose matches have to pass a random projection."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from dedup.methods.base import KeyMethod, check_whole
@@ -73,6 +73,9 @@ class Combined(KeyMethod):
         if supershingles is None or projection is None:
             return None
         return CombinedSketch(supershingles, projection)
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return self._shingling.weighted_features(document)
 
     def keys(self, sketch: CombinedSketch) -> Iterable[int]:
         return self._shingling.keys(sketch.supershingles)

@@ -1,5 +1,6 @@
 """Feature codes: the letters around the full stops of a page."""
 
+from collections.abc import Mapping
 from itertools import accumulate
 
 from dedup.methods.base import check_choice, check_share, check_whole
@@ -60,12 +61,15 @@ class FeatureCode(DigestMethod):
 
     def sketch(self, document: Document) -> Digests | None:
         """Return the digests of the codes, or the one of the page code, shape (n,), uint64."""
-        codes = stop_codes(document.text, self.letters)
+        codes = self.weighted_features(document)
         if len(codes) < self.min_stops:
             return None
+        return digests(codes if self.matching == "fuzzy" else ["\n".join(codes)])
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        codes = stop_codes(document.text, self.letters)
         least = set(sorted(codes, key=feature_hash)[: self.stops])
-        kept = [code for code in codes if code in least]
-        return digests(kept if self.matching == "fuzzy" else ["\n".join(kept)])
+        return {code: 1.0 for code in codes if code in least}
 
     def distance(self, one: Digests, other: Digests) -> float:
         return missing_share(one, other)

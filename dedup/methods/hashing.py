@@ -35,6 +35,17 @@ def shingle_hashes(tokens: Sequence[str], width: int) -> Array:
     return shingles
 
 
+def shingles(tokens: Sequence[str], width: int) -> list[str]:
+    """Return what `shingle_hashes` hashes, as text.
+
+    >>> shingles("a rose is a rose".split(), 3)
+    ['a rose is', 'rose is a', 'is a rose']
+    """
+    width = min(width, len(tokens))
+    starts = range(len(tokens) - width + 1 if width else 0)
+    return [" ".join(tokens[start : start + width]) for start in starts]
+
+
 def mix(values: Array) -> Array:
     """Return 64-bit numbers scrambled: the finaliser of MurmurHash3, a bijection.
 

@@ -1,6 +1,6 @@
 """I-Match: digests of the terms within a window of document frequencies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import compress
 
 import numpy as np
@@ -88,6 +88,9 @@ class IMatch(KeyMethod):
         return tuple(
             key("\x01".join(kept)) if len(kept) >= self.min_terms else _MISSING for kept in lexicons
         )
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return dict.fromkeys(self.terms(document), 1.0)
 
     def terms(self, document: Document) -> list[str]:
         """Return the terms of *document* that the lexicon keeps, each once, sorted."""

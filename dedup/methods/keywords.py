@@ -85,17 +85,21 @@ class Keywords(SingleDigestMethod):
 
         ``None`` if the text has no tokens, or no keyword of a weight above 0.
         """
-        if self.variant == "description":
-            return _digest(self._description(document)) if document.tokens else None
-        weights = self._weigh(document.tokens)
-        keywords = heaviest(weights, self.top)
-        if not keywords:
+        weights = self.weighted_features(document)
+        if not weights:
             return None
+        keywords = list(weights)
         in_order = keywords if self.variant.startswith("order") else sorted(keywords)
         digest = _digest("\x01".join(in_order))
         if not self.variant.endswith("weights"):
             return digest
         return digest + shares([weights[word] for word in sorted(keywords)]).tobytes()
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        if self.variant == "description":
+            return {self._description(document): 1.0} if document.tokens else {}
+        weights = self._weigh(document.tokens)
+        return {word: weights[word] for word in heaviest(weights, self.top)}
 
     def _description(self, document: Document) -> str:
         if self.description == "page" and document.description:
@@ -104,12 +108,12 @@ class Keywords(SingleDigestMethod):
                 return own
         return document.text.encode()[:_DESCRIPTION_BYTES].decode(errors="ignore")
 
-    def _weigh(self, tokens: Sequence[str]) -> Mapping[str, int]:
+    def _weigh(self, tokens: Sequence[str]) -> Mapping[str, float]:
         counts = Counter(tokens)
         if self.weights == "tf":
             return counts
         idf = load_lexicon(self.lexicon).idf
-        return {term: round(tf * idf(term) * _UNIT) for term, tf in counts.items()}
+        return {term: round(tf * idf(term) * _UNIT) / _UNIT for term, tf in counts.items()}
 
     def distance(self, one: bytes, other: bytes) -> float:
         if one[:_DIGEST_BYTES] != other[:_DIGEST_BYTES]:
@@ -122,7 +126,7 @@ def _digest(text: str) -> bytes:
     return xxhash.xxh3_128_digest(text.encode())
 
 
-def heaviest(weights: Mapping[str, int], top: int) -> list[str]:
+def heaviest(weights: Mapping[str, float], top: int) -> list[str]:
     """Return the *top* keywords of a weight above 0, the heaviest first, ties by keyword.
 
     >>> heaviest({"rose": 3, "is": 2, "a": 3, "the": 0}, 2)
@@ -132,7 +136,7 @@ def heaviest(weights: Mapping[str, int], top: int) -> list[str]:
     return [word for word in words[:top] if weights[word] > 0]
 
 
-def shares(weights: Sequence[int]) -> Array:
+def shares(weights: Sequence[float]) -> Array:
     """Return *weights* divided by their sum, shape (n,), float32."""
     return (np.array(weights, np.float64) / sum(weights)).astype("<f4")
 

@@ -1,5 +1,7 @@
 """Long sentences: the longest few of a page stand for it."""
 
+from collections.abc import Mapping
+
 from dedup.methods.base import check_share, check_whole
 from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
 from dedup.methods.sentences import clauses
@@ -49,8 +51,11 @@ class LongSentences(DigestMethod):
 
     def sketch(self, document: Document) -> Digests | None:
         """Return the digests of the longest sentences, shape (n,), uint64, if there are enough."""
-        longest = longest_sentences(document, self.sentences, self.min_length)
+        longest = self.weighted_features(document)
         return digests(longest) if len(longest) >= self.min_equal else None
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return dict.fromkeys(longest_sentences(document, self.sentences, self.min_length), 1.0)
 
     def distance(self, one: Digests, other: Digests) -> float:
         return missing_share(one, other, self.min_equal)

@@ -1,12 +1,12 @@
 """MinHash: signatures whose equal components estimate the Jaccard similarity of shingles."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_whole
-from dedup.methods.hashing import key, mix, seeds, shingle_hashes
+from dedup.methods.hashing import key, mix, seeds, shingle_hashes, shingles
 from dedup.text import Document
 
 Signature = np.ndarray[Any, Any]
@@ -51,8 +51,11 @@ class MinHash(KeyMethod):
 
     def sketch(self, document: Document) -> Signature | None:
         """Return the signature, shape (bands * rows,), uint64; ``None`` if there are no tokens."""
-        shingles = shingle_hashes(document.tokens, self.width)
-        return minimums(shingles, self.bands * self.rows) if len(shingles) else None
+        hashes = shingle_hashes(document.tokens, self.width)
+        return minimums(hashes, self.bands * self.rows) if len(hashes) else None
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
     def keys(self, sketch: Signature) -> Iterable[int]:
         for band in range(self.bands):

@@ -1,5 +1,6 @@
 """Segment signatures: enough equal segments of the text."""
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -69,8 +70,12 @@ class Segments(DigestMethod):
 
     def sketch(self, document: Document) -> Digests | None:
         """Return the digests of the segments, shape (n,), uint64, if there are enough."""
-        segments = [part for part in _CUTS[self.mode](self, document) if len(part) >= _MIN_LETTERS]
-        return digests(segments) if len(segments) >= self.min_equal else None
+        segments = digests(self.weighted_features(document).elements())
+        return segments if len(segments) >= self.min_equal else None
+
+    def weighted_features(self, document: Document) -> Counter[str]:
+        parts = _CUTS[self.mode](self, document)
+        return Counter(part for part in parts if len(part) >= _MIN_LETTERS)
 
     def distance(self, one: Digests, other: Digests) -> float:
         return missing_share(one, other, self.min_equal)

@@ -1,13 +1,13 @@
 """Shingling with supershingles: hashes of many MinHash components at once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, combinations
 from math import comb
 
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_whole
-from dedup.methods.hashing import Array, key, shingle_hashes
+from dedup.methods.hashing import Array, key, shingle_hashes, shingles
 from dedup.methods.minhash import minimums
 from dedup.text import Document
 
@@ -66,10 +66,13 @@ class Shingling(KeyMethod):
         A text of fewer tokens than *width* has one shingle, the whole of it, so that it matches
         its equals only.
         """
-        shingles = shingle_hashes(document.tokens, self.width)
-        if not len(shingles):
+        hashes = shingle_hashes(document.tokens, self.width)
+        if not len(hashes):
             return None
-        return hashes_of_parts(minimums(shingles, self.minimums), self.supershingles)
+        return hashes_of_parts(minimums(hashes, self.minimums), self.supershingles)
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
     def keys(self, sketch: Array) -> Iterable[int]:
         """Return a key for each group of as many supershingles as must be equal, with places.

@@ -82,12 +82,13 @@ class SimHash(FingerprintMethod):
         >>> hex(SimHash().sketch(Document("the cat sat on the mat")))
         '0xcb542bc311d7346f'
         """
-        if not document.tokens:
-            return None
-        weights = self._weigh(Counter(self._features(document)))
+        weights = self.weighted_features(document)
         return fingerprint(weights, self.bits) if any(weights.values()) else None
 
-    def _features(self, document: Document) -> Iterable[str]:
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return self._weigh(Counter(self._terms(document))) if document.tokens else {}
+
+    def _terms(self, document: Document) -> Iterable[str]:
         if self._width is None:
             return document.tokens
         if self.features == "characters":
@@ -126,9 +127,11 @@ class SimHashBigrams(FingerprintMethod):
         super().__init__(max_distance)
 
     def sketch(self, document: Document) -> int | None:
-        if not document.tokens:
-            return None
-        return fingerprint(dict.fromkeys(runs(document.text, 2), 1.0), self.bits)
+        pairs = self.weighted_features(document)
+        return fingerprint(pairs, self.bits) if pairs else None
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return dict.fromkeys(runs(document.text, 2), 1.0) if document.tokens else {}
 
 
 class RandomProjection(FingerprintMethod):
@@ -159,10 +162,13 @@ class RandomProjection(FingerprintMethod):
         self.vectors = vectors
 
     def sketch(self, document: Document) -> int | None:
-        if not document.tokens:
+        counts = self.weighted_features(document)
+        if not counts:
             return None
-        counts = Counter(document.tokens)
         return projection(counts, self.bits, gaussian=self.vectors == "gaussian")
+
+    def weighted_features(self, document: Document) -> Mapping[str, int]:
+        return Counter(document.tokens)
 
 
 def projection(counts: Mapping[str, int], bits: int, *, gaussian: bool = False) -> int:

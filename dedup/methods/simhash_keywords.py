@@ -1,7 +1,7 @@
 """Simhash of the twenty keywords that jieba finds."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.base import FingerprintMethod, check_whole
@@ -62,11 +62,15 @@ class SimHashKeywords(FingerprintMethod):
 
     def sketch(self, document: Document) -> int | None:
         """Return the fingerprint of *document*, or ``None`` if no keyword has a weight above 0."""
+        weights = self.weighted_features(document)
+        # Otherwise all long texts without weights would have the fingerprint 0.
+        return fingerprint(weights, self.bits) if any(weights.values()) else None
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
         weights = dict(keywords(document.tokens, self.top, self.lexicon))
         if self.integer:
             weights = {word: int(weight * 20) for word, weight in weights.items()}
-        # Otherwise all long texts without weights would have the fingerprint 0.
-        return fingerprint(weights, self.bits) if any(weights.values()) else None
+        return weights
 
 
 def keywords(tokens: Sequence[str], top: int, lexicon: str) -> list[tuple[str, float]]:

@@ -1,5 +1,6 @@
 """SpotSigs: short chains of content words after stop words."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -90,8 +91,11 @@ class SpotSigs(DigestMethod):
 
     def sketch(self, document: Document) -> Digests | None:
         """Return the digests of the spots, shape (n,), uint64, or ``None`` if there are too few."""
-        spots = digests(find_spots(document.tokens, self.antecedents))
+        spots = digests(self.weighted_features(document).elements())
         return spots if len(spots) >= self.min_spots else None
+
+    def weighted_features(self, document: Document) -> Counter[str]:
+        return Counter(find_spots(document.tokens, self.antecedents))
 
     def distance(self, one: Digests, other: Digests) -> float:
         return jaccard_distance(common(one, other), len(one), len(other))

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import xxhash
 
@@ -37,11 +37,14 @@ class TextProfile(SingleDigestMethod):
 
     def sketch(self, document: Document) -> bytes | None:
         """Return the 128-bit digest of the profile, or ``None`` if no word counts."""
-        counts = profile(document.tokens, self.step, self.min_length)
+        counts = self.weighted_features(document)
         if not counts:
             return None
-        lines = (f"{term} {count}" for term, count in counts)
+        lines = (f"{term} {count}" for term, count in counts.items())
         return xxhash.xxh3_128_digest("\n".join(lines).encode())
+
+    def weighted_features(self, document: Document) -> Mapping[str, int]:
+        return dict(profile(document.tokens, self.step, self.min_length))
 
 
 def profile(tokens: Sequence[str], step: float, min_length: int) -> list[tuple[str, int]]:

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_share
-from dedup.methods.hashing import feature_hashes, mix, seeds, shingle_hashes
+from dedup.methods.hashing import feature_hashes, mix, seeds, shingle_hashes, shingles
 from dedup.methods.one_permutation import bin_minimums, one_bit_signature
 from dedup.text import Document
 
@@ -82,15 +82,18 @@ class Verified(KeyMethod):
         """Return the sketch of *document*, or ``None`` if it has no tokens."""
         if not document.tokens:
             return None
-        shingles = np.unique(shingle_hashes(document.tokens, _WIDTH))
+        hashes = np.unique(shingle_hashes(document.tokens, _WIDTH))
         numbers = number_hashes(document.tokens)
         checked = np.zeros((), _CHECKED)
         checked["tokens"] = min(len(document.tokens), 2**16 - 1)
         checked["numbers"] = min(len(numbers), 2**16 - 1)
         checked["least_numbers"] = _NO_NUMBER
         checked["least_numbers"][: len(numbers)] = numbers[:_NUMBERS]
-        checked["signature"] = one_bit_signature(shingles, _SIGNATURE_BITS)
-        return VerifiedSketch(_bands(shingles), checked.tobytes())
+        checked["signature"] = one_bit_signature(hashes, _SIGNATURE_BITS)
+        return VerifiedSketch(_bands(hashes), checked.tobytes())
+
+    def weighted_features(self, document: Document) -> Mapping[str, float]:
+        return dict.fromkeys(shingles(document.tokens, _WIDTH), 1.0)
 
     def keys(self, sketch: VerifiedSketch) -> Iterable[int]:
         return sketch.bands

@@ -211,6 +211,10 @@ def test_chinese_is_compared_by_characters():
     assert diff("我们在北京大学", "我们在上海大学").plain == "我 们 在 [-北 京-] {+上 海+} 大 学 "
 
 
+def test_a_line_end_separates_words():
+    assert diff("one\ntwo", "one\n\ntwo three\x1b").plain == "one two {+three\ufffd+} "
+
+
 def test_a_long_text_has_a_diff_in_time():
     one, other = ("word " * 100_000 + end for end in ("a", "b"))
     start = time.monotonic()
@@ -228,7 +232,7 @@ def command(*arguments, **options):
     )
 
 
-@pytest.mark.parametrize("name", ["", "evaluate", "lexicon"])
+@pytest.mark.parametrize("name", ["", "calibrate", "evaluate", "explain", "lexicon"])
 def test_help_is_there_with_examples(name):
     with command(*[name] * bool(name), "--help") as process:
         out, err = process.communicate(timeout=60)

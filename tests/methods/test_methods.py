@@ -211,6 +211,25 @@ def test_its_sketches_are_read_only_with_the_document(method, document):
     assert after == before
 
 
+def test_it_shows_what_its_sketches_are_made_of(method, document):
+    features = method.weighted_features(document)
+    # The digest of the whole text has no features to show.
+    assert bool(features) is (method.name != "exact")
+    assert all(isinstance(feature, str) and feature for feature in features)
+    assert all(weight >= 0 for weight in features.values())
+
+
+def test_features_of_nothing_are_none(method):
+    assert not method.weighted_features(Document.from_main_text("♥ …"))
+
+
+def test_pages_with_different_features_have_different_sketches(method):
+    document, other = (Document.from_main_text(text) for text in (ENGLISH, edited(ENGLISH, 0.2)))
+    if method.name != "exact":
+        assert method.weighted_features(document) != method.weighted_features(other)
+    assert sketched(method, ENGLISH) != sketched(method, edited(ENGLISH, 0.2))
+
+
 # Of the sketches of the texts in English and Chinese. Where one differs, sketches that were stored
 # by an earlier release are not comparable any more: the method needs another version.
 GOLDEN: dict[str, tuple[str, str]] = {

@@ -212,6 +212,15 @@ def test_a_bit_differs_with_the_probability_of_the_angle(cosine):
     assert abs(differing / (64 * pairs) - expected) < 4 * error
 
 
+def test_a_fingerprint_is_that_of_the_features_that_are_shown():
+    document = Document("the cat sat on the mat")
+    weights = SimHash().weighted_features(document)
+    assert {word: round(weight, 3) for word, weight in weights.items()} == {
+        "the": 1.693, "cat": 1, "sat": 1, "on": 1, "mat": 1,
+    }  # fmt: skip
+    assert fingerprint(weights) == SimHash().sketch(document)
+
+
 @pytest.mark.parametrize("text", GOLDEN, ids=["English", "Chinese", "mixed"])
 def test_a_fingerprint_never_changes(text):
     assert hex(SimHash().sketch(Document.from_main_text(text))) == hex(GOLDEN[text])

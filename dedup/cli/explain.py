@@ -1,0 +1,230 @@
+"""``dedup explain``: show why two pages are, or are not, near-duplicates."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from dedup.cli.common import (
+    CommandError,
+    console,
+    created,
+    extractor_named,
+    json_object,
+    method_class,
+)
+from dedup.cli.diff import colored
+from dedup.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dedup.explanation import Explanation, Feature, Judgement, Side
+
+SUMMARY = "show why two pages are, or are not, near-duplicates"
+EXAMPLES = """\
+examples:
+  dedup explain one.html other.html
+  dedup explain https://docs.example.com/1.0/ https://docs.example.com/1.1/
+  dedup explain one.txt other.txt --method verified --full
+  dedup explain one.html other.html --args '{"max_distance": 7}' --json
+"""
+_FIRST_LINES = 3
+_LINE = 240
+_FEATURES = 10
+_ROW_BITS = 64
+_MEANINGS = {
+    "empty": "a page has no main text",
+    "too short": "a page has too few tokens",
+    "no sketch": "a page has nothing that the method looks at",
+    "not compared": "near enough, but no block key in common, so the index does not find it",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("one", metavar="A", help="a file of HTML or text, or an http(s) URL")
+    parser.add_argument("other", metavar="B", help="another one")
+    parser.add_argument("--method", default="simhash", metavar="NAME",
+        help="the method whose features are shown (default: simhash)")  # fmt: skip
+    parser.add_argument("--args", default="{}", metavar="JSON",
+        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+    parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
+        help="what takes the main text of HTML (default: trafilatura)")  # fmt: skip
+    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
+        help="shorter pages are never near-duplicates (default: 20)")  # fmt: skip
+    parser.add_argument("--full", action="store_true", help="show all of the main texts")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(options: argparse.Namespace) -> None:
+    from dedup.cli.sources import read_source
+    from dedup.explanation import Explanation, Side
+    from dedup.page import extracted_of
+
+    if options.method == "all":
+        raise CommandError(
+            "--method must be one method, got 'all': the table has all of them anyway"
+        )
+    method = created(method_class(options.method), json_object("--args", options.args))
+    if options.min_tokens < 0:
+        raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
+    extractor = extractor_named(options.extractor)
+    one, other = (
+        Side.of(source, extracted_of(read_source(source), extractor))
+        for source in (options.one, options.other)
+    )
+    explanation = Explanation(one, other, method, options.min_tokens)
+    if options.json:
+        print(json.dumps(explanation.as_json(), allow_nan=False))
+        return
+    output = console()
+    _show_pages(output, explanation)
+    for name, side in (("A", one), ("B", other)):
+        _show_text(output, name, side, options.full)
+    _show_features(output, explanation)
+    if explanation.fingerprints:
+        _show_fingerprints(output, explanation)
+    _show_judgements(output, explanation)
+    _heading(output, "What differs, word by word")
+    output.print(colored(explanation.diff))
+
+
+def _heading(output: "Console", text: str) -> None:
+    output.print()
+    output.print(Text(text, style="bold"))
+
+
+def _show_pages(output: "Console", explanation: "Explanation") -> None:
+    if explanation.are_equal:
+        output.print(Text("Exact duplicates: their normalised main texts are equal.", "bold"))
+    else:
+        judgement = explanation.judgement
+        output.print(Text(f"{judgement.method.name}: {_sentence(judgement)}.", "bold"))
+    output.print()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    table.add_column("A", overflow="fold")
+    table.add_column("B", overflow="fold")
+    sides = (explanation.one, explanation.other)
+    for name, values in (
+        ("source", [side.source for side in sides]),
+        ("title", [side.extraction.title or "–" for side in sides]),
+        ("language", [side.extraction.language or "–" for side in sides]),
+        ("characters", [f"{len(side.extraction.text):,}" for side in sides]),
+        ("tokens", [f"{len(side.document.tokens):,}" for side in sides]),
+    ):
+        table.add_row(name, *(Text(printable(value)) for value in values))
+    output.print(table)
+
+
+def _sentence(judgement: "Judgement") -> str:
+    if judgement.verdict in _MEANINGS:
+        return f"{judgement.verdict} ({_MEANINGS[judgement.verdict]})"
+    threshold = _number(judgement.method.max_distance)
+    return f"{judgement.verdict}, distance {_number(judgement.distance)} of up to {threshold}"
+
+
+def _show_text(output: "Console", name: str, side: "Side", full: bool) -> None:
+    lines = [line for line in side.extraction.text.splitlines() if line.strip()]
+    _heading(output, f"Main text of {name}")
+    for line in lines if full else lines[:_FIRST_LINES]:
+        shown = line if full or len(line) <= _LINE else f"{line[:_LINE]} …"
+        output.print(Text(printable(shown)))
+    if not lines:
+        output.print("(none)")
+    elif len(lines) > _FIRST_LINES and not full:
+        output.print(f"… {len(lines) - _FIRST_LINES:,} more lines (--full shows them)")
+
+
+def _show_features(output: "Console", explanation: "Explanation") -> None:
+    features = explanation.features
+    _heading(output, f"Features of {explanation.method.name}")
+    if not features:
+        output.print("(none: it looks at the text as a whole, or at nothing in it)")
+        return
+    both = [feature for feature in features if feature.one and feature.other]
+    unequal = [feature for feature in features if feature.one != feature.other]
+    one = sum(not feature.other for feature in features)
+    other = sum(not feature.one for feature in features)
+    reweighted = sum(feature.one != feature.other for feature in both)
+    line = f"in both {len(both):,}, only in A {one:,}, only in B {other:,}"
+    output.print(line + f"; {reweighted:,} of those in both weigh more in one" * bool(reweighted))
+    if len({weight for feature in features for weight in feature[1:]} - {0}) > 1:
+        _show_weights(output, "the heaviest", features[:_FEATURES])
+    if unequal:
+        unequal.sort(key=lambda feature: (-abs(feature.one - feature.other), feature.text))
+        _show_weights(output, "what differs most", unequal[:_FEATURES])
+
+
+def _show_weights(output: "Console", title: str, features: Sequence["Feature"]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(title, overflow="ellipsis", no_wrap=True, max_width=80)
+    table.add_column("A", justify="right")
+    table.add_column("B", justify="right")
+    for feature in features:
+        weights = [_number(weight) if weight else "–" for weight in feature[1:]]
+        style = "" if feature.one == feature.other else "yellow"
+        table.add_row(Text(printable(feature.text)), *weights, style=style)
+    output.print()
+    output.print(table)
+
+
+def _show_fingerprints(output: "Console", explanation: "Explanation") -> None:
+    assert explanation.fingerprints
+    one, other = (f"{value:0{explanation.bits}b}" for value in explanation.fingerprints)
+    differing = sum(bit != its for bit, its in zip(one, other, strict=True))
+    _heading(output, f"Fingerprints of {explanation.bits} bits, the highest first; "
+        f"{differing} of them differ")  # fmt: skip
+    width = _ROW_BITS if output.width > _ROW_BITS * 9 // 8 + 2 else _ROW_BITS // 4
+    for start in range(0, explanation.bits, width):
+        rows = one[start : start + width], other[start : start + width]
+        lines = _bits(*rows)
+        for name, line in zip("AB ", lines, strict=True):
+            if line.plain.strip():
+                output.print(Text(f"{name} ").append_text(line))
+
+
+def _bits(one: str, other: str) -> tuple[Text, Text, Text]:
+    """Return two rows of bits in groups of 8, and one that marks those that differ."""
+    lines = Text(), Text(), Text()
+    for place, (bit, its) in enumerate(zip(one, other, strict=True)):
+        if place and place % 8 == 0:
+            for line in lines:
+                line.append(" ")
+        differs = bit != its
+        lines[0].append(bit, style="bold red" if differs else "")
+        lines[1].append(its, style="bold green" if differs else "")
+        lines[2].append("^" if differs else " ")
+    return lines
+
+
+def _show_judgements(output: "Console", explanation: "Explanation") -> None:
+    _heading(output, "All methods")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("method", no_wrap=True)
+    table.add_column("distance", justify="right")
+    table.add_column("up to", justify="right")
+    table.add_column("verdict")
+    colors = {"duplicate": "green", "near-duplicate": "green", "different": "red"}
+    for judgement in explanation.judgements:
+        is_asked_for = judgement is explanation.judgement
+        table.add_row(
+            judgement.method.name,
+            _number(judgement.distance),
+            _number(judgement.method.max_distance),
+            Text(judgement.verdict, style=colors.get(judgement.verdict, "yellow")),
+            style="bold" if is_asked_for else "",
+        )
+    output.print(table)
+    for verdict in dict.fromkeys(judgement.verdict for judgement in explanation.judgements):
+        if verdict in _MEANINGS:
+            output.print(f"{verdict}: {_MEANINGS[verdict]}")
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "∞" if value == float("inf") else f"{value:.4g}"

@@ -1,0 +1,109 @@
+"""The pages that a command is given: files, and addresses of the web."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+from typing import NoReturn
+from urllib.error import HTTPError, URLError
+from urllib.request import FTPHandler, Request, build_opener
+
+from w3lib.encoding import html_to_unicode
+from w3lib.url import safe_url_string
+
+from dedup import __version__
+from dedup.cli.common import CommandError
+
+MOST_BYTES = 10_000_000
+_SECONDS = 30.0
+_CHUNK = 1 << 16
+_CONTENT_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
+_HEADERS = {
+    "User-Agent": f"scrapy-dedup/{__version__} (dedup explain)",
+    "Accept": ", ".join(_CONTENT_TYPES),
+    "Accept-Encoding": "identity",
+}
+
+
+def read_source(source: str) -> str:
+    """Return the HTML or the text of *source*, a file or an http(s) URL.
+
+    The encoding is the one that the page declares (by a byte order mark, in the HTTP header or in
+    its HTML), else UTF-8. Raises CommandError, of one line, if *source* cannot be read, is larger
+    than 10 MB, or no text.
+    """
+    scheme, separator, _ = source.partition("://")
+    is_url = separator and scheme.lower() in ("http", "https")
+    body, content_type = _fetched(source) if is_url else (_file(source), None)
+    if len(body) > MOST_BYTES:
+        raise CommandError(f"{source} is larger than {MOST_BYTES:,} bytes")
+    try:
+        encoding, text = html_to_unicode(content_type, body, auto_detect_fun=_undeclared)
+    except UnicodeError as error:
+        raise CommandError(f"{source} is not UTF-8, and tells no other encoding") from error
+    except LookupError as error:  # of a codec of Python's that is not for text
+        raise CommandError(f"{source} declares what is no encoding of text ({error})") from error
+    if "\0" in text:
+        raise CommandError(f"{source} is no text: as {encoding}, it has NUL characters")
+    return text
+
+
+def _undeclared(body: bytes) -> str:
+    body.decode()
+    return "utf-8"
+
+
+def _file(source: str) -> bytes:
+    try:
+        with Path(source).open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise CommandError(f"{source} cannot be read ({error.strerror})") from error
+
+
+class _NoFTP(FTPHandler):
+    """Takes the place of the one that urllib would follow a redirect with."""
+
+    def ftp_open(self, request: Request) -> NoReturn:
+        raise URLError("it has moved to an FTP server")
+
+
+def _fetched(url: str) -> tuple[bytes, str | None]:
+    with _told(url):
+        request = Request(safe_url_string(url), headers=_HEADERS)
+        end = time.monotonic() + _SECONDS
+        body = bytearray()
+        with build_opener(_NoFTP).open(request, timeout=_SECONDS) as response:
+            content_type = response.headers.get("Content-Type")
+            if content_type and response.headers.get_content_type() not in _CONTENT_TYPES:
+                raise CommandError(f"{url} is no HTML, but {content_type}")
+            encoding = response.headers.get("Content-Encoding", "identity")
+            if encoding.lower() != "identity":
+                raise CommandError(f"{url} is sent as {encoding}, which was not asked for")
+            while len(body) <= MOST_BYTES and (part := response.read1(_CHUNK)):
+                body += part
+                if time.monotonic() > end:
+                    raise TimeoutError
+            if response.length:
+                raise CommandError(f"{url} broke off after {len(body):,} bytes")
+    return bytes(body), content_type
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """Tell what goes wrong at *url* in one line."""
+    try:
+        yield
+    except HTTPError as error:
+        error.close()
+        raise CommandError(f"{url} answers with status {error.code} ({error.reason})") from error
+    except TimeoutError as error:
+        raise CommandError(f"{url} takes longer than {_SECONDS:.0f} seconds") from error
+    except URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise CommandError(f"{url} takes longer than {_SECONDS:.0f} seconds") from error
+        raise CommandError(f"{url} cannot be fetched ({error.reason})") from error
+    except (OSError, HTTPException, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        raise CommandError(f"{url} cannot be fetched ({reason})") from error

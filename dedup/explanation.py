@@ -1,0 +1,188 @@
+"""Two pages -> why they are, or are not, near-duplicates."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from dedup.detector import Detector, Kind
+from dedup.diff import Part, word_diff
+from dedup.extraction import Extraction
+from dedup.methods import METHODS, FingerprintMethod, Method
+from dedup.page import Page, digest_of
+from dedup.text import Document
+
+
+class Side(NamedTuple):
+    """One of the two pages: where it is from, and what was extracted of it."""
+
+    source: str
+    extraction: Extraction
+    document: Document
+
+    @classmethod
+    def of(cls, source: str, extraction: Extraction) -> "Side":
+        document = Document.from_main_text(extraction.text, extraction.description)
+        return cls(source, extraction, document)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "title": self.extraction.title,
+            "language": self.extraction.language,
+            "characters": len(self.extraction.text),
+            "tokens": len(self.document.tokens),
+            "text": self.extraction.text,
+        }
+
+
+class Feature(NamedTuple):
+    """What a method hashes, with its weight in either page: 0 where it is not."""
+
+    text: str
+    one: float
+    other: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a method says of two pages.
+
+    *verdict* is what the crawl would say of the second page if the first one was stored:
+    "duplicate" (equal texts), "near-duplicate" or "different". If the sketches cannot be compared:
+    "empty" if a page has no main text, "too short" if it has too few tokens, "no sketch" if it has
+    nothing that the method looks at. "not compared": they are near enough, but share no block key.
+    *distance* is ``None`` without sketches, and may be infinite.
+    """
+
+    method: Method
+    verdict: str
+    distance: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        is_finite = self.distance is not None and math.isfinite(self.distance)
+        return {
+            "method": self.method.name,
+            "parameters": self.method.parameters,
+            "distance": self.distance if is_finite else None,
+            "max_distance": self.method.max_distance,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All there is to say of two pages, seen with *method* first."""
+
+    one: Side
+    other: Side
+    method: Method
+    min_tokens: int
+
+    @property
+    def are_equal(self) -> bool:
+        """Whether the normalised main texts are equal, and not empty."""
+        return self.one.document.text == self.other.document.text != ""
+
+    @cached_property
+    def features(self) -> list[Feature]:
+        """The features of both pages, the heaviest first, ties in the order of the alphabet."""
+        weights = [self.method.weighted_features(side.document) for side in (self.one, self.other)]
+        return sorted(_features(*weights), key=lambda item: (-max(item.one, item.other), item.text))
+
+    @cached_property
+    def sketches(self) -> tuple[Any, Any]:
+        """The sketches of both pages by the method."""
+        return self.method.sketch(self.one.document), self.method.sketch(self.other.document)
+
+    @property
+    def fingerprints(self) -> tuple[int, int] | None:
+        """The fingerprints of both pages, if the method makes some and both have one."""
+        one, other = self.sketches
+        has_none = one is None or other is None
+        return None if has_none or not self.bits else (one, other)
+
+    @property
+    def bits(self) -> int:
+        """How many bits the fingerprints have; 0 if the method makes none."""
+        return self.method.bits if isinstance(self.method, FingerprintMethod) else 0
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What the method says."""
+        return judge(self.method, self.one.document, self.other.document, self.min_tokens)
+
+    @cached_property
+    def judgements(self) -> list[Judgement]:
+        """What all methods say, with their default arguments but for the one that was asked for."""
+        judgements = [
+            self.judgement
+            if name == self.method.name
+            else judge(kind(), self.one.document, self.other.document, self.min_tokens)
+            for name, kind in METHODS.items()
+        ]
+        return judgements if self.method.name in METHODS else [self.judgement, *judgements]
+
+    @cached_property
+    def diff(self) -> list[Part]:
+        return list(word_diff(self.one.extraction.text, self.other.extraction.text))
+
+    def as_json(self) -> dict[str, Any]:
+        fingerprints = self.fingerprints and {
+            "bits": self.bits,
+            "a": f"{self.fingerprints[0]:#x}",
+            "b": f"{self.fingerprints[1]:#x}",
+            "differing": _set_bits(self.fingerprints[0] ^ self.fingerprints[1]),
+        }
+        return {
+            "a": self.one.as_json(),
+            "b": self.other.as_json(),
+            "equal": self.are_equal,
+            "min_tokens": self.min_tokens,
+            "judgement": self.judgement.as_json(),
+            "features": [
+                {"feature": feature.text, "a": feature.one, "b": feature.other}
+                for feature in self.features
+            ],
+            "fingerprints": fingerprints,
+            "judgements": [judgement.as_json() for judgement in self.judgements],
+            "diff": [part._asdict() for part in self.diff],
+        }
+
+
+def judge(method: Method, one: Document, other: Document, min_tokens: int) -> Judgement:
+    """Return what *method* says of two pages, as a crawl would that stores the first one."""
+    documents = one, other
+    pages = [
+        Page(None, None, None, len(document.tokens), digest_of(document), method.sketch(document))
+        for document in documents
+    ]
+    sketches = [page.sketch for page in pages]
+    have_sketches = all(sketch is not None for sketch in sketches)
+    distance = method.distance(*sketches) if have_sketches else None
+    detector = Detector(method, min_tokens=min_tokens)
+    kinds = [detector.judge(name, page).kind for name, page in zip("ab", pages, strict=True)]
+    if kinds[1] is Kind.EXACT:
+        verdict = "duplicate"
+    elif kinds[1] is Kind.NEAR:
+        verdict = "near-duplicate"
+    elif Kind.SKIPPED in kinds:
+        verdict = "empty"
+    elif any(page.tokens < min_tokens for page in pages):
+        verdict = "too short"
+    elif distance is None:
+        verdict = "no sketch"
+    else:
+        verdict = "different" if distance > method.max_distance else "not compared"
+    return Judgement(method, verdict, distance)
+
+
+def _features(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[Feature]:
+    for text in {**one, **other}:
+        # Methods put this between the words of a shingle.
+        yield Feature(text.replace("\x01", " "), one.get(text, 0), other.get(text, 0))
+
+
+def _set_bits(number: int) -> list[int]:
+    return [bit for bit in range(number.bit_length()) if number >> bit & 1]

@@ -1,0 +1,202 @@
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from texts import CHINESE, article, edited, page
+from web import served
+
+from dedup.cli import main
+from dedup.methods import METHODS
+
+ARTICLE = article(1)
+
+
+@pytest.fixture
+def pages(tmp_path, monkeypatch):
+    """Files in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    contents = {
+        "one.html": page(ARTICLE, "/", title="One"),
+        "other.html": page(edited(ARTICLE), "/", title="Other"),
+        "one.txt": ARTICLE.upper(),
+        "zh.txt": CHINESE,
+        "short.txt": "some words",
+        "empty": "",
+        "hostile.txt": "a\x1b]0;t\x07 \u202eb [red]c[/red] " * 30,
+        "hostile.html": "<html><title>\x1b[2J</title><p>"
+        + "a\x1b]0;t\x07 \u202eb [red]c[/red] " * 30,
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content, "utf-8")
+
+
+@pytest.fixture
+def explain(pages, capsys):
+    """The lines that the command prints."""
+
+    def run(*arguments):
+        code = main(["explain", *arguments])
+        captured = capsys.readouterr()
+        assert (code, captured.err) == (0, "")
+        return captured.out.splitlines()
+
+    return run
+
+
+def section(lines, title):
+    """The lines below a title, up to the next blank line."""
+    [start] = [number for number, line in enumerate(lines) if line.startswith(title)]
+    end = lines.index("", start) if "" in lines[start:] else len(lines)
+    return lines[start + 1 : end]
+
+
+def table(lines):
+    """The cells of each row."""
+    return [re.split(r"\s{2,}", line.strip()) for line in lines]
+
+
+def test_two_pages_are_explained_from_their_texts_to_their_words(explain):
+    lines = explain("one.html", "other.html")
+    assert lines[0] == "simhash: near-duplicate, distance 2 of up to 3."
+    assert table(lines[3:8]) == [
+        ["source", "one.html", "other.html"],
+        ["title", "One", "Other"],
+        ["language", "en", "en"],
+        ["characters", "1,712", "1,719"],
+        ["tokens", "201", "202"],
+    ]
+    assert section(lines, "Main text of A")[0].startswith("One")
+    features = section(lines, "Features of simhash")
+    assert features[0].startswith("in both ")
+    assert ["otherwise", "–", "1.693"] in table(section(lines, "what differs most"))
+    judged = table(section(lines, "All methods"))
+    assert [row[0] for row in judged[:17]] == ["method", *METHODS]
+    assert judged[1] == ["simhash", "2", "3", "near-duplicate"]
+    assert judged[15][3] == "different"
+    assert "{+otherwise+}" in " ".join(section(lines, "What differs, word by word"))
+
+
+def test_the_bits_that_differ_are_marked_below_them(explain):
+    one, other, marks = section(explain("one.html", "other.html"), "Fingerprints of 64 bits")
+    assert len(re.findall("[01]{8}", one)) == len(re.findall("[01]{8}", other)) == 8
+    differing = [place for place in range(2, len(one)) if one[place] != other[place]]
+    assert [place for place, mark in enumerate(marks) if mark == "^"] == differing
+    assert len(differing) == 2
+
+
+def test_fingerprints_of_any_length_are_shown(explain):
+    lines = explain("one.html", "other.html", "--args", '{"bits": 100}')
+    shown = section(lines, "Fingerprints of 100 bits")
+    bits = ["".join(re.findall("[01]+", line)) for line in shown if line.startswith("A")]
+    assert list(map(len, bits)) == [64, 36]
+
+
+def test_equal_texts_are_said_to_be_equal_first(explain):
+    for pair in (("one.html", "one.html"), ("zh.txt", "zh.txt")):
+        lines = explain(*pair)
+        assert lines[0] == "Exact duplicates: their normalised main texts are equal."
+        assert {row[-1] for row in table(section(lines, "All methods"))[1:]} == {"duplicate"}
+
+
+def test_sets_are_shown_by_what_only_one_page_has(explain):
+    lines = explain("one.html", "other.html", "--method", "minhash")
+    counts, *_ = section(lines, "Features of minhash")
+    assert re.fullmatch(r"in both \d+, only in A \d+, only in B \d+", counts)
+    differing = table(section(lines, "what differs most"))[1:]
+    assert all(sorted(weights) == ["1", "–"] for _, *weights in differing)
+    assert not any(line.startswith(("the heaviest", "Fingerprints")) for line in lines)
+
+
+def test_short_and_empty_pages_are_explained_too(explain):
+    short = explain("short.txt", "one.html")
+    assert short[0] == "simhash: too short (a page has too few tokens)."
+    assert "too short: a page has too few tokens" in short
+    empty = explain("empty", "one.html")
+    assert empty[0] == "simhash: empty (a page has no main text)."
+    assert section(empty, "Main text of A") == ["(none)"]
+    assert explain("short.txt", "one.txt", "--min-tokens", "1")[0].startswith("simhash: different")
+
+
+def test_all_of_the_texts_is_shown_if_that_is_asked_for(explain):
+    brief, full = explain("zh.txt", "one.txt"), explain("zh.txt", "one.txt", "--full")
+    assert "… 1 more lines (--full shows them)" in brief
+    assert section(full, "Main text of A") == CHINESE.splitlines()
+    assert " ".join(section(full, "Main text of B")).split() == ARTICLE.upper().split()
+
+
+def test_pages_are_fetched(explain):
+    site = {"/one": page(ARTICLE), "/other": page(edited(ARTICLE))}
+    with served(site) as url:
+        lines = explain(f"{url}/one", f"{url}/other")
+    assert lines[0] == "simhash: near-duplicate, distance 2 of up to 3."
+    assert f"{url}/other" in lines[3]
+
+
+def test_a_program_may_read_it(explain):
+    [line] = explain("one.html", "other.html", "--json", "--method", "simhash")
+    written = json.loads(line)
+    assert written["judgement"]["distance"] == 2
+    assert [judgement["method"] for judgement in written["judgements"]] == list(METHODS)
+    assert written["a"]["title"] == "One"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--full"], ["--json"], ["--method", "simhash-bigrams"]])
+@pytest.mark.parametrize("name", ["hostile.txt", "hostile.html"])
+def test_nothing_in_a_page_steers_the_terminal(explain, name, arguments):
+    lines = explain(name, "zh.txt", *arguments)
+    out = "\n".join(lines)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out)
+    assert "[red]c[/red]" in out
+    if "--json" not in arguments:
+        assert "[red]c[/red]" in section(lines, "Main text of A")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere", "one.txt"], "nowhere cannot be read (No such file or directory)"),
+        ([".", "one.txt"], ". cannot be read (Is a directory)"),
+        (["one.txt", "one.txt", "--method", "x"], "--method must be "),
+        (["one.txt", "one.txt", "--method", "all"], "--method must be one method, got 'all'"),
+        (["one.txt", "one.txt", "--args", '{"bits": 1}'], "--args: simhash: bits must be"),
+        (["one.txt", "one.txt", "--extractor", "x"], "--extractor must be one of trafilatura"),
+        (["one.txt", "one.txt", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
+        (["\x1b[2J", "one.txt"], "\ufffd[2J cannot be read"),
+    ],
+)
+def test_wrong_input_gets_one_line(pages, capsys, arguments, message):
+    assert main(["explain", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"dedup explain: {message}")
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+
+
+def in_a_terminal(*arguments, **environment):
+    """What the command writes to a terminal."""
+    control, terminal = pty.openpty()
+    environment = {"TERM": "xterm", "PATH": os.environ["PATH"], "COLUMNS": "80", **environment}
+    with subprocess.Popen(
+        [sys.executable, "-m", "dedup", "explain", *arguments], stdout=terminal, env=environment
+    ) as process:
+        os.close(terminal)
+        output = b""
+        while True:
+            try:
+                output += os.read(control, 65536)
+            except OSError:  # that is how a terminal ends
+                break
+    os.close(control)
+    assert process.returncode == 0
+    return output.decode()
+
+
+def test_a_terminal_gets_colours_unless_it_wants_none(pages):
+    colored = in_a_terminal("one.html", "other.html")
+    plain = in_a_terminal("one.html", "other.html", NO_COLOR="1")
+    assert "\x1b[32m{+otherwise+}\x1b[0m" in colored
+    assert not re.search(r"\x1b\[[\d;]*3\d", plain)
+    assert "{+otherwise+}" in plain

@@ -1,0 +1,143 @@
+import socket
+import time
+from contextlib import suppress
+from threading import Thread
+
+import pytest
+from web import Answer, served
+
+from dedup.cli import sources
+from dedup.cli.common import CommandError
+from dedup.cli.sources import read_source
+
+TEXT = "我们在北京大学喝茶"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TEXT.encode(),
+        TEXT.encode("utf-8-sig"),
+        TEXT.encode("utf-16"),
+        f"<meta charset=gb2312>{TEXT}".encode("gbk"),
+        f'<?xml version="1.0" encoding="gbk"?>{TEXT}'.encode("gbk"),
+    ],
+    ids=["utf-8", "utf-8 with a mark", "utf-16 with a mark", "meta", "xml"],
+)
+def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path, content):
+    (tmp_path / "page").write_bytes(content)
+    text = read_source(str(tmp_path / "page"))
+    assert text.endswith(TEXT)
+    assert "\ufeff" not in text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("café".encode("latin-1"), "is not UTF-8, and tells no other encoding"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not UTF-8, and tells no other encoding"),
+        (b"some\x00thing", "is no text: as utf-8, it has NUL characters"),
+        (b"<meta charset=hex>", "declares what is no encoding of text"),
+        (b"<meta charset=idna>\xff", "is not UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_told_in_one_line(tmp_path, content, message):
+    (tmp_path / "page").write_bytes(content)
+    with pytest.raises(CommandError, match=message) as error:
+        read_source(str(tmp_path / "page"))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere", "nowhere cannot be read \\(No such file or directory\\)"),
+        (".", "\\. cannot be read \\(Is a directory\\)"),
+        ("/dev/zero", "/dev/zero is larger than 10,000,000 bytes"),
+        ("http://[", "http://\\[ cannot be fetched"),
+        ("https://", "https:// cannot be fetched"),
+        ("HTTP://127.0.0.1:1/", "cannot be fetched \\(.*refused"),
+        ("http://a b/", "cannot be fetched"),
+    ],
+)
+def test_what_cannot_be_read_is_told(source, message):
+    with pytest.raises(CommandError, match=message):
+        read_source(source)
+
+
+def test_a_page_is_fetched_where_it_has_moved_to():
+    pages = {
+        "/old": Answer(b"", 301, headers={"Location": "/caf%C3%A9"}),
+        "/caf%C3%A9": Answer(TEXT.encode("gbk"), content_type="text/html; charset=gbk"),
+        "/plain": Answer(b"if x <y", content_type="text/plain"),
+        "/untold": Answer(b"text", content_type=""),
+    }
+    with served(pages) as url:
+        assert read_source(f"{url}/old") == TEXT
+        assert read_source(f"{url}/café") == TEXT
+        assert read_source(f"{url}/plain") == "if x <y"
+        assert read_source(f"{url}/untold") == "text"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (Answer(b"", 404), "answers with status 404"),
+        (Answer(b"", 500), "answers with status 500"),
+        (Answer(b"", 301, headers={"Location": "/page"}), "status 301"),
+        (Answer(b"", 301, headers={"Location": "file:///etc/passwd"}), "status 301"),
+        (Answer(b"", 301, headers={"Location": "ftp://127.0.0.1/"}), "has moved to an FTP server"),
+        (Answer(b"%PDF", content_type="application/pdf"), "is no HTML, but application/pdf"),
+        (Answer(b"x", headers={"Content-Encoding": "gzip"}), "sent as gzip"),
+        (Answer(b" " * 10_000_001), "is larger than 10,000,000 bytes"),
+    ],
+)
+def test_answers_that_are_no_page_are_told(answer, message):
+    with served({"/page": answer}) as url, pytest.raises(CommandError, match=message):
+        read_source(f"{url}/page")
+
+
+def answering(*parts, pause=0):
+    """The URL of a server that sends the parts, and closes or waits for who it sent them to."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        connection, _ = server.accept()
+        with server, connection, suppress(OSError):  # of who has gone
+            connection.recv(4096)
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(pause)
+            if not parts[-1].endswith(b"end"):
+                connection.recv(1)
+
+    Thread(target=serve, daemon=True).start()
+    return f"http://127.0.0.1:{server.getsockname()[1]}/"
+
+
+@pytest.mark.parametrize("sent", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\nsome"])
+def test_a_server_that_stops_answering_is_left(monkeypatch, sent):
+    monkeypatch.setattr(sources, "_SECONDS", 0.2)
+    with pytest.raises(CommandError, match="takes longer than"):
+        read_source(answering(sent))
+
+
+def test_a_server_that_never_stops_answering_is_left(monkeypatch):
+    monkeypatch.setattr(sources, "_SECONDS", 0.2)
+    endless = (b"HTTP/1.1 200 OK\r\n\r\n", *[b"word "] * 20, b"end")
+    with pytest.raises(CommandError, match="takes longer than"):
+        read_source(answering(*endless, pause=0.05))
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe end", "broke off after 7 bytes"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nend", "cannot be fetched"),
+        (b"what? end", "cannot be fetched"),
+        (b"end", "cannot be fetched"),
+    ],
+)
+def test_answers_that_break_off_are_told(sent, message):
+    with pytest.raises(CommandError, match=message):
+        read_source(answering(sent))

@@ -1,0 +1,115 @@
+import json
+
+import pytest
+from texts import ENGLISH, edited
+
+from dedup.explanation import Explanation, Feature, Side, judge
+from dedup.extraction import Extraction
+from dedup.methods import METHODS, SimHash
+from dedup.methods.minhash import MinHash
+from dedup.text import Document
+
+
+def explanation(one, other, method=None, min_tokens=2):
+    sides = (Side.of(name, Extraction(text)) for name, text in (("one", one), ("other", other)))
+    return Explanation(*sides, method or SimHash(), min_tokens)
+
+
+def verdict(method, one, other, min_tokens=2):
+    documents = map(Document.from_main_text, (one, other))
+    return judge(method, *documents, min_tokens).verdict
+
+
+LONG = ENGLISH + " ".join(f"word{number}" for number in range(300))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (ENGLISH, ENGLISH.upper(), "duplicate"),
+        (LONG, edited(LONG), "near-duplicate"),
+        (ENGLISH, LONG, "different"),
+        ("", ENGLISH, "empty"),
+        (ENGLISH, " ", "empty"),
+        ("", "", "empty"),
+        ("word", ENGLISH, "too short"),
+        (ENGLISH, "word", "too short"),
+        ("word", "Word", "duplicate"),  # equal short texts are, as in a crawl
+        ("word", "…", "too short"),
+    ],
+)
+def test_the_verdict_is_the_one_of_a_crawl(one, other, expected):
+    assert verdict(SimHash(), one, other) == expected
+
+
+def test_a_page_without_features_has_no_sketch_whatever_its_length():
+    assert verdict(METHODS["spotsigs"](), ENGLISH, "item one item two") == "no sketch"
+
+
+def test_pages_that_share_no_block_key_are_not_compared():
+    near_enough = MinHash(100, bands=1, rows=100)
+    assert verdict(near_enough, ENGLISH, edited(ENGLISH)) == "not compared"
+
+
+def test_the_least_number_of_tokens_counts():
+    text, other = "one two three four", "one two three five"
+    assert verdict(SimHash(63), text, other, min_tokens=4) == "near-duplicate"
+    assert verdict(SimHash(63), text, other, min_tokens=5) == "too short"
+    assert verdict(SimHash(0), text, other, min_tokens=4) == "different"
+
+
+def test_features_are_of_both_pages_the_heaviest_first():
+    features = explanation("a rose a rose is", "is a thorn").features
+    assert [(text, round(one, 2), round(other, 2)) for text, one, other in features] == [
+        ("a", 1.69, 1), ("rose", 1.69, 0), ("is", 1, 1), ("thorn", 0, 1),
+    ]  # fmt: skip
+
+
+def test_shingles_are_shown_as_words():
+    shown = explanation("a rose is", "a rose", SimHash(features="shingles", width=2)).features
+    assert shown == [Feature("a rose", 1, 1), Feature("rose is", 1, 0)]
+
+
+def test_only_fingerprints_are_shown_bit_by_bit():
+    pair = explanation(LONG, edited(LONG))
+    one, other = pair.fingerprints
+    assert (pair.bits, (one ^ other).bit_count()) == (64, pair.judgement.distance)
+    assert explanation(LONG, LONG, MinHash()).fingerprints is None
+    assert explanation("", LONG).fingerprints is None
+
+
+def test_all_methods_judge_and_the_one_asked_for_with_its_arguments():
+    pair = explanation(LONG, edited(LONG), SimHash(0))
+    assert [judgement.method.name for judgement in pair.judgements] == list(METHODS)
+    assert pair.judgements[0] is pair.judgement
+    assert pair.judgement.verdict == "different"
+    assert {judgement.method.name: judgement.verdict for judgement in pair.judgements}[
+        "verified"
+    ] == "near-duplicate"
+
+
+def test_a_method_of_ones_own_comes_first():
+    class Own(SimHash):
+        name = "own"
+
+    names = [judgement.method.name for judgement in explanation("a", "b", Own()).judgements]
+    assert names == ["own", *METHODS]
+
+
+def test_it_can_be_written_as_json_without_infinity():
+    pair = explanation(LONG, ENGLISH, METHODS["combined"]())
+    written = json.loads(json.dumps(pair.as_json(), allow_nan=False))
+    assert pair.judgement.distance == float("inf")
+    assert written["judgement"] == {
+        "method": "combined",
+        "parameters": METHODS["combined"]().parameters,
+        "distance": None,
+        "max_distance": 29,
+        "verdict": "different",
+    }
+    assert written["fingerprints"] is None
+    assert (written["a"]["tokens"], written["b"]["source"]) == (427, "other")
+    assert written["diff"][-1]["kind"] == "removed"
+    bits = explanation("one two three", "one two four").as_json()["fingerprints"]
+    one, other = int(bits["a"], 16), int(bits["b"], 16)
+    assert one ^ other == sum(1 << bit for bit in bits["differing"])
