@@ -124,7 +124,9 @@ class Job:
         settings = {"JOBDIR": str(self._job), **self._settings, **settings}
         self._site.requested.clear()
         command = [sys.executable, __file__, "--crawl", json.dumps(settings), "--url"]
-        process = subprocess.Popen([*command, self._site.url])
+        # Scrapy's own queues complain loudly when they are resumed after a kill.
+        log = self._feed.with_name("log").open("ab")
+        process = subprocess.Popen([*command, self._site.url], stderr=log)
         try:
             if until:
                 while process.poll() is None and not until():
@@ -136,6 +138,7 @@ class Job:
         finally:
             process.kill()
             process.wait()
+            log.close()
         if process.returncode not in (0, -signal.SIGKILL):
             raise RuntimeError(f"the crawl has ended with exit code {process.returncode}")
         return process.returncode == -signal.SIGKILL
