@@ -1,5 +1,6 @@
 """Page -> verdict."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from sys import getsizeof
@@ -109,7 +110,7 @@ class Detector:
         """
         if page.digest is None:
             return Reservation(self.skipped("empty"))
-        is_short = page.tokens < self._min_tokens or page.sketch is None
+        is_short = self.is_short(page)
         if is_short and self._short_pages == "keep":
             return Reservation(self.skipped("too_short"))
         pages = self._scopes.get(scope) or self._scopes.setdefault(scope, _Scope(self._method))
@@ -122,6 +123,22 @@ class Detector:
         claim = Claim(key, page, scope, is_short=is_short)
         pages.claims.add(claim)
         return Reservation(Verdict(Kind.NEW, self._method.name), claim)
+
+    def is_short(self, page: Page) -> bool:
+        """Return whether *page* has too little text to be a near-duplicate of another."""
+        return page.tokens < self._min_tokens or page.sketch is None
+
+    def near_misses(
+        self, pages: Sequence[Page], scope: str, within: float
+    ) -> Iterator[tuple[str, float] | None]:
+        """Yield for each page the nearest kept one that is just no match: its key and distance.
+
+        It is farther than the threshold and no farther than *within*; ``None`` if there is none.
+        What is found beyond the threshold depends on the index: all with fingerprints, else a part.
+        """
+        index = self._scopes[scope].index if scope in self._scopes else index_for(self._method)
+        for match in index.nearest_beyond((page.sketch for page in pages), within):
+            yield (self._url(match.page), match.distance) if match else None
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
@@ -144,8 +161,10 @@ class Detector:
         return Verdict(Kind.SKIPPED, self._method.name, reason=reason)
 
     def _verdict(self, kind: Kind, original: int, distance: float) -> Verdict:
-        key = self._keys[original].decode("utf-8", "surrogatepass")
-        return Verdict(kind, self._method.name, key, distance)
+        return Verdict(kind, self._method.name, self._url(original), distance)
+
+    def _url(self, page: int) -> str:
+        return self._keys[page].decode("utf-8", "surrogatepass")
 
     @property
     def open_claims(self) -> int:
