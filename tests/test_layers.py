@@ -16,7 +16,7 @@ LAYERS = [
     {"methods"},
     {"index"},
     {"search"},
-    {"page", "scopes"},
+    {"page", "scopes", "url_advice"},
     {"claims"},
     {"detector"},
     {"workers", "report", "evaluation"},
