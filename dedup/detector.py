@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dedup.claims import Claim, OpenClaims
 from dedup.index import Index
-from dedup.methods import Method
+from dedup.methods import FingerprintMethod, Method
 from dedup.packed import Packed
 from dedup.page import Page
 from dedup.search import index_for
@@ -127,6 +127,15 @@ class Detector:
     def is_short(self, page: Page) -> bool:
         """Return whether *page* has too little text to be a near-duplicate of another."""
         return page.tokens < self._min_tokens or page.sketch is None
+
+    @property
+    def margin(self) -> float:
+        """How far beyond the threshold a page may be to be called a near miss."""
+        limit = self._method.max_distance
+        if isinstance(self._method, FingerprintMethod):
+            return max(16, 2 * limit)
+        # Shares are at most 1; others count something.
+        return min(1, 2 * limit) if limit < 1 else 2 * limit
 
     def near_misses(
         self, pages: Sequence[Page], scope: str, within: float

@@ -25,7 +25,9 @@ def word_diff(one: str, other: str, *, context: int = 8) -> Iterator[Part]:
     Of what both have, and of long insertions, *context* words are shown at each end. Only the first
     4,000 words are compared, since that takes time by their square.
     """
-    words, others = (_WORDS.findall(printable(text))[:_MOST_WORDS] for text in (one, other))
+    words, others = (
+        [printable(word) for word in _WORDS.findall(text)[:_MOST_WORDS]] for text in (one, other)
+    )
     matcher = SequenceMatcher(None, words, others, autojunk=False)
     for tag, start, end, begin, stop in matcher.get_opcodes():
         if tag == "equal":

@@ -9,6 +9,7 @@ WWW 2007. They mine the rules from a list of URLs and sample pages to test them;
 been read.
 """
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -98,7 +99,7 @@ class UrlAdvice:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it in the form of the JSON report."""
-        return asdict(self)
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]  # a dictionary
 
 
 def url_advice(pages: Iterable[tuple[str, Hashable]]) -> UrlAdvice:
@@ -132,6 +133,15 @@ def confidence(agreed: int, compared: int) -> float:
     share, z2 = agreed / compared, 1.96**2
     spread = sqrt(z2 * (share * (1 - share) + z2 / (4 * compared)) / compared)
     return max(0.0, (share + z2 / (2 * compared) - spread) / (1 + z2 / compared))
+
+
+def is_version(segment: str) -> bool:
+    """Return whether a segment of a path names a version, and is no mere number.
+
+    >>> [is_version(segment) for segment in ("v1.2", "3.0rc1", "latest", "2024", "print")]
+    [True, True, True, False, False]
+    """
+    return bool(_VERSION.fullmatch(segment)) and not _YEAR_OR_LESS.fullmatch(segment)
 
 
 class _Url(NamedTuple):
@@ -333,7 +343,7 @@ class _Evidence:
         for url in self._urls:
             segments = url.path.split("/")
             for place, segment in enumerate(segments[1:-1], 1):
-                if _VERSION.fullmatch(segment) and not _YEAR_OR_LESS.fullmatch(segment):
+                if is_version(segment):
                     before = "/".join(segments[:place])
                     path = "/".join([*segments[:place], "{version}", *segments[place + 1 :]])
                     name = f"{before}/{{version}}/"

@@ -16,7 +16,7 @@ from scrapy.http import HtmlResponse, Response
 from dedup.claims import Claim
 from dedup.detector import Detector, Kind, Verdict
 from dedup.page import Page, PageReader
-from dedup.report import Summary, as_text, write_json
+from dedup.report import Summary, TextStore, as_text, write_html, write_json
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import Backlog, called_within, result_of
 from dedup.scrapy_plugin.exceptions import DuplicatePage, ExactDuplicate, NearDuplicate
@@ -66,7 +66,10 @@ class Extension:
             settings.method, min_tokens=settings.min_tokens, short_pages=settings.short_pages
         )
         self._scope = SCOPES[settings.scope]
-        self._summary = Summary(crawler.stats, settings.shown, drops=settings.action == "drop")
+        self._texts = TextStore(settings.report_texts if settings.report else 0)
+        self._summary = Summary(
+            crawler.stats, settings.shown, drops=settings.action == "drop", texts=self._texts
+        )
         self.outcomes = Outcomes(self._end_claim)
         self._feed_exporter: FeedExporter | None = None
         self._judged: WeakKeyDictionary[Response, _Judged] = WeakKeyDictionary()
@@ -160,10 +163,13 @@ class Extension:
         if folder := self.settings.report:
             try:
                 path = write_json(numbers, folder)
+                write_html(numbers, self._texts, path.with_suffix(".html"))
             except OSError as error:
                 logger.warning("Dedup report could not be written: %s", error)
             else:
-                logger.info("Dedup report written to %s", path, extra={"spider": spider})
+                logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
+            finally:
+                self._texts.close()
 
     def engine_stopped(self) -> None:
         # Not before: Scrapy's dump of all stats would push the table out of sight.
@@ -242,7 +248,13 @@ class Extension:
             judged = await self._kept_on_failure(self._read_and_judge(response), response.url)
             judged.response = ref(response)
             self._judged[response] = judged
-            self._summary.record(judged.verdict, response.url, len(response.body))
+            self._summary.record(
+                judged.verdict,
+                response.url,
+                len(response.body),
+                judged.page,
+                self._scope(response.url),
+            )
         return judged
 
     async def _read_and_judge(self, response: Response) -> _Judged:
@@ -294,7 +306,9 @@ class Extension:
         else:
             judging = self._read_and_judge_field(value, key, item, response)
             judged = await self._kept_on_failure(judging, key)
-        self._summary.record(judged.verdict, key, len(content or b""))
+        self._summary.record(
+            judged.verdict, key, len(content or b""), judged.page, self._scope(key)
+        )
         return judged
 
     async def _read_and_judge_field(

@@ -51,6 +51,7 @@ class DedupSettings:
     max_page_bytes: int
     log_level: str
     report: Path | None
+    report_texts: int
     shown: Mapping[str, Any] = field(repr=False)
     """The values for the report, by the name of the setting."""
 
@@ -87,6 +88,7 @@ class DedupSettings:
             max_page_bytes=read.number("DEDUP_MAX_PAGE_BYTES", 10_000_000, int, at_least=1),
             log_level=read.log_level(),
             report=read.folder("DEDUP_REPORT"),
+            report_texts=read.number("DEDUP_REPORT_TEXTS", 2000, int, at_least=0),
             shown=read.shown,
         )
         if item_field and not result.follow_duplicates:
