@@ -31,9 +31,10 @@ def stacked_bars(
         show_minor_x_labels=False,
         x_labels_major_count=max(2, min(len(labels), 9)),
         formatter=lambda value: f"{value:,.0f}",
+        truncate_label=-1,
         min_scale=2,
         max_scale=5,
-        style=pygal.style.Style(label_font_size=12, major_label_font_size=12),
+        style=pygal.style.Style(label_font_size=14, major_label_font_size=14),
     )
     chart.x_labels = list(labels)
     for name, values in series:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -67,7 +68,7 @@ def as_html(numbers: Mapping[str, Any], texts: TextStore) -> str:
             shares=_shares(numbers["pages"]),
             charts=_charts(numbers),
             tables=[
-                (name, column, _rows(numbers[name]["largest"]), numbers[name]["names"])
+                (name, column, _rows(numbers, name), numbers[name]["names"])
                 for name, column in (("hosts", "host"), ("url_patterns", "url_pattern"))
             ],
             stages=_stages(numbers["seconds_per_page"]),
@@ -106,12 +107,14 @@ class _Diffs:
             if len(parts) == _PARTS_OF_A_DIFF:
                 parts.append("…")
                 break
-            parts.append(_SIGNS[kind] + _cut(words, _LONGEST_PART))
+            parts.append(_SIGNS[kind] + _cut(_UNSPACED.sub("", words), _LONGEST_PART))
         self._bytes += len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace"))
         self.shown.append(parts)
         return len(self.shown) - 1
 
 
+# The diff has each Chinese character for a word.
+_UNSPACED = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
 _SIGNS = {"equal": "=", "removed": "-", "added": "+"}
 
 
@@ -163,23 +166,29 @@ def _shares(pages: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _rows(names: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _rows(numbers: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    names = numbers[name]["largest"][:_ROWS]
     most = max((row["pages"] for row in names), default=1)
+    hosts = numbers["hosts"]
+    # Where there is one host only, its name tells nothing.
+    only = hosts["largest"][0]["name"] if name == "url_patterns" and hosts["names"] == 1 else ""
     return [
         {
             **row,
-            "name": _url(row["name"]),
+            "name": _url(row["name"].removeprefix(only)),
             "width": 100 * row["pages"] / most,
             "percent": 100 * row["duplicates"] / row["pages"],
         }
-        for row in names[:_ROWS]
+        for row in names
     ]
 
 
 def _stages(seconds: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    most = max((stage["sum"] or 0 for stage in seconds.values()), default=0) or 1
+    # Waiting is no work: many pages do so at once.
+    work = (stage["sum"] or 0 for name, stage in seconds.items() if name != "waiting")
+    most = max(work, default=0) or 1
     return [
-        {"name": name, "width": 100 * (stage["sum"] or 0) / most, **stage}
+        {"name": name, "width": min(100, 100 * (stage["sum"] or 0) / most), **stage}
         for name, stage in seconds.items()
     ]
 
@@ -191,7 +200,7 @@ def _charts(numbers: Mapping[str, Any]) -> dict[str, Any]:
     nearest = numbers["nearest_kept"]
     kept = {float(key): count for key, count in nearest["distances"].items()}
     # What was not looked at is like what was: then the bars are of all kept pages, too.
-    scale = max(1.0, numbers["pages"]["new"] / nearest["sample"]) if nearest["sample"] else 1.0
+    scale = nearest["pages"] / max(1, nearest["sample"])
     scaled = {key: round(scale * count) for key, count in kept.items()}
     labels, (near, beyond) = binned(dropped, scaled, upto=nearest["within"] if kept else 0)
     timeline, lengths = numbers["timeline"], numbers["lengths"]
@@ -202,12 +211,12 @@ def _charts(numbers: Mapping[str, Any]) -> dict[str, Any]:
         bars = [("dropped", near), ("kept", beyond)]
         charts["distances"] = _chart(stacked_bars, "distances", labels, bars)
     if buckets:
-        labels = [f"{width * place:,}" for place in range(len(buckets))]
+        labels = [_short(width * place) for place in range(len(buckets))]
         kinds = ("new", "exact", "near", "skipped")
         bars = [(kind, [b[place] for b in buckets]) for place, kind in enumerate(kinds)]
         charts["timeline"] = _chart(stacked_bars, "timeline", labels, bars)
     if lengths:
-        labels = [f"{bucket['from']:,}" for bucket in lengths]
+        labels = [_short(bucket["from"]) for bucket in lengths]
         bars = [(kind, [bucket[kind] for bucket in lengths]) for kind in ("kept", "duplicates")]
         charts["lengths"] = _chart(stacked_bars, "lengths", labels, bars)
     return charts
@@ -256,16 +265,27 @@ def _environment() -> "Environment":
     return environment
 
 
-def _translated(name: str) -> "Markup":
-    """Return a text of the interface in all languages; the style shows the one that is chosen."""
+def _translated(name: str, *values: Any) -> "Markup":
+    """Return a text of the interface in all languages; the style shows the one that is chosen.
+
+    *values* take the places of {0}, {1} and so on.
+    """
     from markupsafe import Markup
 
     # A stage or scope of somebody else's is named as it is.
     unknown = 2 * [printable(name.partition("_")[2].replace("_", " "))]
+    values = tuple(f"{value:,}" if isinstance(value, int) else value for value in values)
     return Markup("").join(
-        Markup('<span class="t" lang="{}">{}</span>').format(language, text)
+        Markup('<span class="t" lang="{}">{}</span>').format(language, Markup(text).format(*values))
         for language, text in zip(_LANGUAGES, _messages().get(name, unknown), strict=True)
     )
+
+
+def _short(number: int) -> str:
+    """Return a number for an axis: two digits are enough there."""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.2g}k" if number < 99_500 else f"{number / 1e6:.2g}M"
 
 
 def _bytes(count: float) -> str:

@@ -103,7 +103,7 @@ class Summary:
             self._lengths[verdict.is_duplicate][page.tokens.bit_length()] += 1
             if verdict.kind is Kind.NEW:
                 self._kept.add(url, (scope, replace(page, text=None, title=None)))
-            if self._texts:
+            if self._texts is not None:
                 self._texts.record(verdict, url, page)
 
     def record_time(self, stage: str, seconds: float) -> None:
@@ -213,8 +213,15 @@ class Summary:
                 if monotonic() > deadline:
                     break
         nearest = sorted(pairs.values(), key=lambda pair: pair["distance"])[:_NEAR_MISSES_SHOWN]
-        sample = {"sample": sought, "within": within, "distances": _by_number(distances)}
-        return sample, nearest
+        compared = sum(map(len, by_scope.values()))
+        nearest_kept = {
+            "sample": sought,
+            # Of those that were not drawn, as many are long enough as of those that were.
+            "pages": round(self._kept.added * compared / max(1, len(self._kept))),
+            "within": within,
+            "distances": _by_number(distances),
+        }
+        return nearest_kept, nearest
 
     def _length_histogram(self) -> list[dict[str, int]]:
         """Return how many pages have how many tokens; each bucket is as wide as all before it."""

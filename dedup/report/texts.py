@@ -9,7 +9,8 @@ from dedup.detector import Kind, Verdict
 from dedup.page import Page
 from dedup.report.sample import priority
 
-_COPIES_PER_ORIGINAL = 3
+# As long as half of the room is left, and later.
+_MOST_COPIES, _LEAST_COPIES = 20, 3
 _LONGEST = 40_000
 
 
@@ -19,8 +20,8 @@ class TextStore:
     A near-duplicate shows what it changed only beside its original, of which nobody knows when it
     comes whether it will have any. So every new page is kept while there is room, and an even
     sample of them, by the hash of the URL, when there is none. An original whose copy comes stays,
-    and up to 3 of its copies with it, in the place of pages without; a quarter of the room is left
-    to those, for the near misses.
+    and some of its copies with it (3, and 20 as long as half of the room is left), in the place of
+    pages without; a quarter of the room is left to those, for the near misses.
 
     Texts are cut after 40,000 characters. The file is SQLite's, private and gone with the process.
     """
@@ -60,7 +61,8 @@ class TextStore:
             self._copies[original] = 0
             self._loose = [entry for entry in self._loose if entry[1] != original]
             heapify(self._loose)
-        if self._copies[original] >= _COPIES_PER_ORIGINAL:
+        has_room = 2 * self._count < self._limit
+        if self._copies[original] >= (_MOST_COPIES if has_room else _LEAST_COPIES):
             return
         if self._count >= self._limit:
             if len(self._loose) <= self._limit // 4:

@@ -63,7 +63,8 @@
 
   function detailOf(group) {
     const list = element("ul", { class: "copies-list" });
-    list.append(element("li", {}, link(group.url)));
+    const original = element("span", { class: "distance" }, say("js_original"));
+    list.append(element("li", {}, element("div", { class: "pair" }, original, element("div", { class: "urls" }, link(group.url)))));
     for (const [url, distance, index] of group.copies) {
       const label = distance === null ? say("js_exact") : `${say("js_distance")} ${rounded(distance)}`;
       const end = index !== null ? compareButton(index) : element("span", { class: "quiet" }, distance === null ? "" : say("js_no_text"));
@@ -79,7 +80,7 @@
     const isOpen = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!isOpen));
     if (isOpen) return row.nextElementSibling.remove();
-    const detail = element("tr", { class: "detail" }, element("td", { colspan: "4" }, detailOf(group)));
+    const detail = element("tr", { class: "detail", role: "row" }, element("td", { colspan: "4", role: "cell" }, detailOf(group)));
     row.after(detail);
     const first = detail.querySelector(".compare");
     if (first) toggleDiff(first);
@@ -90,11 +91,11 @@
     if (group.title) button.append(element("bdi", { class: "title", dir: "auto", lang: "" }, group.title));
     button.append(element("span", { class: "url", dir: "ltr" }, group.url));
     button.addEventListener("click", () => toggleGroup(button, group));
-    return element("tr", {},
-      element("td", { class: "original" }, button),
-      element("td", { class: "copies", "data-label": label("copies") }, number(group.count)),
-      element("td", { class: "distance", "data-label": label("distance") }, rounded(distanceOf(group))),
-      element("td", { class: "host" }, element("span", { class: "url", dir: "ltr" }, group.host)));
+    return element("tr", { role: "row" },
+      element("td", { role: "cell", class: "original" }, button),
+      element("td", { role: "cell", class: "copies", "data-label": label("copies") }, number(group.count)),
+      element("td", { role: "cell", class: "distance", "data-label": label("distance") }, rounded(distanceOf(group))),
+      element("td", { role: "cell", class: "host" }, element("span", { class: "url", dir: "ltr" }, group.host)));
   }
 
   const label = (name) => table.querySelector(`th.${name} .t[lang="${language}"]`).textContent;
@@ -103,7 +104,7 @@
     const pages = Math.max(1, Math.ceil(shown.length / ROWS));
     page = Math.min(page, pages - 1);
     body.replaceChildren(...shown.slice(page * ROWS, (page + 1) * ROWS).map(rowOf));
-    if (!shown.length) body.append(element("tr", {}, element("td", { colspan: "4" }, say("js_no_results"))));
+    if (!shown.length) body.append(element("tr", { role: "row" }, element("td", { colspan: "4", role: "cell" }, say("js_no_results"))));
     results.textContent = `${number(shown.length)} ${say("js_results")}`;
     document.getElementById("page").textContent = `${say("js_page")} ${page + 1} ${say("js_of")} ${pages}`;
     previous.textContent = say("js_previous");
