@@ -186,11 +186,13 @@ class _Evidence:
     def __init__(self, pages: Iterable[tuple[str, Hashable]]) -> None:
         self._urls: dict[_Url, str] = {}
         self._groups: dict[_Url, Hashable] = {}
+        self._by_host: dict[str, list[_Url]] = defaultdict(list)
         self._slash_matters: set[str] = set()
         for text, group in pages:
             if (url := _Url.parse(text)) and url not in self._urls:
                 self._urls[url] = text
                 self._groups[url] = group
+                self._by_host[url.host].append(url)
 
     def advice(self) -> UrlAdvice:
         found = [*self._removals(), *self._versions(), *self._siblings()]
@@ -312,7 +314,8 @@ class _Evidence:
         names = "|".join(map(re.escape, _names(part)))
         deny = _DENY[part.kind](re.escape(part.host), names)
         barred = re.compile(deny).search
-        others = (text for url, text in self._urls.items() if url not in members)
+        host = part.host or part.name.partition("://")[2]
+        others = (self._urls[url] for url in self._by_host[host] if url not in members)
         return None if any(map(barred, others)) else deny
 
     def _evidence(self, bases: _Bases) -> tuple[int, int]:

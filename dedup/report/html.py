@@ -270,14 +270,14 @@ def _translated(name: str, *values: Any) -> "Markup":
 
     *values* take the places of {0}, {1} and so on.
     """
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
-    # A stage or scope of somebody else's is named as it is.
-    unknown = 2 * [printable(name.partition("_")[2].replace("_", " "))]
+    if name not in _messages():  # a stage or scope of somebody else's
+        return escape(printable(name.partition("_")[2].replace("_", " ")))
     values = tuple(f"{value:,}" if isinstance(value, int) else value for value in values)
     return Markup("").join(
         Markup('<span class="t" lang="{}">{}</span>').format(language, Markup(text).format(*values))
-        for language, text in zip(_LANGUAGES, _messages().get(name, unknown), strict=True)
+        for language, text in zip(_LANGUAGES, _messages()[name], strict=True)
     )
 
 

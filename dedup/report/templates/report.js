@@ -8,10 +8,9 @@
   const results = document.getElementById("results");
   const previous = document.getElementById("previous");
   const next = document.getElementById("next");
-  let language = "en", order = "copies", descending = true, page = 0, shown = data.groups;
+  let order = "copies", descending = true, page = 0, shown = data.groups;
 
   const collator = new Intl.Collator(undefined, { numeric: true });
-  const say = (name) => data.messages[name][language === "zh" ? 1 : 0];
   const number = (value) => value.toLocaleString("en");
 
   // Everything goes in as text: whatever a page or its URL holds can only show.
@@ -19,6 +18,13 @@
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
     made.append(...children.filter((child) => child !== null));
+    return made;
+  }
+
+  // A text of the interface: in both languages, of which the style shows one.
+  function say(name) {
+    const made = document.createDocumentFragment();
+    data.messages[name].forEach((text, place) => made.append(element("span", { class: "t", lang: ["en", "zh"][place] }, text)));
     return made;
   }
 
@@ -32,7 +38,7 @@
     const parts = data.diffs[index];
     const box = element("div", { class: "diff", dir: "auto", tabindex: "0", translate: "no", lang: "" });
     const same = parts.every((part) => part[0] === "=");
-    box.append(element("p", { class: "quiet", lang: language === "zh" ? "zh" : "en" }, say(same ? "js_diff_same" : "js_diff")));
+    box.append(element("p", { class: "quiet" }, say(same ? "js_diff_same" : "js_diff")));
     for (const part of parts) {
       const words = part.slice(1);
       if (part[0] === "…") box.append(element("p", { class: "quiet" }, say("js_cut")));
@@ -49,8 +55,7 @@
     button.setAttribute("aria-expanded", String(!open));
     if (open) open.remove();
     else holder.append(diff(Number(button.dataset.diff)));
-    // A button of the template has both languages in it; one of this script is named here.
-    if (!button.querySelector(".t")) button.textContent = say(open ? "js_show" : "js_hide");
+    button.replaceChildren(say(open ? "js_show" : "js_hide"));
   }
 
   function compareButton(index) {
@@ -66,12 +71,12 @@
     const original = element("span", { class: "distance" }, say("js_original"));
     list.append(element("li", {}, element("div", { class: "pair" }, original, element("div", { class: "urls" }, link(group.url)))));
     for (const [url, distance, index] of group.copies) {
-      const label = distance === null ? say("js_exact") : `${say("js_distance")} ${rounded(distance)}`;
+      const label = distance === null ? [say("js_exact")] : [say("js_distance"), ` ${rounded(distance)}`];
       const end = index !== null ? compareButton(index) : element("span", { class: "quiet" }, distance === null ? "" : say("js_no_text"));
-      list.append(element("li", {}, element("div", { class: "pair" }, element("span", { class: "distance" }, label), element("div", { class: "urls" }, link(url)), end)));
+      list.append(element("li", {}, element("div", { class: "pair" }, element("span", { class: "distance" }, ...label), element("div", { class: "urls" }, link(url)), end)));
     }
     if (group.count > group.copies.length)
-      list.append(element("li", { class: "quiet" }, `+ ${number(group.count - group.copies.length)} ${say("js_more_copies")}`));
+      list.append(element("li", { class: "quiet" }, `+ ${number(group.count - group.copies.length)} `, say("js_more_copies")));
     return list;
   }
 
@@ -93,22 +98,21 @@
     button.addEventListener("click", () => toggleGroup(button, group));
     return element("tr", { role: "row" },
       element("td", { role: "cell", class: "original" }, button),
-      element("td", { role: "cell", class: "copies", "data-label": label("copies") }, number(group.count)),
-      element("td", { role: "cell", class: "distance", "data-label": label("distance") }, rounded(distanceOf(group))),
+      element("td", { role: "cell", class: "copies" }, label("copies"), number(group.count)),
+      element("td", { role: "cell", class: "distance" }, label("distance"), rounded(distanceOf(group))),
       element("td", { role: "cell", class: "host" }, element("span", { class: "url", dir: "ltr" }, group.host)));
   }
 
-  const label = (name) => table.querySelector(`th.${name} .t[lang="${language}"]`).textContent;
+  // The name of its column, for narrow screens, which have no columns.
+  const label = (name) => element("span", { class: "label" }, ...[...table.querySelectorAll(`th.${name} .t`)].map((text) => text.cloneNode(true)), ": ");
 
   function draw() {
     const pages = Math.max(1, Math.ceil(shown.length / ROWS));
     page = Math.min(page, pages - 1);
     body.replaceChildren(...shown.slice(page * ROWS, (page + 1) * ROWS).map(rowOf));
     if (!shown.length) body.append(element("tr", { role: "row" }, element("td", { colspan: "4", role: "cell" }, say("js_no_results"))));
-    results.textContent = `${number(shown.length)} ${say("js_results")}`;
-    document.getElementById("page").textContent = `${say("js_page")} ${page + 1} ${say("js_of")} ${pages}`;
-    previous.textContent = say("js_previous");
-    next.textContent = say("js_next");
+    results.replaceChildren(`${number(shown.length)} `, say("js_results"));
+    document.getElementById("page").replaceChildren(say("js_page"), ` ${page + 1} `, say("js_of"), ` ${pages}`);
     previous.disabled = page === 0;
     next.disabled = page === pages - 1;
     document.querySelector(".pager").hidden = pages === 1;
@@ -129,7 +133,7 @@
   }
 
   function speak(chosen) {
-    language = chosen === "zh" ? "zh" : "en";
+    const language = chosen === "zh" ? "zh" : "en";
     document.documentElement.lang = language;
     for (const named of document.querySelectorAll("[data-en]")) {
       const text = named.dataset[language];
@@ -138,7 +142,6 @@
     }
     for (const button of document.querySelectorAll("[data-language]"))
       button.setAttribute("aria-pressed", String(button.dataset.language === language));
-    draw();
   }
 
   search.addEventListener("input", update);
@@ -165,12 +168,14 @@
     const source = document.getElementById(button.dataset.copy);
     try {
       await navigator.clipboard.writeText(source.textContent);
-      results.textContent = button.textContent = say("js_copied");
+      button.replaceChildren(say("js_copied"));
     } catch {
       getSelection().selectAllChildren(source); // where a file may not use the clipboard
     }
   }
 
+  previous.append(say("js_previous"));
+  next.append(say("js_next"));
   update();
   speak((navigator.languages || [navigator.language]).find((name) => /^(zh|en)\b/i.test(name))?.slice(0, 2).toLowerCase());
 })();
