@@ -161,6 +161,9 @@ class _Url(NamedTuple):
         query = tuple(sorted(split.query.split("&"))) if split.query else ()
         return cls(split.scheme, split.netloc.lower(), split.path or "/", query)
 
+    def with_path(self, path: str) -> "_Url":
+        return _Url(self.scheme, self.host, path, self.query)
+
     @property
     def origin(self) -> str:
         return f"{self.scheme}://{self.host}"
@@ -350,7 +353,7 @@ class _Evidence:
                     before = "/".join(segments[:place])
                     path = "/".join([*segments[:place], "{version}", *segments[place + 1 :]])
                     name = f"{before}/{{version}}/"
-                    bases[_Part("version", url.host, name)][url._replace(path=path)].append(url)
+                    bases[_Part("version", url.host, name)][url.with_path(path)].append(url)
         for part, found in bases.items():
             yield from self._judged(part, found, sum(map(len, found.values())))
 
@@ -363,7 +366,7 @@ class _Evidence:
             segments = url.path.split("/")
             for place, segment in enumerate(segments[1:-1][:_DEEPEST_SIBLINGS], 1):
                 before = "/".join(segments[:place]) + "/"
-                base = url._replace(path=before + "\0" + "/".join(segments[place + 1 :]))
+                base = url.with_path(before + "\0" + "/".join(segments[place + 1 :]))
                 members[_Part("value", url.host, before + segment + "/")][base] = url
         shared: dict[_Url, list[_Part]] = defaultdict(list)
         for part, found in members.items():
@@ -464,23 +467,24 @@ def _without_parts(url: _Url) -> Iterator[tuple[str, str, _Url]]:
     if ";" in url.path:
         for name in dict.fromkeys(_PATH_PARAMETER.findall(url.path)):
             path = re.sub(rf";{re.escape(name)}(?:=[^;/]*)?(?=[;/]|$)", "", url.path)
-            yield "path-parameter", name, url._replace(path=path or "/")
+            yield "path-parameter", name, url.with_path(path or "/")
     *folders, last = segments = url.path.split("/")
     if not last and len(folders) > 1:
-        yield "slash", "/", url._replace(path=url.path[:-1])
+        yield "slash", "/", url.with_path(url.path[:-1])
     if _INDEX.fullmatch(last):
-        yield "index", last, url._replace(path="/".join([*folders, ""]))
+        yield "index", last, url.with_path("/".join([*folders, ""]))
     for name in dict.fromkeys(segment for segment in segments if segment):
         kept = [segment for segment in segments if segment != name]
-        yield "segment", name, url._replace(path="/".join(kept) if len(kept) > 1 else "/")
+        yield "segment", name, url.with_path("/".join(kept) if len(kept) > 1 else "/")
     for pattern in (_EXTENSION, _LAST_WORD):
         if match := pattern.search(last):
             rest = last[: match.start()] + last[match.end() :]
-            yield "suffix", match.group(), url._replace(path="/".join([*folders, rest]))
+            yield "suffix", match.group(), url.with_path("/".join([*folders, rest]))
 
 
 def _without_parameters(url: _Url, names: Container[str]) -> _Url:
-    return url._replace(query=tuple(p for p in url.query if p.partition("=")[0] not in names))
+    query = tuple(pair for pair in url.query if pair.partition("=")[0] not in names)
+    return _Url(url.scheme, url.host, url.path, query)
 
 
 # Parts that may have one value in one URL and another in the next one.
@@ -549,7 +553,7 @@ def _canonical(url: _Url, rule: Mapping[str, Any]) -> _Url:
     if rule["processor"] == "subpathRemoval":
         segments = re.findall(r"/[^/]*", url.path)
         path = "".join(s for place, s in enumerate(segments) if place not in arguments)
-        return url._replace(path=path)
+        return url.with_path(path)
     return url._replace(host=_without_www(url.host), path=url.path.rstrip("/"))
 
 

@@ -26,7 +26,7 @@ _NEAR_MISSES_SOUGHT = 500
 _NEAR_MISSES_SECONDS = 1.5
 _NEAR_MISSES_SHOWN = 50
 # The first ones; what they teach does not change with more of them.
-_URLS_ADVISED_FROM = 50_000
+_URLS_ADVISED_FROM = 30_000
 
 
 class StatCollector(Protocol):
@@ -110,12 +110,15 @@ class Summary:
         """Count what one page took in *stage*."""
         self._stages.setdefault(stage, Quantiles()).add(seconds)
 
-    def finish(self, detector: Detector, other_bytes: int = 0) -> dict[str, Any]:
+    def finish(self, detector: Detector | None, other_bytes: int = 0) -> dict[str, Any]:
         """Return all numbers in the form of the JSON report; docs/stats.md describes it.
 
-        *other_bytes*: what is remembered of pages outside the detector.
+        *detector*: where the pages are, if they are still in memory; *other_bytes*: what is
+        remembered of pages outside of it.
         """
-        index = {"pages": len(detector), "bytes": detector.nbytes + other_bytes}
+        index = {"pages": 0, "bytes": other_bytes}
+        if detector is not None:
+            index = {"pages": len(detector), "bytes": detector.nbytes + other_bytes}
         for name, value in index.items():
             self._stats.set_value(f"dedup/index/{name}", value)
         elapsed = monotonic() - self._start
@@ -189,8 +192,12 @@ class Summary:
             "errors": self._value("errors"),
         }
 
-    def _near_misses(self, detector: Detector) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _near_misses(
+        self, detector: Detector | None
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return how far the nearest other page is from some kept ones, and the nearest pairs."""
+        if detector is None:
+            return {"sample": 0, "pages": 0, "within": 0, "distances": {}}, []
         within = detector.margin
         by_scope: dict[str, list[tuple[str, Page]]] = defaultdict(list)
         for url, (scope, page) in self._kept:

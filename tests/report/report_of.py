@@ -4,26 +4,7 @@ from dedup.detector import Detector, Kind, Verdict
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Summary, TextStore
-
-
-class Stats:
-    """Counters in a dict, as Scrapy's stats collector keeps them."""
-
-    def __init__(self):
-        self.values = {}
-
-    def inc_value(self, key, count=1, start=0):
-        self.values[key] = self.values.get(key, start) + count
-
-    def set_value(self, key, value):
-        self.values[key] = value
-
-    def get_value(self, key, default=None):
-        return self.values.get(key, default)
-
-    def get_stats(self):
-        return self.values
-
+from dedup.report.recorded import Counters
 
 SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}
 _READER = PageReader(lambda html: html, SimHash())
@@ -38,7 +19,7 @@ def page(text, title=None, language=None):
 def report_of(pages, *, texts=2000):
     """The numbers and the texts of a crawl over (url, page) in their order."""
     store = TextStore(texts)
-    summary, detector = Summary(Stats(), SETTINGS, texts=store), Detector(SimHash())
+    summary, detector = Summary(Counters(), SETTINGS, texts=store), Detector(SimHash())
     for url, read in pages:
         verdict = detector.judge(url, read)
         summary.record(verdict, url, len(read.text or ""), read)

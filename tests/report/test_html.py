@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from browsers import chromium, console, show
-from report_of import SETTINGS, Stats, exact, near, new, page, report_of
+from report_of import SETTINGS, exact, near, new, page, report_of
 from texts import CHINESE, article, edited
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Summary, TextStore, write_html
 from dedup.report.html import as_html
+from dedup.report.recorded import Counters
 
 HOSTILE = [
     "<script>window.pwned = 1</script>",
@@ -243,7 +244,7 @@ def test_it_prints(browser, report):
 def hostile_report():
     """A crawl in which every title, URL and text is out to do harm."""
     texts = TextStore(100)
-    summary = Summary(Stats(), {**SETTINGS, HOSTILE[0]: HOSTILE[1]}, texts=texts)
+    summary = Summary(Counters(), {**SETTINGS, HOSTILE[0]: HOSTILE[1]}, texts=texts)
     urls = [f"{url}{n}" if url else url for n, url in enumerate(HOSTILE_URLS)]
     for number, (url, text) in enumerate(zip(urls, HOSTILE, strict=True)):
         words = f"{text} {article(number)}"
@@ -333,7 +334,7 @@ def test_it_is_made_again_from_the_json(report):
 def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path):
     chooser = random.Random(1)
     texts = TextStore(2000)
-    summary = Summary(Stats(), SETTINGS, texts=texts)
+    summary = Summary(Counters(), SETTINGS, texts=texts)
     originals = [
         f"http://shop{n % 300}.example/a/long/path/to/the/page/{n}.html" for n in range(25_000)
     ]
