@@ -391,17 +391,11 @@ class _Evidence:
         for (one, other), count in compared.items():
             if count >= LEAST_COMPARED and preference(other) > preference(one):
                 rivals[one].append(other)
-        barred: set[_Part] = set()
-        # What others are compared with is kept: it is looked at before them.
-        for one in sorted(rivals, key=preference, reverse=True):
-            kept = [other for other in rivals[one] if other not in barred]
-            if not kept:
-                continue
-            other = max(kept, key=lambda other: (agreed[one, other], preference(other)))
+        for one, others in rivals.items():
+            # Whatever the best one repeats itself, the better one repeats too: it is that one.
+            other = max(others, key=lambda other: (agreed[one, other], preference(other)))
             bases = {base: [url] for base, url in members[one].items() if base in members[other]}
             yield self._judged_sibling(one, other, bases, members)
-            if agreed[one, other] == len(members[one]):
-                barred.add(one)
 
     def _judged_sibling(
         self,

@@ -152,6 +152,19 @@ def test_a_page_that_has_no_other_url_is_not_denied():
     assert advice.discarder
 
 
+def test_a_page_without_another_form_is_not_denied_even_if_its_content_is_elsewhere():
+    pages = [(f"{SITE}{n}{query}", n) for n in range(9) for query in ("", "?ref=home")]
+    pages += [(f"{SITE}only?ref=home", "only"), (f"{SITE}elsewhere", "only")]
+    assert advised(pages)["parameter", "ref"].deny is None
+
+
+def test_what_repeats_another_repeats_one_that_stays():
+    counts = {"a": 6, "b": 7, "c": 8, "d": 9}
+    pages = [(f"{SITE}{folder}/{n}/x", n) for folder, count in counts.items() for n in range(count)]
+    others = {a.name: a.other for a in url_advice(pages).advice if a.kind == "value"}
+    assert others == {"/a/": "/d/", "/b/": "/d/", "/c/": "/d/"}
+
+
 def test_sessions_that_are_in_every_url_are_told_by_their_values(tmp_path):
     pages = [(f"{SITE}{n}?sid={session}", n) for n in range(6) for session in "abc"]
     advice = advised(pages)["parameter", "sid"]

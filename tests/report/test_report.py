@@ -320,6 +320,11 @@ def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
 
 
 def test_near_misses_are_sought_in_their_own_scope(summary, detector):
+    judged(summary, detector, article(1), FAR, scope="one")
+    assert len(summary.finish(detector)["near_misses"]) == 1
+
+
+def test_near_misses_are_not_sought_in_other_scopes(summary, detector):
     judged(summary, detector, article(1), scope="one")
     judged(summary, detector, FAR, scope="another")
     assert summary.finish(detector)["near_misses"] == []
