@@ -1,7 +1,7 @@
 """Page -> verdict."""
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from dedup.claims import Claim, OpenClaims
 from dedup.index import Index
 from dedup.index.digests import DigestIndex
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger, StoredPages
-from dedup.methods import Method
+from dedup.methods import FingerprintMethod, Method
 from dedup.packed import Packed
 from dedup.page import Page
 from dedup.search import fill, index_for
@@ -146,7 +146,7 @@ class Detector:
         """
         if page.digest is None:
             return Reservation(self.skipped("empty"))
-        is_short = page.tokens < self._min_tokens or page.sketch is None
+        is_short = self.is_short(page)
         if is_short and self._short_pages == "keep":
             return Reservation(self.skipped("too_short"))
         pages = self._scopes.get(scope) or self._scopes.setdefault(scope, _Scope(self._method))
@@ -204,6 +204,32 @@ class Detector:
         if len(earlier) == 1:
             return verdict, [earlier[0].number]
         return verdict, [n for n, distance in distances.items() if distance <= method.max_distance]
+
+    def is_short(self, page: Page) -> bool:
+        """Return whether *page* has too little text to be a near-duplicate of another."""
+        return page.tokens < self._min_tokens or page.sketch is None
+
+    @property
+    def margin(self) -> float:
+        """How far beyond the threshold a page may be to be called a near miss."""
+        limit = self._method.max_distance
+        if isinstance(self._method, FingerprintMethod):
+            return max(16, 2 * limit)
+        # Shares are at most 1; others count something.
+        return min(1, 2 * limit) if limit < 1 else 2 * limit
+
+    def near_misses(
+        self, pages: Sequence[Page], scope: str, within: float
+    ) -> Iterator[tuple[str, float] | None]:
+        """Yield for each page the nearest kept one that is just no match: its key and distance.
+
+        It is farther than the threshold and no farther than *within*; ``None`` if there is none.
+        What is found beyond the threshold depends on the index: all with fingerprints, else a part.
+        """
+        index = self._scopes[scope].index if scope in self._scopes else index_for(self._method)
+        for match in index.nearest_beyond((page.sketch for page in pages), within):
+            is_there = match is not None and match.page not in self._replaced
+            yield (self._ledger.url(match.page), match.distance) if match and is_there else None
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""

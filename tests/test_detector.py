@@ -228,3 +228,20 @@ def test_another_treatment_of_short_pages_is_refused(short_pages):
     with pytest.raises(ValueError, match="short_pages must be one of") as error:
         Detector(SimHash(), short_pages=short_pages)
     assert str(error.value).endswith(f"('exact', 'keep'), got {short_pages!r}")
+
+
+def test_a_near_miss_is_the_nearest_page_of_the_scope_beyond_the_threshold():
+    detector = Detector(SimHash())
+    far = edited(BRIDGE, *range(0, 100, 9))
+    assert 3 < distance(BRIDGE, far) <= 16
+    for key, text in (("a", BRIDGE), ("b", far), ("c", GOATS)):
+        detector.judge(key, page(text), "one scope")
+    (found,) = detector.near_misses([page(BRIDGE)], "one scope", 16)
+    assert found == ("b", distance(BRIDGE, far))
+    assert list(detector.near_misses([page(BRIDGE)], "one scope", 3)) == [None]
+    assert list(detector.near_misses([page(BRIDGE)], "another scope", 16)) == [None]
+
+
+def test_short_pages_are_told():
+    assert Detector(SimHash(), min_tokens=20).is_short(page(SHORT))
+    assert not Detector(SimHash(), min_tokens=3).is_short(page(SHORT))

@@ -16,7 +16,7 @@ LAYERS = [
     {"methods"},
     {"index"},
     {"search"},
-    {"page", "scopes"},
+    {"page", "scopes", "url_advice"},
     {"claims", "ledger"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},

@@ -1,6 +1,7 @@
 """The interface of an index over sketches."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,14 @@ class Index(ABC):
     @abstractmethod
     def query_all(self, sketch: Any) -> list[Match]:
         """Return all stored pages within the threshold, the nearest first, ties by age."""
+
+    @abstractmethod
+    def nearest_beyond(self, sketches: Iterable[Any], within: float) -> Iterator[Match | None]:
+        """Yield for each of *sketches* the nearest stored page beyond the threshold.
+
+        It is farther than the threshold and no farther than *within*, ties to the oldest; ``None``
+        if there is none. Made for a few sketches at the end: each may be compared with everything.
+        """
 
     @abstractmethod
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """The exact index over fingerprints, at any Hamming distance."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -139,6 +139,23 @@ class HammingIndex(Index):
         """Return all pages within *max_distance*, the nearest first, ties by age."""
         pages, distances = self._matches(sketch)
         return sorted(map(Match, pages.tolist(), distances.tolist()))
+
+    def nearest_beyond(self, sketches: Iterable[int], within: float) -> Iterator[Match | None]:
+        """Yield for each fingerprint the nearest page that is farther than *max_distance*.
+
+        Exact, up to the distance *within*: each is compared with all.
+        """
+        rows, pages = self._everything()
+        for sketch in sketches:
+            distances = self._prints.distances(rows, self._prints.row(self._prints.checked(sketch)))
+            # As of the type's highest value, so that the rows are swept once more only.
+            distances[distances <= self.max_distance] = np.iinfo(distances.dtype).max
+            nearest = int(distances.min(initial=np.iinfo(distances.dtype).max))
+            yield (
+                Match(int(pages[distances == nearest].min()), nearest)
+                if self.max_distance < nearest <= min(within, self.bits)
+                else None
+            )
 
     def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
         """Return the nearest page (-1: none) and its distance for each of an array, shape (n,)."""

@@ -1,6 +1,7 @@
 """The index over block keys: candidates share one, and the method says how far they are."""
 
 from array import array
+from collections.abc import Iterable, Iterator
 from sys import getsizeof
 
 from dedup.index.base import Index, Match, checked_page
@@ -32,6 +33,21 @@ class KeyIndex(Index):
         return min(self.query_all(sketch), default=None)
 
     def query_all(self, sketch: object) -> list[Match]:
+        limit = self._method.max_distance
+        return sorted(match for match in self._candidates(sketch) if match.distance <= limit)
+
+    def nearest_beyond(self, sketches: Iterable[object], within: float) -> Iterator[Match | None]:
+        """Yield for each the nearest page that is farther than the threshold.
+
+        Of the pages that share a key: the farther, the less likely one does.
+        """
+        limit = self._method.max_distance
+        for sketch in sketches:
+            farther = (m for m in self._candidates(sketch) if limit < m.distance <= within)
+            yield min(farther, default=None)
+
+    def _candidates(self, sketch: object) -> list[Match]:
+        """Return the pages that share a key, with their distances."""
         positions = self._table.positions(
             self._method.keys(sketch), self._method.candidates_per_key
         ).tolist()
@@ -39,11 +55,10 @@ class KeyIndex(Index):
             return []
         kept = [self._sketches[position] for position in positions]
         distances = self._method.distances(sketch, kept)
-        return sorted(
+        return [
             Match(self._pages[position], distance)
             for position, distance in zip(positions, distances, strict=True)
-            if distance <= self._method.max_distance
-        )
+        ]
 
     def __len__(self) -> int:
         return len(self._sketches)

@@ -1,5 +1,7 @@
 """An index that looks at every fingerprint: slow, obviously right."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
 from dedup.index.base import Index, Match
@@ -39,6 +41,15 @@ class LinearIndex(Index):
         distances = np.bitwise_count(self.fingerprints ^ np.uint64(sketch))
         near = distances <= self.max_distance
         return sorted(map(Match, self.pages[near].tolist(), distances[near].tolist()))
+
+    def nearest_beyond(self, sketches: Iterable[int], within: float) -> Iterator[Match | None]:
+        for sketch in sketches:
+            distances = [(sketch ^ stored).bit_count() for stored in self.fingerprints.tolist()]
+            matches = map(Match, self.pages.tolist(), distances)
+            yield min(
+                (match for match in matches if self.max_distance < match.distance <= within),
+                default=None,
+            )
 
     @property
     def fingerprints(self) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -59,16 +59,29 @@ class SpotIndex(Index):
 
     def query_all(self, sketch: Array) -> list[Match]:
         """Return all pages that match, the nearest first, ties by age."""
-        method, matches = self._method, []
-        for partition in self._partitions.near(len(sketch)):
-            for position in self._candidates(sketch, partition):
-                distance = method.distance(sketch, method.from_bytes(self._sketches[position]))
-                if distance <= method.max_distance:
-                    matches.append(Match(self._pages[position], distance))
-        return sorted(matches)
+        limit = self._method.max_distance
+        return sorted(m for m in self._compared(sketch, limit) if m.distance <= limit)
 
-    def _candidates(self, sketch: Array, partition: int) -> list[int]:
-        """Return the positions of sketches in the partition that may match, each once."""
+    def nearest_beyond(self, sketches: Iterable[Array], within: float) -> Iterator[Match | None]:
+        """Yield for each the nearest page that is farther than the threshold.
+
+        Of the pages that share one of the rare spots in which matches are looked for.
+        """
+        limit = self._method.max_distance
+        for sketch in sketches:
+            compared = self._compared(sketch, within)
+            yield min((m for m in compared if limit < m.distance <= within), default=None)
+
+    def _compared(self, sketch: Array, within: float) -> Iterator[Match]:
+        """Yield the candidates that may be *within* a distance, with their distances."""
+        method = self._method
+        for partition in self._partitions.near(len(sketch)):
+            for position in self._candidates(sketch, partition, within):
+                distance = method.distance(sketch, method.from_bytes(self._sketches[position]))
+                yield Match(self._pages[position], distance)
+
+    def _candidates(self, sketch: Array, partition: int, within: float) -> list[int]:
+        """Return the positions of sketches in the partition that may be *within*, each once."""
         runs = self._table.runs(_keys(sketch, partition))
         first, _ = self._partitions.bounds(partition)
         needed = least_shared(len(sketch), first, self._method.max_distance)
@@ -79,7 +92,7 @@ class SpotIndex(Index):
         stored = np.frombuffer(self._sizes, np.uint32)[positions].astype(np.int64)
         shared_at_most = np.minimum(len(sketch) - spots_before[first_met], stored)
         bound = jaccard_distance(shared_at_most, len(sketch), stored)
-        candidates: list[int] = positions[bound <= self._method.max_distance].tolist()
+        candidates: list[int] = positions[bound <= within].tolist()
         return candidates
 
     def __len__(self) -> int:

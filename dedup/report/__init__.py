@@ -1,7 +1,18 @@
 """What a crawl's dedup did: numbers, and their forms for people and programs."""
 
+from dedup.report.html import write_html
 from dedup.report.json_file import write_json
+from dedup.report.recorded import Recorded, numbers_of
 from dedup.report.summary import Summary
 from dedup.report.table import as_text
+from dedup.report.texts import TextStore
 
-__all__ = ["Summary", "as_text", "write_json"]
+__all__ = [
+    "Recorded",
+    "Summary",
+    "TextStore",
+    "as_text",
+    "numbers_of",
+    "write_html",
+    "write_json",
+]

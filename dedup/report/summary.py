@@ -1,19 +1,33 @@
 """The numbers of one crawl."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Protocol
 
 from dedup.detector import Detector, Kind, Verdict
 from dedup.ledger import SqliteLedger
+from dedup.page import Page
 from dedup.report.groups import Groups
 from dedup.report.quantiles import Quantiles
+from dedup.report.sample import Sample
+from dedup.report.tally import Tally, url_pattern
+from dedup.report.texts import TextStore
+from dedup.report.timeline import Timeline
 from dedup.scopes import host
+from dedup.url_advice import url_advice
 
-_GROUPS_SHOWN = 50
+_GROUPS_SHOWN = 1000
+_NAMES_SHOWN = 50
+# How many kept pages are compared with all others at the end, and the most time that it takes.
+_NEAR_MISSES_SOUGHT = 500
+_NEAR_MISSES_SECONDS = 1.5
+_NEAR_MISSES_SHOWN = 50
+# The first ones; what they teach does not change with more of them.
+_URLS_ADVISED_FROM = 30_000
 _REVISITS_NAMED = 1000
 
 
@@ -33,29 +47,46 @@ class Summary:
     """Counts what happened, in the crawl's own stats, and what these cannot hold, here."""
 
     def __init__(
-        self, stats: StatCollector, settings: Mapping[str, Any], *, drops: bool = True
+        self,
+        stats: StatCollector,
+        settings: Mapping[str, Any],
+        *,
+        drops: bool = True,
+        texts: TextStore | None = None,
     ) -> None:
         """Start to count into *stats*.
 
-        *settings* are shown in the report as they are; *drops*: duplicates are not stored.
+        *settings* are shown in the report as they are; *drops*: duplicates are not stored; *texts*
+        is given the pages.
         """
         self._stats = stats
         self._drops = drops
         self._settings = settings
         self._started = datetime.now(UTC)
         self._start = monotonic()
-        self._hosts: Counter[str] = Counter()
+        self._texts = texts
         self._stages: dict[str, Quantiles] = {}
         self._groups = Groups()
         self._revisited: dict[Kind, list[dict[str, Any]]] = {Kind.UNCHANGED: [], Kind.CHANGED: []}
+        self._hosts, self._patterns = Tally(), Tally()
+        self._timeline = Timeline(len(_KINDS))
+        self._lengths: dict[bool, Counter[int]] = {False: Counter(), True: Counter()}
+        self._kept: Sample[tuple[str, Page]] = Sample(_NEAR_MISSES_SOUGHT)
+        self._urls: list[tuple[str, str]] = []
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the counter ``dedup/<name>``."""
         self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
 
-    def record(self, verdict: Verdict, url: str, size: int) -> None:
-        """Count the *verdict* on the page at *url*, whose body has *size* bytes."""
+    def record(
+        self, verdict: Verdict, url: str, size: int, page: Page | None = None, scope: str = ""
+    ) -> None:
+        """Count the *verdict* on the page at *url*, whose body has *size* bytes.
+
+        *page* is what was read of it, *scope* where it is compared.
+        """
         self.count("pages")
+        self._timeline.add(_KINDS.index(verdict.kind))
         if verdict.kind is Kind.SKIPPED:
             self.count(f"skipped/{verdict.reason}")
             return
@@ -66,28 +97,41 @@ class Summary:
             if verdict.kind is Kind.NEAR:
                 # A share of something is counted by whole percents.
                 self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
-            self._hosts[host(url)] += 1
             self._groups.add(verdict, url)
         elif verdict.kind in self._revisited:
             named = self._revisited[verdict.kind]
             if len(named) < _REVISITS_NAMED:
                 named.append({"url": url, "distance": verdict.distance})
+        self._hosts.add(host(url), is_duplicate=verdict.is_duplicate)
+        self._patterns.add(url_pattern(url), is_duplicate=verdict.is_duplicate)
+        if len(self._urls) < _URLS_ADVISED_FROM:
+            self._urls.append((url, verdict.original or url))
+        if page:
+            self._lengths[verdict.is_duplicate][page.tokens.bit_length()] += 1
+            if verdict.kind in (Kind.NEW, Kind.CHANGED):
+                self._kept.add(url, (scope, replace(page, text=None, title=None)))
+            if self._texts is not None:
+                self._texts.record(verdict, url, page)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
         self._stages.setdefault(stage, Quantiles()).add(seconds)
 
     def finish(
-        self, detector: Detector, other_bytes: int = 0, ledger: SqliteLedger | None = None
+        self, detector: Detector | None, other_bytes: int = 0, ledger: SqliteLedger | None = None
     ) -> dict[str, Any]:
         """Return all numbers in the form of the JSON report; docs/stats.md describes it.
 
-        *other_bytes*: what is remembered of pages outside the detector.
+        *detector*: where the pages are, if they are still in memory; *other_bytes*: what is
+        remembered of pages outside of it.
         """
-        index = {"pages": len(detector), "bytes": detector.nbytes + other_bytes}
+        index = {"pages": 0, "bytes": other_bytes}
+        if detector is not None:
+            index = {"pages": len(detector), "bytes": detector.nbytes + other_bytes}
         for name, value in index.items():
             self._stats.set_value(f"dedup/index/{name}", value)
         elapsed = monotonic() - self._start
+        nearest_kept, near_misses = self._near_misses(detector)
         pages = self._value("pages")
         return {
             "started": self._started.isoformat(timespec="seconds"),
@@ -121,6 +165,14 @@ class Summary:
                 "pages_not_written": ledger.unwritten,
             },
             "distances": self._distances(),
+            "nearest_kept": nearest_kept,
+            "near_misses": near_misses,
+            "timeline": {
+                "kinds": [kind.value for kind in _KINDS],
+                "pages_per_bucket": self._timeline.width,
+                "buckets": self._timeline.buckets,
+            },
+            "lengths": self._length_histogram(),
             "groups": len(self._groups),
             "largest_groups": [
                 {
@@ -133,7 +185,13 @@ class Summary:
                 }
                 for group in self._groups.largest(_GROUPS_SHOWN)
             ],
-            "duplicates_by_host": dict(self._hosts.most_common()),
+            "duplicates_by_host": self._hosts.duplicates(),
+            "hosts": {"names": len(self._hosts), "largest": self._hosts.largest(_NAMES_SHOWN)},
+            "url_patterns": {
+                "names": len(self._patterns),
+                "largest": self._patterns.largest(_NAMES_SHOWN),
+            },
+            "url_advice": url_advice(self._urls).as_dict(),
             "saved": {
                 "bytes": self._value("bytes_saved"),
                 "pages_not_read_again": self._value("bodies_repeated")
@@ -155,9 +213,60 @@ class Summary:
             "errors": self._value("errors"),
         }
 
+    def _near_misses(
+        self, detector: Detector | None
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return how far the nearest other page is from some kept ones, and the nearest pairs."""
+        if detector is None:
+            return {"sample": 0, "pages": 0, "within": 0, "distances": {}}, []
+        within = detector.margin
+        by_scope: dict[str, list[tuple[str, Page]]] = defaultdict(list)
+        for url, (scope, page) in self._kept:
+            if not detector.is_short(page):
+                by_scope[scope].append((url, page))
+        distances: Counter[float] = Counter()
+        pairs: dict[frozenset[str], dict[str, Any]] = {}
+        sought, deadline = 0, monotonic() + _NEAR_MISSES_SECONDS
+        for scope, kept in by_scope.items():
+            if monotonic() > deadline:
+                break
+            found = detector.near_misses([page for _, page in kept], scope, within)
+            for (url, _), match in zip(kept, found, strict=False):
+                sought += 1
+                if match:
+                    other, distance = match
+                    distances[math.ceil(100 * distance) / 100] += 1
+                    pair = {"url": url, "other": other, "distance": round(distance, 4)}
+                    pairs.setdefault(frozenset((url, other)), pair)
+                if monotonic() > deadline:
+                    break
+        nearest = sorted(pairs.values(), key=lambda pair: pair["distance"])[:_NEAR_MISSES_SHOWN]
+        compared = sum(map(len, by_scope.values()))
+        nearest_kept = {
+            "sample": sought,
+            # Of those that were not drawn, as many are long enough as of those that were.
+            "pages": round(self._kept.added * compared / max(1, len(self._kept))),
+            "within": within,
+            "distances": _by_number(distances),
+        }
+        return nearest_kept, nearest
+
+    def _length_histogram(self) -> list[dict[str, int]]:
+        """Return how many pages have how many tokens; each bucket is as wide as all before it."""
+        kept, duplicates = self._lengths[False], self._lengths[True]
+        longest = max([*kept, *duplicates], default=-1)
+        return [
+            {
+                "from": (1 << bits) >> 1,
+                "to": max(0, (1 << bits) - 1),
+                "kept": kept[bits],
+                "duplicates": duplicates[bits],
+            }
+            for bits in range(longest + 1)
+        ]
+
     def _distances(self) -> dict[float, int]:
-        counted = sorted((float(key), count) for key, count in self._below("distance").items())
-        return {int(key) if key.is_integer() else key: count for key, count in counted}
+        return _by_number({float(key): n for key, n in self._below("distance").items()})
 
     def _value(self, name: str) -> Any:
         return self._stats.get_value(f"dedup/{name}", 0)
@@ -178,6 +287,12 @@ _COUNTER = {
     Kind.UNCHANGED: "unchanged",
     Kind.CHANGED: "changed",
 }
+_KINDS = tuple(Kind)
+
+
+def _by_number(counts: Mapping[float, int]) -> dict[float, int]:
+    """Return *counts* in order, whole numbers as such."""
+    return {int(key) if key == int(key) else key: counts[key] for key in sorted(counts)}
 
 
 def _rounded(seconds: float | None) -> float | None:

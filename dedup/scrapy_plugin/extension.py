@@ -17,7 +17,7 @@ from dedup.claims import Claim
 from dedup.detector import Detector, Kind, Verdict
 from dedup.ledger import LedgerError
 from dedup.page import Page, PageReader
-from dedup.report import Summary, as_text, write_json
+from dedup.report import Summary, TextStore, as_text, write_html, write_json
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import Backlog, called_within, result_of
 from dedup.scrapy_plugin.checkpoints import Checkpoints
@@ -74,7 +74,10 @@ class Extension:
         self._backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self._bodies = BodyReader(self._pool, settings.method, self._backlog)
         self._feeds = Feeds(crawler)
-        self._summary = Summary(crawler.stats, settings.shown, drops=settings.action == "drop")
+        self._texts = TextStore(settings.report_texts if settings.report else 0)
+        self._summary = Summary(
+            crawler.stats, settings.shown, drops=settings.action == "drop", texts=self._texts
+        )
         self._ledger = open_ledger(settings, crawler.spider)
         self._detector = detector_with(self._ledger, settings)
         self._checkpoints = self._ledger and Checkpoints(
@@ -189,10 +192,13 @@ class Extension:
         if folder := self.settings.report:
             try:
                 path = write_json(numbers, folder)
+                write_html(numbers, self._texts, path.with_suffix(".html"))
             except OSError as error:
                 logger.warning("Dedup report could not be written: %s", error)
             else:
-                logger.info("Dedup report written to %s", path, extra={"spider": spider})
+                logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
+            finally:
+                self._texts.close()
 
     def engine_stopped(self) -> None:
         # Not before: Scrapy's dump of all stats would push the table out of sight.
@@ -279,7 +285,13 @@ class Extension:
             judged = await self._kept_on_failure(self._read_and_judge(response), response.url)
             judged.response, judged.key = ref(response), response.url
             self._judged[response] = judged
-            self._summary.record(judged.verdict, response.url, len(response.body))
+            self._summary.record(
+                judged.verdict,
+                response.url,
+                len(response.body),
+                judged.page,
+                self._scope(response.url),
+            )
         return judged
 
     async def _read_and_judge(self, response: Response) -> _Judged:
@@ -332,7 +344,9 @@ class Extension:
             judging = self._read_and_judge_field(value, key, item, response)
             judged = await self._kept_on_failure(judging, key)
         judged.key = key
-        self._summary.record(judged.verdict, key, len(content or b""))
+        self._summary.record(
+            judged.verdict, key, len(content or b""), judged.page, self._scope(key)
+        )
         return judged
 
     async def _read_and_judge_field(

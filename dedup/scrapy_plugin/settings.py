@@ -55,6 +55,7 @@ class DedupSettings:
     max_page_bytes: int
     log_level: str
     report: Path | None
+    report_texts: int
     index: Path | None
     job: str | None
     revisits: str
@@ -100,6 +101,7 @@ class DedupSettings:
             max_page_bytes=read.number("DEDUP_MAX_PAGE_BYTES", 10_000_000, int, at_least=1),
             log_level=read.log_level(),
             report=read.folder("DEDUP_REPORT"),
+            report_texts=read.number("DEDUP_REPORT_TEXTS", 2000, int, at_least=0),
             index=read.file("DEDUP_INDEX") or (Path(job, LEDGER_OF_A_JOB) if job else None),
             job=os.path.realpath(job) if job else None,
             revisits=read.choice("DEDUP_REVISITS", REVISITS),

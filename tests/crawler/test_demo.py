@@ -62,7 +62,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Any:
         check=True,
         timeout=120,
     )
-    [report] = folder.iterdir()
+    [report] = folder.glob("*.json")
     return (*json.loads(done.stdout), json.loads(report.read_text()))
 
 

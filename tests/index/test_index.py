@@ -270,3 +270,46 @@ class WithoutFingerprints(Method):
 def test_a_method_of_other_sketches_has_no_index():
     with pytest.raises(TypeError, match="no index for WithoutFingerprints"):
         index_for(WithoutFingerprints())
+
+
+@pytest.mark.parametrize("size", [0, 1, 500, LIMIT + 500])
+@pytest.mark.parametrize("bits", [64, 96])
+def test_the_nearest_beyond_the_threshold_is_what_the_oracle_finds(size, bits):
+    chooser = random.Random(size)
+    stored = [chooser.getrandbits(bits) for _ in range(max(1, size // 3))]
+    stored = [changed(chooser.choice(stored), chooser.randrange(20), chooser) for _ in range(size)]
+    index, oracle = HammingIndex(bits, 3), LinearIndex(3)
+    oracle_of_64_bits = bits == 64
+    for page, fingerprint in enumerate(stored):
+        index.add(fingerprint, page)
+        if oracle_of_64_bits:
+            oracle.add(fingerprint, page)
+    asked = [*stored[:20], *(changed(f, 9, chooser) for f in stored[:20]), 0, 2**bits - 1]
+    found = list(index.nearest_beyond(asked, 16))
+    expected = [
+        min(
+            (
+                Match(page, distance)
+                for page, other in enumerate(stored)
+                if 3 < (distance := (sketch ^ other).bit_count()) <= 16
+            ),
+            default=None,
+        )
+        for sketch in asked
+    ]
+    assert found == expected
+    if oracle_of_64_bits:
+        assert list(oracle.nearest_beyond(asked, 16)) == expected
+    if size > 1:
+        assert len({match.distance for match in found if match}) > 5
+
+
+def test_the_nearest_beyond_is_looked_for_in_the_compact_form_too():
+    index = HammingIndex(64, 3)
+    index.add_many([0b0, 0b11111])
+    index.compact()
+    index.add(0b1111)
+    assert list(index.nearest_beyond([0], 16)) == [Match(2, 4)]
+    index.remove(2)
+    assert list(index.nearest_beyond([0], 16)) == [Match(1, 5)]
+    assert list(index.nearest_beyond([0], 4)) == [None]

@@ -102,3 +102,23 @@ def test_a_small_index_is_small_and_a_large_one_grows_with_its_pages():
     for page in range(5_000):
         index.add(frozenset(range(10 * page, 10 * page + 10)))
     assert index.nbytes < 5_000 * 10 * (4 + 8) * 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(SETS, max_size=30), st.lists(SETS, max_size=5), st.integers(0, 8))
+def test_the_nearest_beyond_the_threshold_is_one_that_shares_a_key(stored, asked, within):
+    index = KeyIndex(Sets())
+    for sketch in stored:
+        index.add(sketch)
+    expected = [
+        min(
+            (
+                Match(page, len(sketch ^ other))
+                for page, other in enumerate(stored)
+                if sketch & other and 3 < len(sketch ^ other) <= within
+            ),
+            default=None,
+        )
+        for sketch in asked
+    ]
+    assert list(index.nearest_beyond(asked, within)) == expected

@@ -226,3 +226,26 @@ def test_the_memory_of_postings_is_bounded():
     for page in range(2000):
         index.add(np.sort(np.arange(50, dtype=np.uint64) + np.uint64(page * 2**40)))
     assert 16 * 50 * 2000 <= index.nbytes - empty < 40 * 50 * 2000
+
+
+@settings(max_examples=60, deadline=None)
+@given(multisets=st.lists(MULTISETS, max_size=25), asked=MULTISETS)
+def test_the_nearest_beyond_the_threshold_is_farther_and_never_invented(multisets, asked):
+    method = SpotSigs(0.3)
+    index = SpotIndex(method)
+    for sketch in multisets:
+        index.add(sketch)
+    (found,) = index.nearest_beyond([asked], 0.8)
+    if found:
+        assert found.distance == method.distance(asked, multisets[found.page])
+        assert 0.3 < found.distance <= 0.8
+
+
+def test_a_page_just_beyond_the_threshold_is_found():
+    method = SpotSigs(0.3)
+    index = SpotIndex(method)
+    index.add(digests("abcdefghij"))
+    asked = digests("abcdef" + "wxyz")
+    (found,) = index.nearest_beyond([asked], 0.8)
+    assert index.query(asked) is None
+    assert found == Match(0, method.distance(asked, digests("abcdefghij")))

@@ -2,6 +2,8 @@ import json
 from datetime import datetime
 
 import pytest
+from report_of import page
+from texts import article
 
 from dedup.detector import Detector, Kind, Verdict
 from dedup.methods import SimHash
@@ -113,6 +115,22 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "groups": 0,
         "largest_groups": [],
         "duplicates_by_host": {},
+        "hosts": {"names": 0, "largest": []},
+        "url_patterns": {"names": 0, "largest": []},
+        "url_advice": {
+            "pages": 0,
+            "advice": [],
+            "with_deny": {"pages": 0, "contents": 0},
+            "with_discarder": {"pages": 0, "contents": 0},
+        },
+        "nearest_kept": {"sample": 0, "pages": 0, "within": 16, "distances": {}},
+        "near_misses": [],
+        "timeline": {
+            "kinds": [kind.value for kind in Kind],
+            "pages_per_bucket": 1,
+            "buckets": [],
+        },
+        "lengths": [],
         "saved": {"bytes": 0, "pages_not_read_again": 0, "seconds": 0},
         "seconds_per_page": {},
         "unread": {},
@@ -276,3 +294,95 @@ def test_the_table_is_ascii_and_fits_its_width(summary, detector):
     assert table.isascii()
     assert max(map(len, table.splitlines())) <= 100
     assert table.count("x") >= 500
+
+
+FAR = " ".join(
+    "other" if place % 25 == 0 else word for place, word in enumerate(article(1).split())
+)
+"""A copy of article(1) that is just no near-duplicate."""
+
+
+def judged(summary, detector, *texts, scope=""):
+    for number, text in enumerate(texts):
+        read = page(text)
+        verdict = detector.judge(f"http://a/{number}", read, scope)
+        summary.record(verdict, f"http://a/{number}", len(text), read, scope)
+
+
+def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
+    judged(summary, detector, article(1), FAR, article(2))
+    numbers = summary.finish(detector)
+    (pair,) = numbers["near_misses"]
+    assert {pair["url"], pair["other"]} == {"http://a/0", "http://a/1"}
+    assert 3 < pair["distance"] == (page(article(1)).sketch ^ page(FAR).sketch).bit_count()
+    assert numbers["nearest_kept"] == {
+        "sample": 3,
+        "pages": 3,
+        "within": 16,
+        "distances": {pair["distance"]: 2},
+    }
+
+
+def test_near_misses_are_sought_in_their_own_scope(summary, detector):
+    judged(summary, detector, article(1), FAR, scope="one")
+    assert len(summary.finish(detector)["near_misses"]) == 1
+
+
+def test_near_misses_are_not_sought_in_other_scopes(summary, detector):
+    judged(summary, detector, article(1), scope="one")
+    judged(summary, detector, FAR, scope="another")
+    assert summary.finish(detector)["near_misses"] == []
+
+
+def test_near_misses_of_a_large_crawl_are_sought_for_a_sample(detector, monkeypatch, stats):
+    monkeypatch.setattr("dedup.report.summary._NEAR_MISSES_SOUGHT", 10)
+    summary = Summary(stats, SETTINGS)
+    judged(summary, detector, *(article(n) for n in range(30)), "too short")
+    nearest = summary.finish(detector)["nearest_kept"]
+    assert nearest["sample"] in (9, 10)
+    assert nearest["pages"] in (28, 31)
+
+
+def test_lengths_are_counted_in_doubling_buckets(summary, detector):
+    judged(summary, detector, "one", "two words", "three words here", *2 * ["w " * 8], "w " * 9)
+    lengths = summary.finish(detector)["lengths"]
+    assert [bucket["from"] for bucket in lengths] == [0, 1, 2, 4, 8]
+    assert [bucket["to"] for bucket in lengths] == [0, 1, 3, 7, 15]
+    assert [bucket["kept"] for bucket in lengths] == [0, 1, 2, 0, 2]
+    assert [bucket["duplicates"] for bucket in lengths] == [0, 0, 0, 0, 1]
+
+
+def test_hosts_patterns_and_the_course_of_the_crawl_are_counted(summary, detector):
+    summary.record(new(), "http://a/1.html", 20)
+    summary.record(exact("http://a/1.html"), "http://a/2.html", 20)
+    summary.record(near("http://a/1.html", 3), "http://b/v1.0/", 30)
+    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="empty"), "http://c/", 0)
+    numbers = summary.finish(detector)
+    assert numbers["timeline"]["buckets"] == [
+        [1, 0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 0, 1],
+    ]
+    assert numbers["hosts"] == {
+        "names": 2,
+        "largest": [
+            {"name": "a", "pages": 2, "duplicates": 1},
+            {"name": "b", "pages": 1, "duplicates": 1},
+        ],
+    }
+    assert [row["name"] for row in numbers["url_patterns"]["largest"]] == [
+        "a/*.html",
+        "b/{version}/",
+    ]
+
+
+def test_urls_are_advised_on(summary, detector):
+    for n in range(6):
+        summary.record(new(), f"http://a/{n}", 20)
+        summary.record(exact(f"http://a/{n}"), f"http://a/{n}?utm_source=x", 20)
+    advice = summary.finish(detector)["url_advice"]
+    assert [(item["kind"], item["name"]) for item in advice["advice"]] == [
+        ("parameter", "utm_source")
+    ]
+    assert advice["with_deny"] == {"pages": 6, "contents": 0}

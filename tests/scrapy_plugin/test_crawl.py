@@ -1,8 +1,10 @@
 """Whole crawls: what is stored, dropped and counted."""
 
 import gc
+import json
 import logging
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -470,14 +472,13 @@ def test_a_component_that_the_user_has_placed_stays_there():
 
 
 def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
-    import json
-
     with served(SITE) as url:
         result = crawl(
             spider_over(f"{url}/original", f"{url}/copy", f"{url}/other"),
             DEDUP_REPORT=tmp_path / "new" / "folder",
         )
-    [path] = (tmp_path / "new" / "folder").iterdir()
+    [page, path] = sorted((tmp_path / "new" / "folder").iterdir())
+    assert page == path.with_suffix(".html")
     report = json.loads(path.read_text())
     assert report["spider"] == "test"
     assert report["pages"] | {"per_second": None} == {
@@ -504,7 +505,55 @@ def test_reports_of_crawls_that_begin_in_one_second_stand_side_by_side(tmp_path:
     with served(SITE) as url:
         for _ in range(3):
             crawl(spider_over(f"{url}/original", name="a/b"), DEDUP_REPORT=tmp_path)
-    assert len(list(tmp_path.iterdir())) == 3
+    names = {path.stem for path in tmp_path.iterdir()}
+    assert len(names) == 3
+    assert {path.name for path in tmp_path.iterdir()} == {
+        name + suffix for name in names for suffix in (".json", ".html")
+    }
+
+
+def html_report(folder: Any) -> tuple[str, Any]:
+    """The source of the one HTML report in *folder*, and the data that its script reads."""
+    [path] = folder.glob("*.html")
+    source = path.read_text("utf-8")
+    [data] = re.findall(r'id="data">(.*?)</script>', source, re.DOTALL)
+    return source, json.loads(data)
+
+
+def test_the_html_report_shows_what_a_copy_changed(tmp_path: Any):
+    with served(SITE) as url:
+        crawl(spider_over(f"{url}/original", f"{url}/copy"), DEDUP_REPORT=tmp_path)
+    source, data = html_report(tmp_path)
+    [group] = data["groups"]
+    assert group["url"] == f"{url}/original"
+    [[copy, distance, diff]] = group["copies"]
+    assert (copy, distance > 0) == (f"{url}/copy", True)
+    assert "+otherwise" in data["diffs"][diff]
+    assert "simhash" in source
+
+
+def test_items_that_are_judged_by_a_field_are_compared_in_the_report_too(tmp_path: Any):
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": "http://a/1", "body": article(1)}
+        yield {"url": "http://a/2", "body": article(1) + " otherwise"}
+
+    with served(SITE) as url:
+        spider = spider_over(f"{url}/original", parse=parse)
+        crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_ITEM_FIELD="body")
+    _, data = html_report(tmp_path)
+    assert [group["url"] for group in data["groups"]] == ["http://a/1"]
+    assert any("+otherwise" in diff for diff in data["diffs"])
+
+
+@pytest.mark.parametrize("texts", [0, 1])
+def test_no_more_texts_are_kept_than_the_setting_says(tmp_path: Any, texts: int):
+    with served(SITE) as url:
+        spider = spider_over(f"{url}/original", f"{url}/copy")
+        crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_REPORT_TEXTS=texts)
+    _, data = html_report(tmp_path)
+    assert data["groups"][0]["copies"][0][2] is None
+    assert data["diffs"] == []
+    assert bool(data["groups"][0]["title"]) is bool(texts)
 
 
 def test_marking_saves_no_bytes():

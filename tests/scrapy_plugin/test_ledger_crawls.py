@@ -98,7 +98,7 @@ def test_a_changed_page_passes_and_takes_the_place_of_its_earlier_self(site, led
         "errors": 0,
     }  # fmt: skip
     assert urls(site, ledger) == ["/other", "/short", "/a", "/b"]
-    [path] = (tmp_path / "reports").iterdir()
+    [path] = (tmp_path / "reports").glob("*.json")
     report = json.loads(path.read_text())
     [changed] = report["revisits"]["changed"]
     assert changed["url"] == f"{url}/a"

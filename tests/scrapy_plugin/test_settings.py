@@ -35,6 +35,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_MAX_PAGE_BYTES": 10_000_000,
         "DEDUP_LOG_LEVEL": "DEBUG",
         "DEDUP_REPORT": "",
+        "DEDUP_REPORT_TEXTS": 2000,
         "DEDUP_INDEX": "",
         "DEDUP_REVISITS": "drop",
         "DEDUP_RESET": False,
@@ -115,6 +116,7 @@ WRONG = [
     ("DEDUP_MAX_PAGE_BYTES", 0, "must be a whole number of at least 1, got 0"),
     ("DEDUP_LOG_LEVEL", "LOUD", "'DEBUG' or 'NOTSET', got 'LOUD'"),
     ("DEDUP_LOG_LEVEL", 17, "got 17"),
+    ("DEDUP_REPORT_TEXTS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_REPORT", 5, "must be the path of a folder, got 5"),
     (
         "DEDUP_REPORT",

@@ -1,0 +1,109 @@
+"""The main texts of some pages, for the differences that the report shows."""
+
+import sqlite3
+import zlib
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from dedup.detector import Kind, Verdict
+from dedup.page import Page
+from dedup.report.sample import priority
+
+# As long as half of the room is left, and later.
+_MOST_COPIES, _LEAST_COPIES = 20, 3
+_LONGEST = 40_000
+
+
+class TextStore:
+    """Keeps the texts of up to *limit* pages on disk, those that are most likely to be shown.
+
+    A near-duplicate shows what it changed only beside its original, of which nobody knows when it
+    comes whether it will have any. So every new page is kept while there is room, and an even
+    sample of them, by the hash of the URL, when there is none. An original whose copy comes stays,
+    and some of its copies with it (3, and 20 as long as half of the room is left), in the place of
+    pages without; a quarter of the room is left to those, for the near misses.
+
+    Texts are cut after 40,000 characters. The file is SQLite's, private and gone with the process.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._count = 0
+        # New pages without copies, the first to go at the top; and originals, with their copies.
+        self._loose: list[tuple[int, str]] = []
+        self._copies: dict[str, int] = {}
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("CREATE TABLE texts (url BLOB PRIMARY KEY, title TEXT, text BLOB)")
+
+    def record(self, verdict: Verdict, url: str, page: Page) -> None:
+        """Keep the text of *page* at *url*, if it is one of those to be kept."""
+        # Items may share a URL: the first one is kept.
+        if not page.text or not self._limit or url in self:
+            return
+        if verdict.kind in (Kind.NEW, Kind.CHANGED):
+            self._record_new(url, page)
+        elif verdict.kind is Kind.NEAR and verdict.original is not None:
+            self._record_copy(verdict.original, url, page)
+
+    def _record_new(self, url: str, page: Page) -> None:
+        if self._count >= self._limit:
+            if not self._loose or -self._loose[0][0] <= priority(url):
+                return
+            self._forget(heappop(self._loose)[1])
+        heappush(self._loose, (-priority(url), url))
+        self._put(url, page)
+
+    def _record_copy(self, original: str, url: str, page: Page) -> None:
+        if original not in self._copies:
+            if original not in self:
+                return
+            self._copies[original] = 0
+            self._loose = [entry for entry in self._loose if entry[1] != original]
+            heapify(self._loose)
+        has_room = 2 * self._count < self._limit
+        if self._copies[original] >= (_MOST_COPIES if has_room else _LEAST_COPIES):
+            return
+        if self._count >= self._limit:
+            if len(self._loose) <= self._limit // 4:
+                return
+            self._forget(heappop(self._loose)[1])
+        self._copies[original] += 1
+        self._put(url, page)
+
+    def _put(self, url: str, page: Page) -> None:
+        text = zlib.compress((page.text or "")[:_LONGEST].encode("utf-8", "surrogatepass"))
+        title = page.title.encode("utf-8", "surrogatepass") if page.title else None
+        self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", (_key(url), title, text))
+        self._count += 1
+
+    def _forget(self, url: str) -> None:
+        self._database.execute("DELETE FROM texts WHERE url = ?", (_key(url),))
+        self._count -= 1
+
+    def get(self, url: str) -> str | None:
+        """Return the text of the page at *url*, ``None`` if it was not kept."""
+        found = self._row("text", url)
+        return zlib.decompress(found[0]).decode("utf-8", "surrogatepass") if found else None
+
+    def title(self, url: str) -> str | None:
+        """Return the title of the page at *url*, if it has one and was kept."""
+        found = self._row("title", url)
+        return found[0].decode("utf-8", "surrogatepass") if found and found[0] else None
+
+    def _row(self, column: str, url: str) -> Any:
+        query = f"SELECT {column} FROM texts WHERE url = ?"
+        return self._database.execute(query, (_key(url),)).fetchone()
+
+    def __contains__(self, url: str) -> bool:
+        return self._row("1", url) is not None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _key(url: str) -> bytes:
+    return url.encode("utf-8", "surrogatepass")

@@ -1,0 +1,385 @@
+"""The HTML report, in a real browser too: it opens, works, and takes no orders from pages."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+from browsers import chromium, console, show
+from report_of import SETTINGS, exact, near, new, page, report_of
+from texts import CHINESE, article, edited
+
+from dedup.detector import Detector
+from dedup.methods import SimHash
+from dedup.report import Summary, TextStore, write_html
+from dedup.report.html import as_html
+from dedup.report.recorded import Counters
+
+HOSTILE = [
+    "<script>window.pwned = 1</script>",
+    "</script><script>window.pwned = 1</script>",
+    "<img src=x onerror='window.pwned = 1'>",
+    "\"'><svg onload=window.pwned=1>",
+    "{{ 7 * 7 }} {% raw %} {0} %s",
+    "<!-- ]]> &lt;b&gt; &amp; &#x3c;",
+    "\u202egnp.exe \u2066 \u200f مرحبا بالعالم",
+    "nul\x00 bell\x07 escape\x1b[31m \ud800 \ufeff",
+    "=cmd|' /C calc'!A0",
+    "w" * 100_000,
+]
+HOSTILE_URLS = [
+    "javascript:window.pwned=1//",
+    "data:text/html,<script>parent.pwned=1</script>",
+    "http://h.example/\"onmouseover='window.pwned=1'",
+    "http://h.example/</script><script>window.pwned=1</script>",
+    "http://h.example/\u202e\x00\ud800",
+    "http://" + "long" * 5000 + ".example/",
+    "http://[",
+    "",
+    "x' || 1",
+    "HTTP://H.example/?a=<b>&amp;",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+def edited_more(text):
+    words = text.split()
+    return " ".join("changed" if place % 17 == 0 else word for place, word in enumerate(words))
+
+
+def written(folder, numbers, texts):
+    path = folder / "report.html"
+    write_html(numbers, texts, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The report of a small crawl: 40 texts, of which a copy each, a few more, and print views."""
+    pages = []
+    for n in range(40):
+        text = article(n)
+        pages.append((f"http://a.example/v1/{n}.html", page(text, f"Title {n}")))
+        pages.append((f"http://a.example/v1/{n}.html?print=1", page(text, f"Title {n}")))
+        pages.append((f"http://b.example/{n}", page(edited(text), f"Copy {n}")))
+        if n % 10 == 0:
+            far = page(edited_more(text), f"Far {n}")
+            pages.append((f"http://c.example/{n}", far))
+            pages += [(f"http://c.example/{n}/{m}", page(text, None)) for m in range(n)]
+    pages.append(("http://c.example/zh", page(CHINESE, "米粉", "zh")))
+    pages.append(("http://c.example/zh2", page(CHINESE.replace("码头", "车站"), "米粉", "zh")))
+    numbers, texts = report_of(pages)
+    return numbers, written(tmp_path_factory.mktemp("report"), numbers, texts)
+
+
+def test_it_opens_without_a_word_from_the_console_or_to_the_network(browser, report):
+    for width, dark in ((1280, False), (390, False), (390, True)):
+        show(browser, report[1], width=width, dark=dark)
+        assert console(browser) == []
+        loaded = "return performance.getEntriesByType('resource').map(entry => entry.name)"
+        assert browser.execute_script(loaded) == []
+        overflow = "return document.documentElement.scrollWidth"
+        assert browser.execute_script(overflow) <= width
+    source = report[1].read_text("utf-8")
+    assert not re.search(r"(?:src|srcset|@import|url\()\s*=?\s*[\"']?(?:https?:)?//", source)
+
+
+def test_dark_and_light_differ_and_can_be_read(browser, report):
+    colours = set()
+    for dark in (False, True):
+        show(browser, report[1], dark=dark)
+        colour = "return getComputedStyle(document.body)[arguments[0]]"
+        ground, ink = (
+            sum(map(int, re.findall(r"\d+", browser.execute_script(colour, name))[:3])) / 3
+            for name in ("backgroundColor", "color")
+        )
+        assert abs(ground - ink) > 150
+        colours.add(ground > ink)
+    assert colours == {True, False}
+
+
+def texts_of(browser, selector):
+    return [element.text for element in browser.find_elements("css selector", selector)]
+
+
+def test_figures_are_those_of_the_crawl(browser, report):
+    numbers, path = report
+    show(browser, path)
+    figures = texts_of(browser, ".figure strong")
+    pages = numbers["pages"]
+    assert figures[:5] == [
+        str(pages[name]) for name in ("judged", "new", "exact_duplicates", "near_duplicates")
+    ] + ["0"]
+    assert len(browser.find_elements("css selector", ".chart svg .bar rect")) > 10
+    assert numbers["distances"]
+    assert numbers["nearest_kept"]["distances"]
+
+
+def test_groups_are_searched(browser, report):
+    show(browser, report[1])
+    search = browser.find_element("id", "search")
+    search.send_keys("title 33")
+    assert texts_of(browser, "#group-table .open .title") == ["Title 33"]
+    assert "1 groups" in browser.find_element("id", "results").text
+    search.clear()
+    search.send_keys("B.EXAMPLE/7")
+    assert texts_of(browser, "#group-table .open .title") == ["Title 7"]
+    search.send_keys("nowhere")
+    assert texts_of(browser, "#group-table tbody tr") == ["No group matches."]
+
+
+def test_groups_are_sorted_and_turned_over(browser, report):
+    show(browser, report[1])
+    assert texts_of(browser, "#group-table .open .title")[:2] == ["Title 30", "Title 20"]
+    copies = browser.find_element("css selector", "[data-sort=copies]")
+    copies.click()
+    assert copies.find_element("xpath", "..").get_attribute("aria-sort") == "ascending"
+    first = [int(text) for text in texts_of(browser, "#group-table td.copies")]
+    assert first == sorted(first)
+    browser.find_element("css selector", "[data-sort=original]").click()
+    urls = texts_of(browser, "#group-table .open .url")
+    assert urls[:3] == [f"http://a.example/v1/{n}.html" for n in range(3)]
+    assert len(urls) == 25
+    browser.find_element("id", "next").click()
+    assert texts_of(browser, "#group-table .open .url")[0] == "http://a.example/v1/25.html"
+    assert "page 2 of 2" in browser.find_element("css selector", ".pager").text
+
+
+def test_a_click_or_a_key_opens_the_differences(browser, report):
+    show(browser, report[1])
+    search = browser.find_element("id", "search")
+    search.send_keys("title 7")
+    row = browser.find_element("css selector", "#group-table .open")
+    row.send_keys("\ue007")  # enter
+    assert row.get_attribute("aria-expanded") == "true"
+    assert texts_of(browser, "#group-table .diff ins") == ["otherwise"] * 3
+    assert len(texts_of(browser, "#group-table .diff del")) == 3
+    assert "exact http://a.example/v1/7.html?print=1" in " ".join(
+        texts_of(browser, ".copies-list .pair")
+    ).replace("\n", " ")
+    row.click()
+    assert browser.find_elements("css selector", ".diff") == []
+
+
+def test_near_misses_are_compared(browser, report):
+    numbers, path = report
+    assert {pair["other"] for pair in numbers["near_misses"]} & {
+        f"http://{host}" for host in ("a.example/v1/0.html", "c.example/0")
+    }
+    show(browser, path)
+    button = browser.find_element("css selector", "#near-misses .compare")
+    button.click()
+    differing = texts_of(browser, "#near-misses .diff ins, #near-misses .diff del")
+    assert {"changed", "otherwise"} & set(differing)
+    assert button.text == "Hide"
+    button.click()
+    assert browser.find_elements("css selector", ".diff") == []
+
+
+def test_advice_is_given_with_its_rules(browser, report):
+    show(browser, report[1])
+    advice = browser.find_element("id", "advice").text
+    assert "Query parameter print" in advice
+    assert "Equal content in 40 of 40 cases" in advice
+    rules = browser.find_element("id", "rules-discarder").text
+    assert {"queryRemoval"} == {rule["processor"] for rule in json.loads(rules)}
+    (deny,) = json.loads(browser.find_element("id", "rules-deny").text)
+    assert re.search(deny, "http://a.example/v1/3.html?print=1")
+
+
+def test_the_language_is_the_browsers_and_can_be_changed(browser, report):
+    show(browser, report[1])
+    root = browser.find_element("css selector", "html")
+    assert root.get_attribute("lang") == "en"
+    assert browser.find_element("css selector", "h1").text == "Duplicates in this crawl"
+    browser.find_element("css selector", "[data-language=zh]").click()
+    assert root.get_attribute("lang") == "zh"
+    assert browser.find_element("css selector", "h1").text == "本次抓取中的重复内容"
+    search = browser.find_element("id", "search")
+    assert (
+        search.get_attribute("placeholder")
+        == search.get_attribute("aria-label")
+        == "搜索 URL 和标题"
+    )
+    search.send_keys("title 7")
+    browser.find_element("css selector", "#group-table .open").click()
+    assert "收起" in texts_of(browser, "#group-table .compare")
+    visible = browser.find_element("css selector", "body").text
+    assert not re.search(r"\b(?:Compare|Groups|near-duplicates|Previous)\b", visible)
+    with chromium("zh-CN,zh") as chinese:
+        show(chinese, report[1])
+        assert chinese.find_element("css selector", "html").get_attribute("lang") == "zh"
+
+
+def test_every_control_has_a_name_and_the_page_its_landmarks(browser, report):
+    show(browser, report[1])
+    browser.find_element("css selector", "#group-table .open").click()
+    for selector in ("button", "input", "nav", "a", "svg", "table"):
+        assert browser.find_elements("css selector", selector)
+    nameless = [
+        element.get_attribute("outerHTML")[:100]
+        for element in browser.find_elements("css selector", "button, input, nav, svg, a, summary")
+        if element.is_displayed() and not element.accessible_name
+    ]
+    assert nameless == []
+    assert len(browser.find_elements("css selector", "main, header, footer, nav, h1")) == 5
+
+
+def test_it_prints(browser, report):
+    show(browser, report[1])
+    pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    assert len(pdf) > 20_000
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not browser.find_element("id", "search").is_displayed()
+    assert browser.find_element("css selector", ".figure strong").is_displayed()
+
+
+def hostile_report():
+    """A crawl in which every title, URL and text is out to do harm."""
+    texts = TextStore(100)
+    summary = Summary(Counters(), {**SETTINGS, HOSTILE[0]: HOSTILE[1]}, texts=texts)
+    urls = [f"{url}{n}" if url else url for n, url in enumerate(HOSTILE_URLS)]
+    for number, (url, text) in enumerate(zip(urls, HOSTILE, strict=True)):
+        words = f"{text} {article(number)}"
+        summary.record(new(), url, 10, page(words, text))
+        copy = page(f"{words} {HOSTILE[0]} {HOSTILE[1]}", text)
+        summary.record(near(url, 2), url + HOSTILE_URLS[3], 10, copy)
+        summary.record(exact(url), url + HOSTILE_URLS[0], 10, page(words, text))
+    summary.record_time(HOSTILE[2], 1)
+    numbers = {"spider": HOSTILE[1], **summary.finish(Detector(SimHash()))}
+    pairs = [{"url": urls[0], "other": urls[3], "distance": 4}]
+    advice = numbers["url_advice"]
+    evil = {
+        "kind": "parameter",
+        "name": HOSTILE[1],
+        "other": HOSTILE[2],
+        "host": HOSTILE[3],
+        "pages": 9,
+        "compared": 9,
+        "agreed": 9,
+        "alone": 1,
+        "confidence": 0.95,
+        "is_advised": True,
+        "examples": [[urls[0], urls[3]]],
+        "counterexamples": [[urls[1], urls[2]]],
+        "discarder": {"args": [HOSTILE[1]]},
+        "deny": HOSTILE[1],
+    }
+    advice["advice"] = [evil, {**evil, "is_advised": False}]
+    return {**numbers, "near_misses": pairs}, texts
+
+
+def test_hostile_pages_only_show(browser, tmp_path):
+    path = written(tmp_path, *hostile_report())
+    show(browser, path)
+    assert console(browser) == []
+    links = []
+    for _ in range(2):
+        for selector in (".open", ".compare", "summary"):
+            click_all = "document.querySelectorAll(arguments[0]).forEach(each => each.click())"
+            browser.execute_script(click_all, selector)
+            all_links = "return [...document.querySelectorAll('a')].map(a => a.href)"
+            links += browser.execute_script(all_links)
+    assert len(set(links)) > 10
+    assert all(re.match(r"https?://|file://[^<]*#[\w-]+$", link) for link in links)
+    for language in ("zh", "en"):
+        browser.find_element("css selector", f"[data-language={language}]").click()
+    browser.find_element("id", "search").send_keys("<script>")
+    assert console(browser) == []
+    assert browser.execute_script("return window.pwned") is None
+    assert browser.title.startswith("</script><script>window.pwned = 1</script>")
+    elements = "return document.querySelectorAll('main script, main img, main svg[onload]').length"
+    assert browser.execute_script(elements) == 0
+    assert browser.execute_script("return document.scripts.length") == 2
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 1280
+    source = path.read_text("utf-8")
+    assert "\u202e" not in source
+    assert "\x00" not in source
+    assert len(source) < 300_000
+
+
+def test_even_a_script_that_got_in_would_not_run(browser, report, tmp_path):
+    path = tmp_path / "report.html"
+    source = report[1].read_text("utf-8")
+    injected = (
+        "<script>window.pwned = 1</script><img src=http://127.0.0.1:9/x onerror=window.pwned=2>"
+    )
+    path.write_text(source.replace("<main", injected + "<main", 1), "utf-8")
+    show(browser, path)
+    assert browser.execute_script("return window.pwned") is None
+    assert any("Content Security Policy" in message for message in console(browser))
+
+
+def test_an_empty_crawl_has_a_report(browser, tmp_path):
+    path = written(tmp_path, *report_of([]))
+    show(browser, path)
+    assert console(browser) == []
+    assert texts_of(browser, ".figure strong")[:5] == ["0"] * 5
+
+
+def test_it_is_made_again_from_the_json(report):
+    numbers, path = report
+    again = as_html(json.loads(json.dumps(numbers)), TextStore(0))
+    without_data = re.compile(r'<script type="application/json".*', re.DOTALL)
+    first = without_data.sub("", path.read_text("utf-8"))
+    # Without texts there are no buttons to compare them.
+    assert again.count('class="bar"') == first.count('class="bar"') > 10
+    assert "text not kept" in again
+
+
+def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path):
+    texts = TextStore(2000)
+    summary = Summary(Counters(), SETTINGS, texts=texts)
+    path = "a/long/path/" * 6
+    originals = [f"http://shop{n % 300}.example/{path}the-page-{n}.html" for n in range(5000)]
+    some = [page(article(n, 800), f"The title of page {n}") for n in range(200)]
+    copies = [page(edited(read.text), read.title) for read in some]
+    small = page("a small page of its own")
+    for number, url in enumerate(originals):
+        summary.record(new(), url, 1000, some[number] if number < 200 else small)
+    for number in range(95_000):
+        of = number % len(originals)
+        kind = near(originals[of], number % 4) if number % 3 else exact(originals[of])
+        url = f"{originals[of]}?session={number}&ref=search"
+        summary.record(kind, url, 1000, copies[of] if of < 200 else small)
+    start = time.perf_counter()
+    numbers = {"spider": "test", **summary.finish(Detector(SimHash()))}
+    report = written(tmp_path, numbers, texts)
+    assert report.stat().st_size < 3_000_000
+    assert numbers["groups"] == 5000
+    assert report.read_text("utf-8").count('"copies":') > 300
+    assert time.perf_counter() - start < 20
+
+
+def test_nothing_is_left_behind_when_it_cannot_be_written(tmp_path, report):
+    with pytest.raises(OSError, match="missing"):
+        write_html(report[0], TextStore(0), tmp_path / "missing" / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_interface_is_there_in_both_languages():
+    folder = Path(as_html.__code__.co_filename).parent / "templates"
+    messages = json.loads((folder / "messages.json").read_text("utf-8"))
+    for name, (english, chinese) in messages.items():
+        assert english
+        assert chinese
+        assert set(re.findall(r"\{\d\}", english)) == set(re.findall(r"\{\d\}", chinese)), name
+    template = (folder / "report.html").read_text("utf-8") + (folder / "report.js").read_text(
+        "utf-8"
+    )
+    for name in re.findall(r"""\bt\("([a-z_0-9-]+)["]|say\("([a-z_]+)"\)""", template):
+        assert next(filter(None, name)).rstrip("_") in {
+            *messages,
+            "advice",
+            "column",
+            "rules",
+            "stage",
+            "scope",
+            "action",
+        }

@@ -1,0 +1,13 @@
+from dedup.diff import Part, word_diff
+
+
+def test_lines_are_words_apart():
+    assert list(word_diff("one two\nthree\tfour", "one two\r\nthree five")) == [
+        Part("equal", "one two three"),
+        Part("removed", "four"),
+        Part("added", "five"),
+    ]
+
+
+def test_what_would_steer_a_terminal_is_replaced_within_words():
+    assert list(word_diff("a\x1b[31m \u202ecba", "")) == [Part("removed", "a\ufffd[31m \ufffdcba")]

@@ -1,0 +1,234 @@
+"""What in URLs never changed the content; rules are tested with what they are for."""
+
+import json
+import random
+import re
+
+import pytest
+from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
+from tldextract import TLDExtract
+
+from dedup.url_advice import url_advice
+
+SITE = "http://shop.example/"
+
+
+@pytest.fixture(autouse=True)
+def _without_network(monkeypatch):
+    # As it is, url-matcher asks the network which suffixes are public.
+    monkeypatch.setattr("url_matcher.util.tldextract.extract", TLDExtract(suffix_list_urls=()))
+
+
+def advised(pages):
+    """The advice that is given, by kind and name."""
+    return {(a.kind, a.name): a for a in url_advice(pages).advice if a.is_advised}
+
+
+def canonicalizer(advice, folder):
+    path = folder / "rules.json"
+    path.write_text(json.dumps([a.discarder for a in advice if a.discarder]))
+    return UrlCanonicalizer([path])
+
+
+def followed_links(urls, deny):
+    """The links that a link extractor leaves on a page that has *urls*."""
+    body = "".join(f'<a href="{url.replace("&", "&amp;")}">link</a>' for url in urls)
+    response = HtmlResponse("http://other.example/", body=body.encode())
+    return [link.url for link in LinkExtractor(deny=deny).extract_links(response)]
+
+
+PARTS = [
+    # (the page n with the part, without it, kind and name, whether discarder has a rule for it)
+    ("{n}?ref=home", "{n}", ("parameter", "ref"), True),
+    ("{n}?amp=1", "{n}", ("parameter", "amp"), True),
+    (
+        "a?id={n}&utm_source=x&utm_medium=y",
+        "a?id={n}",
+        ("parameters", "utm_medium,utm_source"),
+        True,
+    ),
+    ("{n};jsessionid=A{n}", "{n}", ("path-parameter", "jsessionid"), False),
+    ("{n};a=1;jsessionid=A{n}/b", "{n};a=1/b", ("path-parameter", "jsessionid"), False),
+    ("print/{n}", "{n}", ("segment", "print"), False),
+    ("a/print/{n}.html", "a/{n}.html", ("segment", "print"), False),
+    ("a/{n}/print", "a/{n}", ("segment", "print"), False),
+    ("a/{n}/", "a/{n}", ("slash", "/"), True),
+    ("a/{n}/index.html", "a/{n}/", ("index", "index.html"), False),
+    ("{n}/Default.aspx", "{n}/", ("index", "Default.aspx"), False),
+    ("t{n}.amp", "t{n}", ("suffix", ".amp"), False),
+    ("t{n}.amp.html", "t{n}.html", ("suffix", ".amp"), False),
+    ("t{n}-print.html", "t{n}.html", ("suffix", "-print"), False),
+    ("t{n}.html", "t{n}", ("suffix", ".html"), False),
+    ("old/{n}/x", "new/{n}/x", ("value", "/new/"), False),
+    ("docs/v1.9/{n}", "docs/v1.10/{n}", ("value", "/docs/v1.9/"), False),
+    ("docs/latest/{n}/a", "docs/v1.10/{n}/a", ("value", "/docs/latest/"), False),
+]
+
+
+@pytest.mark.parametrize(("with_it", "without", "part", "has_rule"), PARTS)
+def test_a_part_that_never_changed_the_content_is_found(with_it, without, part, has_rule, tmp_path):
+    pairs = [(SITE + with_it.format(n=n), SITE + without.format(n=n)) for n in range(6)]
+    others = [(f"{SITE}other/{n}", f"other {n}") for n in range(6)]
+    pages = [(url, n) for n, pair in enumerate(pairs) for url in pair] + others
+    random.Random(1).shuffle(pages)
+    result = advised(pages)
+    if part[0] == "value" and part not in result:  # which of two folders stays is a matter of order
+        part = next(key for key in result if key[0] == "value")
+    advice = result[part]
+    assert (advice.pages, advice.agreed, advice.compared, advice.alone) == (6, 6, 6, 0)
+    assert not advice.counterexamples
+    assert set(advice.examples) <= {*pairs, *((b, a) for a, b in pairs)}
+    urls = [url for url, _ in pages]
+    left = followed_links(urls, [advice.deny])
+    assert len(left) == len(urls) - 6
+    assert {group for url, group in pages if url in left} == {group for _, group in pages}
+    assert bool(advice.discarder) is has_rule
+    if has_rule:
+        process = canonicalizer([advice], tmp_path).process_url
+        assert all(process(one) == process(other) for one, other in pairs)
+        assert len({process(url) for url in urls}) == len(urls) - 6
+
+
+@pytest.mark.parametrize("host", ["docs.example.com", "shop.example", "127.0.0.1:8000"])
+def test_all_versions_in_a_place_may_be_one(host, tmp_path):
+    versions = ["v1.0", "v1.1", "latest"]
+    pages = [(f"http://{host}/docs/{v}/{n}/a", n) for n in range(6) for v in versions]
+    pages += [(f"http://{host}/docs/guide/{n}/a", f"guide {n}") for n in range(6)]
+    advice = advised(pages)["version", "/docs/{version}/"]
+    assert (advice.pages, advice.agreed, advice.compared) == (18, 12, 12)
+    assert advice.deny is None
+    process = canonicalizer([advice], tmp_path).process_url
+    assert len({process(url) for url, _ in pages}) == 12
+
+
+def test_hosts_and_schemes_may_repeat_each_other(tmp_path):
+    hosts = ["https://shop.example", "http://shop.example", "https://www.shop.example"]
+    pages = [(f"{host}/a/{n}", n) for n in range(6) for host in hosts]
+    result = advised(pages)
+    assert {key for key in result if key[0] == "host"} == {
+        ("host", "http://shop.example"),
+        ("host", "https://shop.example"),
+    }
+    left = followed_links([url for url, _ in pages], [a.deny for a in result.values() if a.deny])
+    assert left == [f"https://www.shop.example/a/{n}" for n in range(6)]
+    (www,) = (a for a in result.values() if a.discarder)
+    process = canonicalizer([www], tmp_path).process_url
+    assert process(pages[0][0]) == process(pages[2][0])
+
+
+def test_one_page_that_differs_spoils_it():
+    pages = [(f"{SITE}{n}{query}", n) for n in range(20) for query in ("", "?page=2")]
+    pages[1] = (pages[1][0], "another content")
+    (advice,) = url_advice(pages).advice
+    assert not advice.is_advised
+    assert (advice.agreed, advice.compared) == (19, 20)
+    assert advice.counterexamples == ((f"{SITE}0?page=2", f"{SITE}0"),)
+    assert advice.deny is advice.discarder is None
+
+
+def test_one_page_that_differs_among_very_many_is_told_and_not_denied():
+    pages = [(f"{SITE}{n}{query}", n) for n in range(200) for query in ("", "?ref=2")]
+    pages[1] = (pages[1][0], "another content")
+    advice = advised(pages)["parameter", "ref"]
+    assert 0.9 < advice.confidence < 199 / 200
+    assert advice.deny is None
+    assert advice.discarder
+    assert url_advice(pages).with_discarder.contents == 1
+
+
+def test_four_pages_are_no_evidence():
+    assert not url_advice([(f"{SITE}{n}{q}", n) for n in range(4) for q in ("", "?a=1")]).advice
+
+
+def test_a_page_that_has_no_other_url_is_not_denied():
+    pages = [(f"{SITE}{n}{query}", n) for n in range(9) for query in ("", "?ref=home")]
+    advice = advised([*pages, (f"{SITE}only?ref=home", "only")])["parameter", "ref"]
+    assert (advice.pages, advice.alone, advice.agreed) == (10, 1, 9)
+    assert advice.deny is None
+    assert advice.discarder
+
+
+def test_a_page_without_another_form_is_not_denied_even_if_its_content_is_elsewhere():
+    pages = [(f"{SITE}{n}{query}", n) for n in range(9) for query in ("", "?ref=home")]
+    pages += [(f"{SITE}only?ref=home", "only"), (f"{SITE}elsewhere", "only")]
+    assert advised(pages)["parameter", "ref"].deny is None
+
+
+def test_what_repeats_another_repeats_one_that_stays():
+    counts = {"a": 6, "b": 7, "c": 8, "d": 9}
+    pages = [(f"{SITE}{folder}/{n}/x", n) for folder, count in counts.items() for n in range(count)]
+    others = {a.name: a.other for a in url_advice(pages).advice if a.kind == "value"}
+    assert others == {"/a/": "/d/", "/b/": "/d/", "/c/": "/d/"}
+
+
+def test_sessions_that_are_in_every_url_are_told_by_their_values(tmp_path):
+    pages = [(f"{SITE}{n}?sid={session}", n) for n in range(6) for session in "abc"]
+    advice = advised(pages)["parameter", "sid"]
+    assert (advice.compared, advice.agreed, advice.alone, advice.deny) == (12, 12, 18, None)
+    process = canonicalizer([advice], tmp_path).process_url
+    assert len({process(url) for url, _ in pages}) == 6
+
+
+def test_a_regular_expression_bars_nothing_that_was_not_looked_at():
+    pages = [(f"{SITE}{n}{q}", n) for n in range(9) for q in ("", "?utm_a=1&utm_b=2")]
+    assert advised(pages)["parameters", "utm_a,utm_b"].deny
+    pages += [(f"{SITE}x?utm_a=1", "another content")]
+    assert advised(pages)["parameters", "utm_a,utm_b"].deny is None
+
+
+def test_slashes_that_matter_leave_no_rule_that_would_ignore_them():
+    pages = [(f"{host}/a/{n}", n) for n in range(6) for host in ("http://x.io", "http://www.x.io")]
+    assert any(advice.discarder for advice in advised(pages).values())
+    pages += [(f"http://x.io/b/{n}{slash}", f"{n}{slash}") for n in range(6) for slash in ("", "/")]
+    assert not any(advice.discarder for advice in advised(pages).values())
+
+
+def test_what_is_no_url_of_the_web_is_left_out():
+    pages = [("", 1), ("no url", 2), ("http://[", 3), ("ftp://a/b", 4), ("javascript:alert(1)", 5)]
+    assert url_advice(pages).pages == 0
+
+
+def test_numbers_and_years_are_no_versions():
+    pages = [(f"{SITE}blog/{year}/a/{n}", n) for year in ("2023", "2024") for n in range(9)]
+    assert not [a for a in url_advice(pages).advice if a.kind == "version"]
+
+
+SEGMENT = st.sampled_from(
+    ["a", "b", "print", "v1.0", "v1.1", "latest", "x.html", "index.html", "", "c;s=1"]
+)
+URL = st.builds(
+    lambda host, segments, query: f"{host}/{'/'.join(segments)}{query}",
+    st.sampled_from(["http://x.io", "https://x.io", "http://www.x.io", "http://docs.x.io"]),
+    st.lists(SEGMENT, min_size=1, max_size=3),
+    st.sampled_from(["", "?a=1", "?a=2", "?b=1", "?a=1&b=2", "?a_x=1&a_y=2"]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(URL, unique=True, max_size=60), st.randoms(use_true_random=False), st.integers(1, 4)
+)
+def test_following_loses_what_is_said_and_no_more(urls, chooser, contents):
+    """Whatever the crawl: denied links lose nothing, and the discarder does what is said."""
+    pages = [(url, chooser.randrange(contents)) for url in urls]
+    result = url_advice(pages)
+    deny = [re.compile(advice.deny) for advice in result.advice if advice.deny]
+    left = [(url, group) for url, group in pages if not any(d.search(url) for d in deny)]
+    assert {group for _, group in left} == {group for _, group in pages}
+    assert len(pages) - len(left) == result.with_deny.pages
+    for advice in result.advice:
+        assert advice.agreed <= advice.compared <= advice.pages + 1
+        assert not (advice.deny or advice.discarder) or advice.is_advised
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(URL, unique=True, max_size=60))
+def test_the_discarder_fetches_what_is_said(tmp_path_factory, urls):
+    pages = [(url, 0) for url in urls]
+    result = url_advice(pages)
+    process = canonicalizer(result.advice, tmp_path_factory.mktemp("rules")).process_url
+    assert len(pages) - len({process(url) for url in urls}) == result.with_discarder.pages
