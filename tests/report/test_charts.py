@@ -41,6 +41,16 @@ def test_labels_cannot_be_markup():
     assert "<script" not in svg
 
 
+@pytest.mark.parametrize(
+    ("counts", "upto", "labels", "bars"),
+    [
+        ({0: 5, 3: 2}, 4, ["0", "1", "2", "3", "4"], [5, 0, 0, 2, 0]),
+        ({}, 0, ["0"], [0]),
+        ({0.0: 1, 0.5: 2, 1.0: 4}, 0, None, {"0": 1, "0.5": 2, "1": 4}),
+        ({float(n): 1 for n in range(101)}, 0, None, {"0": 5, "50": 5, "100": 1}),
+        ({0.29: 1, 0.3: 1}, 0.6, None, {"0.27": 1, "0.3": 1}),
+    ],
+)
 def test_distances_are_put_into_bars(counts, upto, labels, bars):
     got_labels, (got,) = binned(counts, upto=upto)
     assert sum(got) == sum(counts.values())
