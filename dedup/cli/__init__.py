@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from dedup import __version__
-from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, stats
+from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, report, stats
 from dedup.cli.common import CommandError
 from dedup.text import printable
 
@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": explain,
     "lexicon": lexicon,
     "reindex": reindex,
+    "report": report,
     "stats": stats,
 }
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dedup.explanation import Explanation, Feature, Judgement, Side
+    from dedup.extraction import Extraction
 
 SUMMARY = "show why two pages are, or are not, near-duplicates"
 EXAMPLES = """\
@@ -31,6 +32,7 @@ examples:
   dedup explain https://docs.example.com/1.0/ https://docs.example.com/1.1/
   dedup explain one.txt other.txt --method verified --full
   dedup explain one.html other.html --args '{"max_distance": 7}' --json
+  dedup explain --ledger pages.sqlite https://example.com/1 https://example.com/2
 """
 _FIRST_LINES = 3
 _LINE = 240
@@ -55,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what takes the main text of HTML (default: trafilatura)")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
         help="shorter pages are never near-duplicates (default: 20)")  # fmt: skip
+    parser.add_argument("--ledger", metavar="FILE",
+        help="A and B are URLs in this ledger, which has kept their texts")  # fmt: skip
     parser.add_argument("--full", action="store_true", help="show all of the main texts")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
@@ -72,10 +76,11 @@ def run(options: argparse.Namespace) -> None:
     if options.min_tokens < 0:
         raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
     extractor = extractor_named(options.extractor)
-    one, other = (
-        Side.of(source, extracted_of(read_source(source), extractor))
-        for source in (options.one, options.other)
-    )
+    sources = options.one, options.other
+    if options.ledger:
+        one, other = map(Side.of, sources, _stored(options.ledger, sources))
+    else:
+        one, other = (Side.of(s, extracted_of(read_source(s), extractor)) for s in sources)
     explanation = Explanation(one, other, method, options.min_tokens)
     if options.json:
         print(json.dumps(explanation.as_json(), allow_nan=False))
@@ -90,6 +95,25 @@ def run(options: argparse.Namespace) -> None:
     _show_judgements(output, explanation)
     _heading(output, "What differs, word by word")
     output.print(colored(explanation.diff))
+
+
+def _stored(path: str, urls: Sequence[str]) -> "list[Extraction]":
+    """Return what a ledger has kept of the texts of *urls*."""
+    from dedup.extraction import Extraction
+    from dedup.ledger.reader import LedgerReader
+
+    found = []
+    with LedgerReader(path) as ledger:
+        for url in urls:
+            stored = ledger.text(url)
+            if stored is None:
+                raise CommandError(
+                    f"{path} has no text of {url} (DEDUP_REPORT_TEXTS says how many it keeps); "
+                    "without --ledger, the page itself is fetched"
+                )
+            title, text = stored
+            found.append(Extraction(text, title))
+    return found
 
 
 def _heading(output: "Console", text: str) -> None:

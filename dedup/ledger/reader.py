@@ -3,12 +3,14 @@
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from dedup.ledger.sqlite import check_file, named
+from dedup.ledger.base import MemoryLedger, StoredPages
+from dedup.ledger.sqlite import check_file, named, stored_pages
 
 
 class Crawl(NamedTuple):
@@ -24,26 +26,32 @@ class Crawl(NamedTuple):
 
 
 class StoredPage(NamedTuple):
-    """A page that was stored; *ended*: when it was replaced or had expired, else ``None``."""
+    """A page that was stored; *ended*: when it was replaced or had expired, else ``None``.
+
+    *is_change*: 1 if it took the place of what an earlier crawl had stored, else 0.
+    """
 
     id: int
     crawl: int
     url: str
+    scope: str
     tokens: int
     sketch: bytes | None
     stored: float
     seen: float
     ended: float | None
+    is_change: int
 
 
 class StoredMatch(NamedTuple):
-    """A duplicate that was found, and the page it repeats."""
+    """A duplicate that was found, the page it repeats, and when it was."""
 
     original: str
     duplicate: str
     kind: str
     distance: float
     crawl: int
+    found: float
 
 
 class LedgerReader:
@@ -86,15 +94,46 @@ class LedgerReader:
     def pages(self, *, ended: bool = False) -> Iterator[StoredPage]:
         """Yield the pages that count, by age; *ended*: the others, too."""
         where = "" if ended else "WHERE ended IS NULL"
-        query = "SELECT id, crawl, url, tokens, sketch, stored, seen, ended FROM pages"
+        query = (
+            "SELECT id, crawl, url, scope, tokens, sketch, stored, seen, ended, id IN "
+            "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
+        )
         for row in self._rows(f"{query} {where} ORDER BY id"):
             yield StoredPage(*row)
 
+    def stored(self) -> Iterator[StoredPages]:
+        """Yield what is compared of the pages that count, in pieces."""
+        with named(self.path):
+            yield from stored_pages(self._file)
+
+    def url(self, number: int) -> str:
+        """Return the URL of a page; raises KeyError if there is none of that number."""
+        for (url,) in self._rows("SELECT url FROM pages WHERE id = ?", number):
+            return str(url)
+        raise KeyError(number)
+
     def matches(self) -> Iterator[StoredMatch]:
         """Yield the duplicates, in the order in which they were found."""
-        query = "SELECT original, duplicate, kind, distance, crawl FROM duplicates"
+        query = (
+            "SELECT pages.url, matches.url, kind, distance, matches.crawl, found FROM matches "
+            "JOIN pages ON pages.id = matches.page WHERE matches.url <> pages.url "
+            "ORDER BY matches.rowid"
+        )
         for row in self._rows(query):
             yield StoredMatch(*row)
+
+    def texts(self) -> Iterator[tuple[str, str | None, str]]:
+        """Yield the URLs, titles and main texts of the pages whose texts were kept."""
+        for url, title, text in self._rows("SELECT url, title, text FROM texts"):
+            with named(self.path):
+                yield url, title, _decompressed(text)
+
+    def text(self, url: str) -> tuple[str | None, str] | None:
+        """Return title and main text of a page, ``None`` if its text was not kept."""
+        for title, text in self._rows("SELECT title, text FROM texts WHERE url = ?", url):
+            with named(self.path):
+                return title, _decompressed(text)
+        return None
 
     def largest_groups(self, count: int) -> list[tuple[str, int]]:
         """Return the *count* pages with the most duplicates, and the numbers of them."""
@@ -121,6 +160,27 @@ class LedgerReader:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class StoredLedger(MemoryLedger):
+    """The pages of a file, for a detector that is asked, and keeps nothing."""
+
+    def __init__(self, reader: LedgerReader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def stored(self) -> Iterator[StoredPages]:
+        return self._reader.stored()
+
+    def url(self, number: int) -> str:
+        return self._reader.url(number)
+
+
+def _decompressed(text: bytes) -> str:
+    try:
+        return zlib.decompress(text).decode("utf-8", "replace")
+    except zlib.error as error:
+        raise sqlite3.DatabaseError(f"a text is no text ({error})") from error
 
 
 def read_only(path: Path) -> sqlite3.Connection:

@@ -46,6 +46,13 @@ CREATE TABLE matches (
 );
 CREATE INDEX matches_by_page ON matches (page);
 
+-- The main texts of some pages, to show what differs (DEDUP_REPORT_TEXTS).
+CREATE TABLE texts (
+    url TEXT PRIMARY KEY,
+    title TEXT,
+    text BLOB NOT NULL        -- UTF-8, zlib
+);
+
 -- Which pages are duplicates of which.
 CREATE VIEW duplicates AS
     SELECT pages.url AS original, matches.url AS duplicate, kind, distance, matches.crawl,

@@ -4,7 +4,8 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -157,7 +158,7 @@ class SqliteLedger(Ledger):
         now = time.time()
         with named(self.path), self._writer as file:
             if self._reset:
-                for table in ("matches", "pages", "crawls"):
+                for table in ("matches", "pages", "crawls", "texts"):
                     file.execute(f"DELETE FROM {table}")
                 file.execute(
                     "UPDATE about SET value = ? WHERE name = 'identity'",
@@ -186,22 +187,9 @@ class SqliteLedger(Ledger):
         return self._next - 1
 
     def stored(self) -> Iterator[StoredPages]:
-        if self._reset:
-            return
-        with named(self.path):
-            rows = self._reader.execute(
-                f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} ORDER BY id",
-                (self._expired,),
-            )
-            while columns := list(zip(*rows.fetchmany(_ROWS_AT_ONCE), strict=True)):
-                numbers, digests, sketches, tokens, scopes = map(list, columns)
-                if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
-                    raise sqlite3.DatabaseError("a digest has not 16 bytes")
-                if not set(map(type, sketches)) <= {bytes, type(None)}:
-                    raise sqlite3.DatabaseError("a sketch is no blob")
-                if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
-                    raise sqlite3.DatabaseError("a column has values of a wrong type")
-                yield StoredPages(numbers, digests, sketches, tokens, scopes)
+        if not self._reset:
+            with named(self.path):
+                yield from stored_pages(self._reader, self._expired)
 
     def damaged(self, error: Exception) -> LedgerError:
         """Return the error that says that the file is damaged, and what to do."""
@@ -292,10 +280,23 @@ class SqliteLedger(Ledger):
         """The number of pages that are not in the file yet."""
         return len(self._now.pages) + len(self._in_writing.pages)
 
-    def finish(self, reason: str, report: Mapping[str, Any]) -> None:
-        """Note how the crawl has ended. Raises sqlite3.Error if the file cannot be written."""
+    def finish(
+        self,
+        reason: str,
+        report: Mapping[str, Any],
+        texts: Iterable[tuple[str, str | None, str]] = (),
+    ) -> None:
+        """Note how the crawl has ended, and the *texts* of some pages: URL, title, main text.
+
+        Raises sqlite3.Error if the file cannot be written.
+        """
         text = json.dumps(report, ensure_ascii=True, default=str)
+        rows = (
+            (_text(url), title and _text(title), zlib.compress(_text(text).encode()))
+            for url, title, text in texts
+        )
         with self._writer as file:
+            file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
             file.execute(
                 "UPDATE crawls SET finished = ?, reason = ?, report = ? WHERE id = ?",
                 (time.time(), reason, text, self.crawl),
@@ -333,6 +334,23 @@ def named(path: Path) -> Iterator[None]:
         raise LedgerError(f"{path} cannot be used as a ledger: {error}") from error
     except (sqlite3.Error, json.JSONDecodeError) as error:
         raise damaged(path, error) from error
+
+
+def stored_pages(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredPages]:
+    """Yield the pages that count, in pieces; raises sqlite3.DatabaseError for a wrong value."""
+    rows = file.execute(
+        f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} ORDER BY id",
+        (expired,),
+    )
+    while columns := list(zip(*rows.fetchmany(_ROWS_AT_ONCE), strict=True)):
+        numbers, digests, sketches, tokens, scopes = map(list, columns)
+        if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
+            raise sqlite3.DatabaseError("a digest has not 16 bytes")
+        if not set(map(type, sketches)) <= {bytes, type(None)}:
+            raise sqlite3.DatabaseError("a sketch is no blob")
+        if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
+            raise sqlite3.DatabaseError("a column has values of a wrong type")
+        yield StoredPages(numbers, digests, sketches, tokens, scopes)
 
 
 def check_file(file: sqlite3.Connection, path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dedup.detector import Kind, Verdict
+from dedup.detector import Detector, Kind, Verdict
 from dedup.page import Page
 from dedup.report.summary import Summary
 
@@ -13,7 +13,8 @@ class Recorded(NamedTuple):
     """A page and what was said of it.
 
     *original* is the URL of the page that a duplicate repeats, *tokens* the length of its main
-    text, *size* that of its body in bytes, *reason* why a skipped page was not compared.
+    text, *size* that of its body in bytes, *reason* why a skipped page was not compared, *sketch*
+    and *scope* with what it was compared.
     """
 
     url: str
@@ -23,6 +24,8 @@ class Recorded(NamedTuple):
     tokens: int | None = None
     size: int = 0
     reason: str | None = None
+    sketch: Any = None
+    scope: str = ""
 
 
 class Counters:
@@ -51,10 +54,12 @@ def numbers_of(
     spider: str,
     started: datetime,
     seconds: float,
+    detector: Detector | None = None,
 ) -> dict[str, Any]:
     """Return the numbers of *pages*, given in the order in which they came, as reports have them.
 
-    What only a crawl knows is empty: stages, items, near misses. *started* has a time zone.
+    What only a crawl knows is empty: stages and items. *started* has a time zone. *detector*: where
+    the pages are, for near misses.
 
     >>> from datetime import UTC
     >>> pages = [Recorded("http://a/", Kind.NEW), Recorded("http://b/", Kind.EXACT, "http://a/", 0)]
@@ -68,9 +73,9 @@ def numbers_of(
     for record in pages:
         verdict = Verdict(record.kind, method, record.original, record.distance, record.reason)
         length = record.tokens
-        page = None if length is None else Page(None, None, None, length, None, None)
-        summary.record(verdict, record.url, record.size, page)
-    numbers = summary.finish(None)
+        page = None if length is None else Page(None, None, None, length, None, record.sketch)
+        summary.record(verdict, record.url, record.size, page, record.scope)
+    numbers = summary.finish(detector)
     judged = numbers["pages"]["judged"]
     numbers["pages"]["per_second"] = round(judged / seconds, 2) if seconds else None
     return {

@@ -2,6 +2,7 @@
 
 import sqlite3
 import zlib
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -84,12 +85,22 @@ class TextStore:
     def get(self, url: str) -> str | None:
         """Return the text of the page at *url*, ``None`` if it was not kept."""
         found = self._row("text", url)
-        return zlib.decompress(found[0]).decode("utf-8", "surrogatepass") if found else None
+        return _decoded(zlib.decompress(found[0])) if found else None
 
     def title(self, url: str) -> str | None:
         """Return the title of the page at *url*, if it has one and was kept."""
         found = self._row("title", url)
-        return found[0].decode("utf-8", "surrogatepass") if found and found[0] else None
+        return _decoded(found[0]) if found and found[0] else None
+
+    def __iter__(self) -> Iterator[tuple[str, str | None, str]]:
+        """Iterate over URLs, titles and texts."""
+        for url, title, text in self._database.execute("SELECT url, title, text FROM texts"):
+            yield _decoded(url), title and _decoded(title), _decoded(zlib.decompress(text))
+
+    def put(self, url: str, title: str | None, text: str) -> None:
+        """Keep *text*, whatever the limit; the first one of a URL."""
+        if url not in self:
+            self._put(url, Page(text, title, None, 0, None, None))
 
     def _row(self, column: str, url: str) -> Any:
         query = f"SELECT {column} FROM texts WHERE url = ?"
@@ -103,6 +114,10 @@ class TextStore:
 
     def close(self) -> None:
         self._database.close()
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
 
 
 def _key(url: str) -> bytes:

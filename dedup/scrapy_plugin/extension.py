@@ -74,7 +74,8 @@ class Extension:
         self._backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self._bodies = BodyReader(self._pool, settings.method, self._backlog)
         self._feeds = Feeds(crawler)
-        self._texts = TextStore(settings.report_texts if settings.report else 0)
+        shows_texts = settings.report or (settings.enabled and settings.index)
+        self._texts = TextStore(settings.report_texts if shows_texts else 0)
         self._summary = Summary(
             crawler.stats, settings.shown, drops=settings.action == "drop", texts=self._texts
         )
@@ -183,7 +184,7 @@ class Extension:
         self._table = as_text(numbers)
         if self._ledger:
             try:
-                self._ledger.finish(reason, numbers)
+                self._ledger.finish(reason, numbers, self._texts)
             except sqlite3.Error as error:
                 logger.warning(
                     "%s: the end of the crawl is not noted: %s", self._ledger.path, error
@@ -197,8 +198,7 @@ class Extension:
                 logger.warning("Dedup report could not be written: %s", error)
             else:
                 logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
-            finally:
-                self._texts.close()
+        self._texts.close()
 
     def engine_stopped(self) -> None:
         # Not before: Scrapy's dump of all stats would push the table out of sight.

@@ -36,13 +36,31 @@ def test_everything_can_be_read(path):
         assert ledger.counts() == {"pages": 2, "ended": 1, "matches": 1}
         assert [page.url for page in ledger.pages()] == ["http://a/0", "http://a/1"]
         assert [page.id for page in ledger.pages(ended=True)] == [1, 2, 3]
-        match = StoredMatch("http://a/0", "http://b/\x1b[31m", "near-duplicate", 2.0, 1)
-        assert list(ledger.matches()) == [match]
+        [match] = ledger.matches()
+        expected = ("http://a/0", "http://b/\x1b[31m", "near-duplicate", 2.0, 1)
+        assert match == StoredMatch(*expected, match.found)
+        assert [page.is_change for page in ledger.pages(ended=True)] == [0, 0, 1]
+        assert (ledger.url(2), len(next(ledger.stored()).numbers)) == ("http://a/1", 2)
         assert ledger.largest_groups(5) == [("http://a/0", 1)]
         first, second = ledger.crawls()
         assert (first.reason, first.report, first.job) == ("finished", REPORT, None)
         assert (second.reason, second.report, second.finished) == (None, None, None)
         assert second.job == "/job"
+
+
+def test_texts_are_kept_with_the_end_of_a_crawl(path):
+    with closing(opened(path)) as ledger:
+        texts = [("http://a/0", "Title", "Text\ud800"), ("http://a/1", None, "")]
+        ledger.finish("finished", REPORT, texts)
+    with LedgerReader(path) as ledger:
+        assert list(ledger.texts()) == [
+            ("http://a/0", "Title", "Text\\ud800"), ("http://a/1", None, ""),
+        ]  # fmt: skip
+        assert ledger.text("http://a/1") == (None, "")
+        assert ledger.text("http://b/") is None
+    query(path, "UPDATE texts SET text = x'00'")
+    with LedgerReader(path) as ledger, pytest.raises(LedgerError, match="is damaged"):
+        ledger.text("http://a/1")
 
 
 def test_a_ledger_in_use_is_read_without_disturbing_it(path):

@@ -1,0 +1,136 @@
+"""``dedup report``: the HTML report of a ledger."""
+
+import argparse
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from heapq import merge
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dedup.cli.common import CommandError, check_outputs, overwritable
+
+if TYPE_CHECKING:
+    from dedup.detector import Detector
+    from dedup.ledger.reader import LedgerReader
+    from dedup.methods import Method
+    from dedup.report import Recorded
+
+SUMMARY = "write the HTML report of a ledger"
+EXAMPLES = """\
+examples:
+  dedup report pages.sqlite -o report.html            all of its crawls together
+  dedup report pages.sqlite -o report.html --crawl 2  one crawl (dedup stats lists them)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
+        help="where the HTML goes")  # fmt: skip
+    parser.add_argument("--crawl", type=int, metavar="N",
+        help="the report of one crawl, as it was at its end (default: all crawls)")  # fmt: skip
+    overwritable(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    from dedup.ledger.reader import LedgerReader
+    from dedup.report import TextStore, write_html
+
+    check_outputs(options, options.output)
+    with LedgerReader(options.ledger) as ledger:
+        numbers = _numbers(ledger, options.crawl)
+        texts = TextStore(0)
+        for text in ledger.texts():
+            texts.put(*text)
+    write_html(numbers, texts, options.output)
+    texts.close()
+    print(f"{options.output}: {numbers['pages']['judged']:,} pages, {numbers['groups']:,} groups")
+
+
+def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
+    """Return what a crawl reported at its end, or else the numbers of what the ledger holds."""
+    from dedup.report import numbers_of
+
+    crawls = ledger.crawls()
+    chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
+    if not chosen:
+        known = ", ".join(str(crawl.id) for crawl in crawls) or "none"
+        raise CommandError(f"--crawl must be one of {known}, got {number}")
+    if number is not None and chosen[0].report:
+        return chosen[0].report
+    identity = ledger.identity
+    method = _method(identity)
+    settings = {
+        "DEDUP_METHOD": identity.get("method"),
+        "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
+        "DEDUP_SCOPE": identity.get("scope") or "crawl",
+        "DEDUP_EXTRACTOR": identity.get("extractor"),
+        "DEDUP_INDEX": str(ledger.path),
+    }
+    started = min(crawl.started for crawl in chosen)
+    records = list(_records(ledger, number, method))
+    ended = max((time for time, _ in records), default=started)
+    return numbers_of(
+        (record for _, record in records),
+        settings,
+        spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen)),
+        started=datetime.fromtimestamp(started, UTC),
+        seconds=max(0.0, ended - started),
+        detector=_detector(ledger, method) if method else None,
+    )
+
+
+def _records(
+    ledger: "LedgerReader", crawl: int | None, method: "Method | None"
+) -> Iterator[tuple[float, "Recorded"]]:
+    """Yield the pages and the duplicates in the order in which they were met, with the times."""
+    from dedup.detector import Kind
+    from dedup.report import Recorded
+
+    pages = (
+        (
+            page.stored,
+            Recorded(
+                page.url,
+                Kind.CHANGED if page.is_change else Kind.NEW,
+                tokens=page.tokens,
+                sketch=method and page.sketch and method.from_bytes(page.sketch),
+                scope=page.scope,
+            ),
+        )
+        for page in ledger.pages(ended=True)
+        if crawl in (None, page.crawl)
+    )
+    matches = (
+        (match.found, Recorded(match.duplicate, Kind(match.kind), match.original, match.distance))
+        for match in ledger.matches()
+        if crawl in (None, match.crawl)
+    )
+    yield from merge(pages, matches, key=lambda record: record[0])
+
+
+def _method(identity: dict[str, Any]) -> "Method | None":
+    """Return the method that a ledger was made with, ``None`` if it is not one of ours."""
+    from dedup.methods import METHODS
+    from dedup.methods.base import check_arguments
+
+    kind = METHODS.get(identity.get("method", ""))
+    if kind is None or kind.version != identity.get("version"):
+        return None
+    others = ("method", "version", "lexicon", "extractor", "item_field", "scope")
+    arguments = {name: value for name, value in identity.items() if name not in others}
+    try:
+        check_arguments(kind, arguments)
+        return kind(**arguments)
+    except (TypeError, ValueError):
+        return None
+
+
+def _detector(ledger: "LedgerReader", method: "Method") -> "Detector":
+    """Return a detector that knows the pages of the ledger, for near misses."""
+    from dedup.detector import Detector
+    from dedup.ledger.reader import StoredLedger
+
+    detector = Detector(method, ledger=StoredLedger(ledger))
+    detector.load()
+    return detector

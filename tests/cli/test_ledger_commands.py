@@ -1,0 +1,100 @@
+"""The commands that look at the ledger of real crawls."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+from crawls import crawl, spider_over
+from texts import article, edited, page
+from web import served
+
+from dedup.cli import main
+from dedup.ledger.reader import LedgerReader
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory):
+    """The ledger of two crawls, the second with a changed page, and the URL of the site."""
+    ledger = tmp_path_factory.mktemp("town") / "pages.sqlite"
+    pages = {
+        "/a": page(article(1), title="The first"),
+        "/b": page(edited(article(1)), title="The first"),
+        "/c": page(article(2)),
+        "/d": page(article(2)),
+    }
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in pages))
+        crawl(spider, DEDUP_INDEX=ledger)
+        pages["/c"] = page(article(3))
+        crawl(spider, DEDUP_INDEX=ledger)
+    return ledger, url
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
+    ledger, url = town
+    path = tmp_path / "report.html"
+    code, out, err = run(capsys, "report", ledger, "-o", path)
+    assert (code, err) == (0, "")
+    # 2 new ones and 2 copies; then a change, /d, which is new, and the copy again.
+    assert out == f"{path}: 7 pages, 2 groups\n"
+    html = path.read_text()
+    assert "The first" in html
+    assert f"{url}/d" in html
+    assert '"+otherwise"' in html  # of the difference between /a and its copy
+
+
+def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):
+    ledger, url = town
+    path = tmp_path / "report.html"
+    assert run(capsys, "report", ledger, "-o", path, "--crawl", 2)[0] == 0
+    html = path.read_text()
+    with LedgerReader(ledger) as reader:
+        report = reader.crawls()[1].report
+    assert report["pages"]["changed"] == 1
+    assert 'id="revisits"' in html
+    assert f"{url}/c" in html
+
+
+def test_a_crawl_without_a_report_is_made_of_its_pages(town, tmp_path, capsys):
+    killed = tmp_path / "killed.sqlite"
+    shutil.copy(town[0], killed)
+    with closing(sqlite3.connect(killed)) as file, file:
+        file.execute("UPDATE crawls SET report = NULL, finished = NULL WHERE id = 2")
+    code, out, _ = run(capsys, "report", killed, "-o", tmp_path / "r.html", "--crawl", 2)
+    assert (code, out) == (0, f"{tmp_path / 'r.html'}: 3 pages, 1 groups\n")
+
+
+def test_two_pages_of_a_ledger_are_explained(town, capsys):
+    ledger, url = town
+    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", "--json")
+    explained = json.loads(out)
+    assert code == 0
+    assert explained["a"]["title"] == "The first"
+    by_method = {judgement["method"]: judgement for judgement in explained["judgements"]}
+    assert by_method["simhash"]["verdict"] == "near-duplicate"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "LEDGER", "-o", "OUT", "--crawl", "7"], "--crawl must be one of 1, 2, got 7"),
+        (["report", "missing", "-o", "OUT"], "missing is no file"),
+        (["report", "LEDGER", "-o", "LEDGER"], "exists; --overwrite"),
+        (["explain", "--ledger", "LEDGER", "http://x/", "http://y/"], "has no text of http://x/"),
+        (["explain", "--ledger", "missing", "http://x/", "http://y/"], "missing is no file"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(town, tmp_path, capsys, arguments, message):
+    names = {"LEDGER": town[0], "OUT": tmp_path / "out.html"}
+    code, out, err = run(capsys, *(names.get(name, name) for name in arguments))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
