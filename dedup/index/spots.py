@@ -65,7 +65,8 @@ class SpotIndex(Index):
     def nearest_beyond(self, sketches: Iterable[Array], within: float) -> Iterator[Match | None]:
         """Yield for each the nearest page that is farther than the threshold.
 
-        Of the pages that share one of the rare spots in which matches are looked for.
+        Of the pages in the partitions in which matches are looked for: none that is much longer or
+        shorter.
         """
         limit = self._method.max_distance
         for sketch in sketches:
@@ -84,7 +85,7 @@ class SpotIndex(Index):
         """Return the positions of sketches in the partition that may be *within*, each once."""
         runs = self._table.runs(_keys(sketch, partition))
         first, _ = self._partitions.bounds(partition)
-        needed = least_shared(len(sketch), first, self._method.max_distance)
+        needed = least_shared(len(sketch), first, within)
         _, sizes, _ = runs
         rarest = np.argsort(sizes, kind="stable")[: len(sketch) - needed + 1]
         spots_before, positions = self._table.postings(*(column[rarest] for column in runs))
