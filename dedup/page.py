@@ -1,6 +1,6 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
@@ -40,12 +40,25 @@ class PageReader:
         self._extractor = extractor
         self._method = method
 
+    def warm_up(self) -> None:
+        """Read a page of no account: what extraction and method import is loaded, for a second."""
+        self.read_html("<html><body><p>A page of no account.</p>")
+
     def read_html(self, html: str) -> Page:
         """Return the page of a whole HTML document."""
         seconds: dict[str, float] = {}
         with _timed(seconds, "extraction"):
             extracted = _checked(self._extractor(without_surrogates(html)))
         return self._page(extracted, seconds)
+
+    def read_texts(self, texts: Sequence[str]) -> list[Page]:
+        """Return the pages of main texts; together, they take less time than one by one."""
+        documents = [Document.from_main_text(without_surrogates(text)) for text in texts]
+        sketches = self._method.sketches(documents)
+        return [
+            Page(document.main_text, None, None, len(document.tokens), _digest(document), sketch)
+            for document, sketch in zip(documents, sketches, strict=True)
+        ]
 
     def read_field(self, value: str) -> Page:
         """Return the page of an item's field: a whole HTML document, an HTML fragment, or text.
@@ -64,11 +77,15 @@ class PageReader:
             document = Document.from_main_text(extracted.text, extracted.description)
             tokens = len(document.tokens)
         with _timed(seconds, "sketch"):
-            digest = xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
+            digest = _digest(document)
             sketch = self._method.sketch(document)
         return Page(
             extracted.text, extracted.title, extracted.language, tokens, digest, sketch, seconds
         )
+
+
+def _digest(document: Document) -> bytes | None:
+    return xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
 
 
 _HTML_DOCUMENT = regex.compile(

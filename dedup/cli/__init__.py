@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from dedup import __version__
-from dedup.cli import evaluate, lexicon
+from dedup.cli import evaluate, lexicon, scan
 from dedup.cli.common import CommandError
 from dedup.text import printable
 
-COMMANDS = {"evaluate": evaluate, "lexicon": lexicon}
+COMMANDS = {"evaluate": evaluate, "lexicon": lexicon, "scan": scan}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

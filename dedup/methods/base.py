@@ -50,6 +50,10 @@ class Method(ABC):
     def sketch(self, document: Document) -> Any | None:
         """Return the sketch of *document*, or ``None`` if it has too little content to have one."""
 
+    def sketches(self, documents: Sequence[Document]) -> list[Any | None]:
+        """Return the sketch of each of *documents*; a method may know a faster way for many."""
+        return [self.sketch(document) for document in documents]
+
     @abstractmethod
     def distance(self, one: Any, other: Any) -> float:
         """Return the distance of two sketches: 0 if equal, above `max_distance` if no match."""
