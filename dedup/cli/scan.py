@@ -124,12 +124,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _form(options: argparse.Namespace) -> "Form":
-    from dedup.records import Fields, Folder, form_of, form_of_name
+    from dedup.records import Fields, Folder, form_of
     from dedup.records.warc import Warc
 
     kind = form_of(options.inputs)
-    if kind is not Folder and form_of_name(options.output) is not kind:
-        raise CommandError(f"{options.output} must end as the name of a {kind.name} file does")
     own_fields = kind in (Folder, Warc)
     if own_fields and (options.text_field or options.html_field or options.key_field):
         raise CommandError(f"a {kind.name} has no fields to be named")
@@ -158,6 +156,7 @@ def _form(options: argparse.Namespace) -> "Form":
 def _check_outputs(options: argparse.Namespace, form: "Form") -> None:
     from dedup.records import Folder
 
+    form.check_output(options.output)
     output = options.output.resolve()
     files = [options.clusters, options.json]
     if isinstance(form, Folder):
@@ -178,14 +177,13 @@ def _check_outputs(options: argparse.Namespace, form: "Form") -> None:
 
 def _write(form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack) -> None:
     """Write the kept records aside; they take their place when *outputs* is closed."""
-    from dedup.records import Folder, writing
+    from dedup.records import Folder
 
     if isinstance(form, Folder):
         form.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
         return
     file = outputs.enter_context(replacing(output))
-    with writing(file, output) as compressed:
-        form.write(compressed, outcome.keep)
+    form.write(file, output, outcome.keep)
 
 
 @contextmanager
@@ -265,8 +263,9 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     if figures["bad"]:
         table.add_row("  bad, left out", share("bad"))
     table.add_row("kept records that others repeat", f"{figures['clusters']:,}")
-    table.add_row("written", Text(printable(str(options.output))))
-    for name in ("first_bad", "first_unread"):
+    output = console()
+    output.print(table)
+    for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
         if figures[name]:
-            table.add_row(name.replace("_", " "), Text(printable(figures[name])))
-    console().print(table)
+            output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
+    output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)

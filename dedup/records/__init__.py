@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dedup.records.base import Fields, Form, Item, Record, RecordError
-from dedup.records.compressed import COMPRESSIONS, writing
+from dedup.records.compressed import COMPRESSIONS
 from dedup.records.delimited import Delimited
 from dedup.records.folder import Folder
 from dedup.records.lines import JsonLines
@@ -29,7 +29,6 @@ __all__ = [
     "RecordError",
     "form_of",
     "form_of_name",
-    "writing",
 ]
 
 

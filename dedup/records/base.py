@@ -88,8 +88,17 @@ class Form(ABC):
         """Return the record of an item; raises RecordError if it is not as it must be."""
 
     @abstractmethod
-    def write(self, file: BinaryIO, keep: Sequence[int]) -> None:
-        """Write the items whose element of *keep* is not zero, unchanged and in order."""
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        """Write the items whose element of *keep* is not zero, unchanged and in order.
+
+        *file* will be at *path*, whose suffix says how it is compressed.
+        """
+
+    def check_output(self, path: Path) -> None:
+        """Raise RecordError if what is to be written cannot be at *path*."""
+        ends = [end + more for more in ("", *self.compressions) for end in self.suffixes]
+        if ends and not path.name.lower().endswith(tuple(ends)):
+            raise RecordError(f"{path} must end in one of {', '.join(ends)}")
 
     @property
     def has_html(self) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dedup.records.base import DEFAULT_KEY, Fields, Form, Item, Record, RecordError, timestamp
-from dedup.records.compressed import COMPRESSIONS, reading
+from dedup.records.compressed import COMPRESSIONS, reading, writing
 
 _DELIMITERS = ",;\t|"
 # The library's own limit of a field is 128 KB; this is what fits a long on every platform.
@@ -99,11 +99,16 @@ class Delimited(Form):
         seconds = timestamp(date, self.fields.date) if self.fields.date else None
         return Record(content, self.fields.is_html, key or None, seconds)
 
-    def write(self, file: BinaryIO, keep: Sequence[int]) -> None:
-        file.write(self._header if self._header.endswith(b"\n") else self._header + b"\n")
-        for (_, data), kept in zip(self._rows(), keep, strict=True):
-            if kept:
-                file.write(data if data.endswith(b"\n") else data + b"\n")
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        with writing(file, path) as output:
+            output.write(_ended(self._header))
+            for (_, data), kept in zip(self._rows(), keep, strict=True):
+                if kept:
+                    output.write(_ended(data))
+
+
+def _ended(row: bytes) -> bytes:
+    return row if row.endswith(b"\n") else row + b"\n"
 
 
 def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:

@@ -61,7 +61,7 @@ class Folder(Form):
             raise RecordError(f"not {encoding} ({error.reason} at {error.start})") from error
         return Record(text, False, raw[1], date)
 
-    def write(self, file: BinaryIO, keep: Sequence[int]) -> None:
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         raise NotImplementedError("folders are copied")
 
     def copy(self, folder: Path, keep: Sequence[int]) -> None:

@@ -3,6 +3,7 @@
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 from dedup.records.base import (
@@ -15,7 +16,7 @@ from dedup.records.base import (
     named,
     timestamp,
 )
-from dedup.records.compressed import COMPRESSIONS, reading
+from dedup.records.compressed import COMPRESSIONS, reading, writing
 
 
 class JsonLines(Form):
@@ -58,9 +59,10 @@ class JsonLines(Form):
             timestamp(value.get(fields.date), fields.date) if fields.date else None,
         )
 
-    def write(self, file: BinaryIO, keep: Sequence[int]) -> None:
-        for item, kept in zip(self.items(), keep, strict=True):
-            if kept:
-                file.write(item.raw)
-                if not item.raw.endswith(b"\n"):  # the last one of a file
-                    file.write(b"\n")
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        with writing(file, path) as output:
+            for item, kept in zip(self.items(), keep, strict=True):
+                if kept:
+                    output.write(item.raw)
+                    if not item.raw.endswith(b"\n"):  # the last one of a file
+                        output.write(b"\n")

@@ -71,7 +71,7 @@ class Parquet(Form):
         content = named(content, self.fields.content)
         return Record(content, self.fields.is_html, key_of(key), seconds)
 
-    def write(self, file: BinaryIO, keep: Sequence[int]) -> None:
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -80,8 +80,8 @@ class Parquet(Form):
         first = _opened(self.paths[0])
         start = 0
         with pq.ParquetWriter(file, first.schema_arrow, compression=_compressions(first)) as writer:
-            for path in self.paths:
-                source = _opened(path)
+            for input_ in self.paths:
+                source = _opened(input_)
                 for group in range(source.num_row_groups):
                     table = source.read_row_group(group)
                     mask = kept[start : start + len(table)]

@@ -69,13 +69,21 @@ class Warc(Form):
         seconds = timestamp(date, "WARC-Date") if self.fields.date else None
         return Record(text, is_html, url, seconds)
 
-    def write(self, file: BinaryIO, keep: Sequence[int]) -> None:
+    def check_output(self, path: Path) -> None:
+        super().check_output(path)
+        for given in self.paths:
+            if given.suffix.lower() != path.suffix.lower():
+                raise RecordError(
+                    f"{path} must be compressed as {given} is: its records are copied as they are"
+                )
+
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         dropped = {id_ for id_, kept in zip(self._ids, keep, strict=True) if not kept} - {_NO_ID}
         verdicts = iter(keep)
-        for path in self.paths:
-            with open(path, "rb") as source:
+        for given in self.paths:
+            with open(given, "rb") as source:
                 try:
-                    for entry in _Entries(path):
+                    for entry in _Entries(given):
                         entry.check_whole()
                         about = map(entry.header, ("WARC-Concurrent-To", "WARC-Refers-To"))
                         if entry.is_page:
@@ -106,8 +114,13 @@ class _Entries:
                 for record in records:
                     yield _Entry(records, record)
             except (
-                ArchiveLoadFailed, StatusAndHeadersParserException, zlib.error, EOFError, ValueError
-            ) as error:  # fmt: skip
+                ArchiveLoadFailed,
+                StatusAndHeadersParserException,
+                zlib.error,
+                EOFError,
+                ValueError,
+                AttributeError,  # warcio's own, of a head that lacks what must be in one
+            ) as error:
                 first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
                 raise RecordError(f"no record of WARC ({first_line})") from error
 
