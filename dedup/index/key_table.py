@@ -69,16 +69,16 @@ class KeyTable:
             return np.unique(positions)
         tags, positions = self._buckets.columns
         mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
-        found = [positions[:0]]
+        found = []
         for key in wanted:
             run = self._buckets.run(key & mask)
             equal = tags[run] == tags.dtype.type(key >> self._bits & tag_mask)
-            if equal.any():
+            if np.count_nonzero(equal):  # sooner than any()
                 under_key = positions[run][equal]
                 if most is not None and len(under_key) > most:
                     under_key = np.partition(under_key, -most)[-most:]
                 found.append(under_key)
-        return np.unique(np.concatenate(found))
+        return np.unique(np.concatenate(found)) if found else positions[:0]
 
     def runs(self, keys: Array) -> tuple[Array, Array, Array]:
         """Return the starts, the sizes and the tags of *keys*, uint64, for `postings`.

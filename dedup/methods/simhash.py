@@ -8,7 +8,7 @@ import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.base import FingerprintMethod, check_choice, check_whole
-from dedup.methods.hashing import feature_hash, feature_hashes, mix, seeds
+from dedup.methods.hashing import feature_hash, feature_hashes, mix, seeds, token_hashes
 from dedup.text import Document
 
 # Weights are whole multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so
@@ -212,7 +212,7 @@ def fingerprint(weights: Mapping[str, float], bits: int = 64) -> int:
     2**37.
     """
     values = np.fromiter(weights.values(), np.float64, len(weights))
-    result = combine(feature_hashes(weights, len(weights)), values)
+    result = combine(token_hashes(tuple(weights)), values)
     for seed in range(1, -(-bits // 64)):
         hashes = np.fromiter(
             (feature_hash(feature, seed) for feature in weights), np.dtype("<u8"), len(weights)
