@@ -86,8 +86,9 @@ def texts_of(folder: Path, language: str) -> list[list[str]]:
 def write_records(path: Path, texts: list[list[str]], count: int) -> list[list[int]]:
     """Write *count* records to *path* in random order; return the numbers of each family."""
     chooser = random.Random(7)
-    # Words without digits: to some methods, another number makes another text.
-    words = sorted({word for text in texts for word in text if word.strip().isalpha()})
+    # As frequent as in the texts, and without digits: to some methods, another number makes
+    # another text.
+    words = [word for text in texts for word in text if word.strip().isalpha()]
     records: list[tuple[int, str]] = []
     family = 0
     while len(records) < count:

@@ -96,7 +96,8 @@ def mix(values: Array) -> Array:
 
 def fold(values: Array) -> Array:
     """Return the first step of `mix`: that of ``a ^ b`` is that of *a* ^ that of *b*."""
-    return values ^ values >> np.uint64(33)
+    folded: Array = values ^ values >> np.uint64(33)
+    return folded
 
 
 def mix_folded(values: Array) -> Array:

@@ -120,7 +120,11 @@ class Verified(KeyMethod):
         differing = np.bitwise_count(one["signature"] ^ others["signature"])
         distances = 2 * differing.sum(axis=1, dtype=np.int64) / _SIGNATURE_BITS
         # Most candidates are too far anyway.
-        near = np.flatnonzero(distances <= self.max_distance)
+        is_near = distances <= self.max_distance
+        # Where one has no numbers, none were replaced.
+        near = np.flatnonzero(is_near & (others["numbers"] > 0) & (one["numbers"] > 0))
+        if not len(near):
+            return distances.tolist()  # type: ignore[no-any-return]
         others = others[near]
         tokens = np.minimum(one["tokens"], others["tokens"])
         distances[near] += _REPLACED * np.sqrt(_replaced(one, others)) / tokens
@@ -158,7 +162,8 @@ def number_hashes(tokens: Iterable[str]) -> Any:
     counts = Counter(with_digits)
     numbers = [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
     hashes = feature_hashes(numbers, len(numbers)) >> np.uint64(48)
-    return np.unique(np.minimum(hashes, _NO_NUMBER - 1).astype(np.uint16))
+    different = {min(number, _NO_NUMBER - 1) for number in hashes.tolist()}
+    return np.array(sorted(different), np.uint16)
 
 
 def _replaced(one: Any, others: Any) -> Any:
