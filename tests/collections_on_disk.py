@@ -28,7 +28,7 @@ NAMES = {
 
 def compressed(data: bytes, name: str) -> bytes:
     if name.endswith(".gz"):
-        return gzip.compress(data)
+        return gzip.compress(data, mtime=0)
     return zstd.compress(data) if name.endswith(".zst") else data
 
 
@@ -69,14 +69,20 @@ def write(path: Path, texts: list[str | None], *, first: int = 0) -> Path:
     return path
 
 
-def warc_record(kind: str, uri: str | None, block: bytes, **headers: str) -> bytes:
+def warc_record(
+    kind: str,
+    uri: str | None,
+    block: bytes,
+    date: str = "2024-05-01T00:00:00Z",
+    **headers: str,
+) -> bytes:
     """Return a record of WARC; in the names of *headers*, _ stands for -."""
     number = hashlib.sha1(f"{kind} {uri}".encode()).hexdigest()
     lines = [
         "WARC/1.0",
         f"WARC-Type: {kind}",
         f"WARC-Record-ID: <urn:sha1:{number}>",
-        "WARC-Date: 2024-05-01T00:00:00Z",
+        f"WARC-Date: {date}",
         *([f"WARC-Target-URI: {uri}"] if uri else []),
         *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
         f"Content-Length: {len(block)}",
@@ -85,17 +91,24 @@ def warc_record(kind: str, uri: str | None, block: bytes, **headers: str) -> byt
 
 
 def warc_page(
-    uri: str, body: str, *, media_type: str = "text/plain", status: str = "200 OK"
+    uri: str,
+    body: str,
+    *,
+    media_type: str = "text/plain",
+    status: str = "200 OK",
+    date: str = "2024-05-01T00:00:00Z",
 ) -> list[bytes]:
     """Return the records of a request and of its response."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {media_type}; charset=utf-8\r\n\r\n"
     http = "application/http; msgtype="
-    response = warc_record("response", uri, (head + body).encode(), Content_Type=f"{http}response")
+    block = (head + body).encode()
+    response = warc_record("response", uri, block, date, Content_Type=f"{http}response")
     response_id = re.search(rb"WARC-Record-ID: (\S+)", response)[1].decode()
     request = warc_record(
         "request",
         uri,
         b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        date,
         Content_Type=f"{http}request",
         WARC_Concurrent_To=response_id,
     )

@@ -108,16 +108,20 @@ def run(options: argparse.Namespace) -> None:
                 with_keys=options.clusters is not None,
                 advance=advance,
             )
-        # All files are put in place at the end, or none of them.
+        # All files are put in place at the end, the records first.
         with ExitStack() as outputs:
-            _write(form, outcome, options.output, outputs)
-            if options.clusters:
-                write_clusters(outputs.enter_context(replacing(options.clusters)), outcome)
+            json_file, clusters_file = (
+                outputs.enter_context(replacing(path)) if path else None
+                for path in (options.json, options.clusters)
+            )
+            written = _write(form, outcome, options.output, outputs)
+            if clusters_file:
+                write_clusters(clusters_file, outcome)
             form.check_unchanged()
-            figures = _figures(form, outcome, options, perf_counter() - start)
-            if options.json:
-                file = outputs.enter_context(replacing(options.json))
-                file.write(f"{json.dumps(figures, indent=1)}\n".encode())
+            figures = _figures(form, outcome, options)
+            figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
+            if json_file:
+                json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
     except RecordError as error:
         raise CommandError(str(error)) from error
     _show(figures, options)
@@ -143,6 +147,8 @@ def _form(options: argparse.Namespace) -> "Form":
         raise CommandError(
             f"--encoding must be a superset of ASCII that Python knows, got {options.encoding!r}"
         )
+    if kind is Warc and options.keep == "newest":
+        options.date_field = "WARC-Date"
     fields = Fields(
         options.html_field or options.text_field or "text",
         bool(options.html_field),
@@ -175,15 +181,15 @@ def _check_outputs(options: argparse.Namespace, form: "Form") -> None:
                 raise CommandError(f"{path} is an input, or in one")
 
 
-def _write(form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack) -> None:
-    """Write the kept records aside; they take their place when *outputs* is closed."""
+def _write(form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack) -> int:
+    """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
     from dedup.records import Folder
 
     if isinstance(form, Folder):
-        form.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
-        return
+        return form.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
     file = outputs.enter_context(replacing(output))
     form.write(file, output, outcome.keep)
+    return file.tell()
 
 
 @contextmanager
@@ -217,9 +223,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _figures(
-    form: "Form", outcome: "Outcome", options: argparse.Namespace, seconds: float
-) -> dict[str, Any]:
+def _figures(form: "Form", outcome: "Outcome", options: argparse.Namespace) -> dict[str, Any]:
     from dedup.scan import Found
 
     return {
@@ -234,10 +238,9 @@ def _figures(
         "bad": outcome.count(Found.BAD),
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,
-        "bytes_read": form.nbytes,
-        "seconds": round(seconds, 3),
         "method": options.method,
         "keep": options.keep,
+        "bytes_read": form.nbytes,
     }
 
 
@@ -263,6 +266,8 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     if figures["bad"]:
         table.add_row("  bad, left out", share("bad"))
     table.add_row("kept records that others repeat", f"{figures['clusters']:,}")
+    megabytes = (figures[name] / 1e6 for name in ("bytes_read", "bytes_written"))
+    table.add_row("megabytes, read and written", " and ".join(f"{size:,.1f}" for size in megabytes))
     output = console()
     output.print(table)
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):

@@ -51,6 +51,8 @@ def _form_of(path: Path) -> type[Form]:
         return Folder
     if not path.exists():
         raise RecordError(f"{path} does not exist")
+    if not path.is_file():  # it is read twice
+        raise RecordError(f"{path} is no regular file")
     return form_of_name(path)
 
 

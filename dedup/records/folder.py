@@ -64,13 +64,19 @@ class Folder(Form):
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         raise NotImplementedError("folders are copied")
 
-    def copy(self, folder: Path, keep: Sequence[int]) -> None:
-        """Copy the files whose element of *keep* is not zero into *folder*, with their dates."""
+    def copy(self, folder: Path, keep: Sequence[int]) -> int:
+        """Copy the files whose element of *keep* is not zero into *folder*, with their dates.
+
+        Returns how many bytes these are.
+        """
+        size = 0
         for (source, name), kept in zip(self._names, keep, strict=True):
             if kept:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source / name, target)
+                size += target.stat().st_size
+        return size
 
 
 def _names_in(folder: Path) -> list[str]:

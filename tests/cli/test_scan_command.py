@@ -51,7 +51,8 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
         "near-duplicates 1 (16.7%)",
         "kept records that others repeat 2",
     ]
-    assert shown[7].startswith("written: ")
+    assert shown[7].startswith("megabytes, read and written 0.0 and 0.0")
+    assert shown[8] == f"written: {tmp_path / 'unique.jsonl'}"
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
@@ -66,6 +67,8 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     assert [after.record(item.raw) for item in after.items()] == [records[n] for n in KEPT]
     counted = json.loads(figures.read_text())
     assert counted.pop("seconds") > 0
+    written = sum(map(len, contents(target).values())) or target.stat().st_size
+    assert counted.pop("bytes_written") == written
     assert counted == {
         "records": 6, "kept": 4, "exact_duplicates": 1, "near_duplicates": 1, "clusters": 2,
         "kept_empty": 1, "kept_short": 1, "kept_unread": 0, "bad": 0, "first_bad": None,
@@ -103,6 +106,21 @@ def test_html_of_an_archive_is_compared_by_its_main_text(tmp_path, capsys):
         target.read_bytes()
         == write_warc(tmp_path / "expected.warc.gz", [*records[:2], *records[4:]]).read_bytes()
     )
+
+
+def test_the_newest_of_an_archive_and_of_a_folder_is_known_by_its_own_date(tmp_path, capsys):
+    old, new = (
+        warc_page(f"http://a/{date}", f"{article(1)} {date}", date=f"{date}-01-01T00:00:00Z")
+        for date in ("2001", "2002")
+    )
+    archive = write_warc(tmp_path / "a.warc", [*old, *new])
+    arguments = ("--keep", "newest", "--method", "verified", "--workers", 1)
+    assert run(capsys, "scan", archive, "-o", tmp_path / "b.warc", *arguments)[0] == 0
+    assert (tmp_path / "b.warc").read_bytes() == b"".join(new)
+    folder = write(tmp_path / "a", [article(1), edited(article(1))])
+    os.utime(folder / "texts" / "page1.txt", (2_000_000_000, 2_000_000_000))
+    assert run(capsys, "scan", folder, "-o", tmp_path / "b", *arguments)[0] == 0
+    assert list(contents(tmp_path / "b")) == ["texts/page1.txt"]
 
 
 def test_other_fields_methods_and_orders_are_chosen(tmp_path, capsys):
@@ -155,6 +173,7 @@ WRONG = [
     (["site", "-o", "no/new"], "no/new must be in a folder that exists"),
     (["site", "-o", "site/new"], "site/new is an input, or in one"),
     (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
+    (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is no regular file"),
     (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed as a.warc is"),
     (["empty.jsonl", "-o", "new.jsonl"], "there is no record in empty.jsonl"),
     (["full", "-o", "new"], "there is no record in full"),
@@ -185,6 +204,7 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
     for name in ("there.jsonl", "there.txt", "bad.jsonl", "bad.jsonl.gz"):
         (tmp_path / name).write_text("as it was")
     (tmp_path / "empty.jsonl").touch()
+    os.mkfifo(tmp_path / "pipe.jsonl")
     before = contents(tmp_path)
     code, out, err = run(capsys, "scan", *arguments)
     assert (code, out) == (2, "")
@@ -240,8 +260,11 @@ def test_ctrl_c_ends_it_without_output_or_processes(tmp_path):
         [sys.executable, "-m", "dedup", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        time.sleep(1.5)
-        workers = children(process.pid)
+        workers, end = set(), time.monotonic() + 30
+        while len(workers) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+            workers = children(process.pid)
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
