@@ -62,7 +62,7 @@ class Delimited(Form):
                         data = b"".join(lines)
                         raw = (
                             [None if place is None else row[place] for place in self._places]
-                            if (error is None)
+                            if error is None
                             else None
                         )
                         yield Item(source, number, len(data), raw, error), data
@@ -71,7 +71,6 @@ class Delimited(Form):
 
     def _reader(self, file: BinaryIO, lines: list[bytes]) -> Iterator[list[str]]:
         """Return the rows of *file*; the lines that each consists of are added to *lines*."""
-        csv.field_size_limit(_LONGEST)
         encoding = self.fields.encoding
 
         def decoded() -> Iterator[str]:
@@ -113,16 +112,22 @@ def _ended(row: bytes) -> bytes:
 
 def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:
     """Return the next row, ``None`` after the last one, and what is wrong with it."""
+    limit = csv.field_size_limit(_LONGEST)  # of the whole process
     try:
         return next(rows, None), None
     except csv.Error as error:
         return [], f"no row of CSV ({error})"
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     """Return the first line of *path*, its delimiter and the names of the columns."""
-    with reading(path) as file:
-        line = file.readline()
+    try:
+        with reading(path) as file:
+            line = file.readline()
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from error
     try:
         text = line.removeprefix(BOM_UTF8).decode(encoding)
     except UnicodeDecodeError as error:

@@ -1,5 +1,6 @@
 """What every form has to do, and what is particular to each."""
 
+import csv
 import gzip
 import io
 import json
@@ -243,7 +244,14 @@ class TestDelimited:
 
     def test_long_fields_are_read(self, tmp_path):
         path = self.written(tmp_path, f"text\n{'long ' * 100_000}\n")
+        limit = csv.field_size_limit()
         assert len(records(opened(path))[0].content) == 500_000
+        assert csv.field_size_limit() == limit  # which is that of the whole process
+
+    def test_a_damaged_file_is_named(self, tmp_path):
+        path = self.written(tmp_path, "text\na\n", "a.csv.gz")
+        with pytest.raises(RecordError, match=r"a\.csv\.gz: the file is damaged"):
+            opened(path)
 
     def test_bad_rows_are_bad_records(self, tmp_path):
         path = self.written(tmp_path, 'text,n\na,1\nb\nc,1,2\n"d"d,1\ne,1\n"half,1\nf,1')
