@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import pickle
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -443,6 +444,7 @@ def test_compressed_output_is_the_same_each_time(tmp_path):
             outputs.append(output.getvalue())
         (tmp_path / name).write_bytes(outputs[0])
         assert outputs[0] == outputs[1]
+        assert name != "a.gz" or outputs[0][4:8] == bytes(4)  # no time
         assert decompressed(tmp_path / name) == b"text" * 100
 
 
@@ -451,3 +453,12 @@ def test_an_archive_is_written_as_it_was_compressed(tmp_path):
     form.check_output(tmp_path / "b.WARC")
     with pytest.raises(RecordError, match=r"b.warc.gz must be compressed as .*a.warc is"):
         form.check_output(tmp_path / "b.warc.gz")
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows")
+def test_a_date_without_a_zone_is_in_utc_wherever_one_is(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        assert timestamp("2024-05-01", "date") == 1714521600
+    time.tzset()

@@ -17,6 +17,14 @@ from dedup.scan import Found, RecordReader, deciding, scan, write_clusters
 COPIES = [article(1), edited(article(1)), article(1) + " and more at the end", article(2)]
 
 
+EXTRACTED_HERE = []
+
+
+def noting(html):
+    EXTRACTED_HERE.append(html)
+    return misbehaving(html)
+
+
 def lines(path, objects):
     path.write_text("".join(f"{json.dumps(item)}\n" for item in objects))
     return path
@@ -180,8 +188,9 @@ class TestHtml:
     def test_html_is_never_extracted_in_this_process(self, tmp_path):
         for name in ("a.html", "b.txt"):
             (tmp_path / name).write_text("raise")
-        outcome = scanned(tmp_path)
+        outcome = scanned(tmp_path, extractor=noting, workers=1)
         assert found(outcome) == ["unread", "new"]
+        assert not EXTRACTED_HERE
 
 
 def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch):
