@@ -10,7 +10,7 @@ from dedup.methods.hashing import mix, seeds
 
 Array = np.ndarray[Any, Any]
 _NOTHING = np.uint64(2**64 - 1)
-_PROBES_AT_FIRST, _PROBES_AT_ONCE = 8, 64
+_PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
 # As many sets as a number has bits are asked for a bin together. Fewer are faster one by one.
 _SETS_AT_ONCE = 64
 _FEW_SETS = 8
