@@ -4,6 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
 import regex
@@ -30,7 +31,8 @@ _RUN_IN_WORD = regex.compile(
 _LONGEST_WORD = 40
 # Every unspaced script lies above: a text wholly below needs no second look at its words.
 _FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
-_ASCII_WORD = re.compile("[a-z0-9]+")  # re is the faster one where it suffices
+# What is no lower-case letter or digit of ASCII becomes a blank: thrice as fast as an expression.
+_ASCII_WORDS = bytes(code if chr(code) in ascii_lowercase + digits else 32 for code in range(256))
 # Unicode's property Default_Ignorable_Code_Point, as NFKC_Casefold removes it; of ranges, since a
 # text is searched several times faster so.
 _IGNORABLE = re.compile(
@@ -123,7 +125,7 @@ def tokenise(text: str) -> list[str]:
     ['the', '2nd', 'cat', 's', '北京大学', 'さく', 'くら']
     """
     if text.isascii():
-        return _ASCII_WORD.findall(text)
+        return text.encode().translate(_ASCII_WORDS).decode().split()
     words: list[str] = _WORD.findall(text)
     if not _FIRST_UNSPACED.search(text):
         return words

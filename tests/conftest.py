@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-for folder in ("", "report", "scrapy_plugin"):
+for folder in ("", "report", "scrapy_plugin", "workers"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 collect_ignore = ["scrapy_plugin/reactor_crawl.py"]  # a script that tests run

@@ -12,7 +12,7 @@ import dedup
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {"text", "extraction", "packed", "files"},
-    {"lexicon", "diff"},
+    {"lexicon", "diff", "records"},
     {"methods"},
     {"index"},
     {"search"},
@@ -20,6 +20,7 @@ LAYERS = [
     {"claims", "ledger"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
+    {"scan"},
     {"cli"},
     {"scrapy_plugin"},
     {"__main__"},

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import xxhash
 
@@ -117,3 +119,17 @@ def test_text_after_an_unpaired_surrogate_is_read(extractor, markup):
     value = markup.format(f"{TEXT} \ud83d And a goat.")
     page = PageReader(extractor, SimHash()).read_field(value)
     assert page.text.split()[-3:] == ["And", "a", "goat."]
+
+
+def test_many_texts_are_read_as_each_alone():
+    texts = [TEXT, "", "北京大学 and \ud800", TEXT.upper(), "?!"]
+    reader = PageReader(lambda html: html, SimHash())
+    pages = reader.read_texts(texts)
+    assert pages == [replace(reader.read_html(text), language=None) for text in texts]
+    assert pages[2].text == "北京大学 and \ufffd"
+
+
+def test_a_reader_that_is_warm_has_called_its_extractor():
+    seen = []
+    PageReader(seen.append, SimHash()).warm_up()
+    assert len(seen) == 1

@@ -59,7 +59,7 @@ def test_every_snippet_is_settings_that_a_crawl_accepts(snippet: str, tmp_path: 
 
 
 def test_the_commands_install_and_run_what_they_say():
-    run, site, test = COMMANDS
+    run, site, scan, test = COMMANDS
     install = "python3 -m pip --python .venv/bin/python install -q -e"
     assert install in run
     assert install in test
@@ -67,6 +67,7 @@ def test_the_commands_install_and_run_what_they_say():
         assert subprocess.run(["sh", "-n", "-c", command], check=False).returncode == 0
     arguments = dict(re.findall(r"-a (\w+)=(\S+)", site))
     assert SiteSpider(**arguments).start_urls == ["https://docs.example.com/"]
+    assert scan.startswith(".venv/bin/dedup scan ")
 
 
 def test_every_argument_of_the_spider_is_in_the_readme():

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from dedup import __version__
-from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, report, stats
+from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, report, scan, stats
 from dedup.cli.common import CommandError
 from dedup.text import printable
 
@@ -18,6 +18,7 @@ COMMANDS = {
     "lexicon": lexicon,
     "reindex": reindex,
     "report": report,
+    "scan": scan,
     "stats": stats,
 }
 

@@ -133,7 +133,7 @@ def progress(total: int | None) -> Iterator[Any]:
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as progress:
         task = progress.add_task("pages", total=total)
-        yield lambda: progress.advance(task)
+        yield lambda count=1: progress.advance(task, count)
 
 
 class _Console(Console):

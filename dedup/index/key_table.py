@@ -66,19 +66,19 @@ class KeyTable:
         if len(wanted) > _FEW_KEYS and most is None:
             numbers = np.fromiter(wanted, np.uint64, len(wanted))
             _, positions = self.postings(*self.runs(numbers))
-            return np.unique(positions)
+            return _different(positions)
         tags, positions = self._buckets.columns
-        mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
-        found = [positions[:0]]
+        mask, tag_mask, tag_type = (1 << self._bits) - 1, self._tag_mask, tags.dtype.type
+        found = []
         for key in wanted:
             run = self._buckets.run(key & mask)
-            equal = tags[run] == tags.dtype.type(key >> self._bits & tag_mask)
-            if equal.any():
+            [equal] = (tags[run] == tag_type(key >> self._bits & tag_mask)).nonzero()
+            if len(equal):
                 under_key = positions[run][equal]
                 if most is not None and len(under_key) > most:
                     under_key = np.partition(under_key, -most)[-most:]
                 found.append(under_key)
-        return np.unique(np.concatenate(found))
+        return _different(np.concatenate(found)) if found else positions[:0]
 
     def runs(self, keys: Array) -> tuple[Array, Array, Array]:
         """Return the starts, the sizes and the tags of *keys*, uint64, for `postings`.
@@ -100,3 +100,11 @@ class KeyTable:
     @property
     def nbytes(self) -> int:
         return self._buckets.nbytes
+
+
+def _different(numbers: Array) -> Array:
+    """Return the different ones of *numbers*, sorted; of a few, faster than np.unique."""
+    numbers.sort()
+    is_first = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    return numbers[is_first]

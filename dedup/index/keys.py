@@ -19,10 +19,11 @@ class KeyIndex(Index):
         self._sketches = Packed()
         self._pages = array("I")
         self._next_page = 0
+        self._last: tuple[object, set[int]] | None = None
 
     def add(self, sketch: object, page: int | None = None) -> int:
         number = checked_page(page, self._next_page)
-        keys = set(self._method.keys(sketch))
+        keys = self._keys(sketch)
         position = self._sketches.append(self._method.kept(sketch))
         self._pages.append(number)
         self._table.add(keys, position)
@@ -49,7 +50,7 @@ class KeyIndex(Index):
     def _candidates(self, sketch: object) -> list[Match]:
         """Return the pages that share a key, with their distances."""
         positions = self._table.positions(
-            self._method.keys(sketch), self._method.candidates_per_key
+            self._keys(sketch), self._method.candidates_per_key
         ).tolist()
         if not positions:
             return []
@@ -59,6 +60,12 @@ class KeyIndex(Index):
             Match(self._pages[position], distance)
             for position, distance in zip(positions, distances, strict=True)
         ]
+
+    def _keys(self, sketch: object) -> set[int]:
+        # What is added was mostly asked for just before.
+        if self._last is None or self._last[0] is not sketch:
+            self._last = (sketch, set(self._method.keys(sketch)))
+        return self._last[1]
 
     def __len__(self) -> int:
         return len(self._sketches)

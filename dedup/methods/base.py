@@ -50,6 +50,10 @@ class Method(ABC):
     def sketch(self, document: Document) -> Any | None:
         """Return the sketch of *document*, or ``None`` if it has too little content to have one."""
 
+    def sketches(self, documents: Sequence[Document]) -> list[Any | None]:
+        """Return the sketch of each of *documents*; a method may know a faster way for many."""
+        return [self.sketch(document) for document in documents]
+
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         """Return the features that the sketch of *document* is made of, with their weights.
 

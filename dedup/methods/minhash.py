@@ -1,12 +1,12 @@
 """MinHash: signatures whose equal components estimate the Jaccard similarity of shingles."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_whole
-from dedup.methods.hashing import key, mix, seeds, shingle_hashes, shingles
+from dedup.methods.hashing import fold, key, mix_folded, seeds, shingle_hashes_of, shingles
 from dedup.text import Document
 
 Signature = np.ndarray[Any, Any]
@@ -51,16 +51,19 @@ class MinHash(KeyMethod):
 
     def sketch(self, document: Document) -> Signature | None:
         """Return the signature, shape (bands * rows,), uint64; ``None`` if there are no tokens."""
-        hashes = shingle_hashes(document.tokens, self.width)
-        return minimums(hashes, self.bands * self.rows) if len(hashes) else None
+        return self.sketches([document])[0]
+
+    def sketches(self, documents: Sequence[Document]) -> list[Signature | None]:
+        hashes = shingle_hashes_of([document.tokens for document in documents], self.width)
+        count = self.bands * self.rows
+        return [minimums(own, count) if len(own) else None for own in hashes]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
     def keys(self, sketch: Signature) -> Iterable[int]:
-        for band in range(self.bands):
-            part = sketch[band * self.rows : (band + 1) * self.rows]
-            yield key(band, part.astype("<u8").tobytes())
+        data, size = self.to_bytes(sketch), 8 * self.rows
+        return [key(band, data[band * size : (band + 1) * size]) for band in range(self.bands)]
 
     def distance(self, one: Signature, other: Signature) -> float:
         return int(np.count_nonzero(one != other))
@@ -75,15 +78,15 @@ class MinHash(KeyMethod):
 def minimums(hashes: Signature, count: int) -> Signature:
     """Return the least of *hashes* under each of *count* hash functions, shape (count,), uint64.
 
+    >>> from dedup.methods.hashing import shingle_hashes
     >>> shingles = shingle_hashes("a rose is a rose is a rose".split(), 3)
     >>> len(shingles), len(minimums(shingles, 84))
     (6, 84)
     """
-    hashes = np.unique(hashes)
-    functions = seeds(count)[:, None]
+    functions = fold(seeds(count))[:, None]
     least = np.full(count, np.iinfo(np.uint64).max, np.uint64)
     step = max(1, _HASHES_AT_A_TIME // count)
     for start in range(0, len(hashes), step):
-        part = mix(hashes[start : start + step] ^ functions)
-        least = np.minimum(least, part.min(axis=1))
+        part = fold(hashes[start : start + step]) ^ functions
+        least = np.minimum(least, mix_folded(part).min(axis=1))
     return least

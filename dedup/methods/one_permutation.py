@@ -1,5 +1,6 @@
 """One-permutation hashing: many minimums of a set from a single hash of each element."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -9,53 +10,123 @@ from dedup.methods.hashing import mix, seeds
 
 Array = np.ndarray[Any, Any]
 _NOTHING = np.uint64(2**64 - 1)
-_PROBES_AT_ONCE = 64
+_PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
+# As many sets as a number has bits are asked for a bin together. Fewer are faster one by one.
+_SETS_AT_ONCE = 64
+_FEW_SETS = 8
+# Most bins of most texts find a donor among so many; those of short texts are left over.
+_PROBES_TOGETHER_BITS = 6
 
 
-def bin_minimums(hashes: Array, bins: int) -> Array:
-    """Return the least hash of each of *bins* bins, shape (bins,), uint64.
+def bin_minimums(sets: Sequence[Array], bins: int) -> Array:
+    """Return the least hash of each of *bins* bins of each of *sets*, shape (sets, bins), uint64.
 
-    *hashes*: of at least one element, uint64, well mixed; each falls into one bin. An empty bin
-    takes the minimum of the first non-empty one in an order of its own, so that two sets have a
-    component equal with a probability of nearly their Jaccard similarity, as with MinHash, at the
-    cost of one hash function.
+    *sets*: the hashes of at least one element each, uint64, well mixed, in any order; each falls
+    into one bin. An empty bin takes the minimum of the first non-empty one in an order of its own,
+    so that two sets have a component equal with a probability of nearly their Jaccard similarity,
+    as with MinHash, at the cost of one hash function.
 
     Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, "Optimal
     Densification for Fast and Accurate Minwise Hashing", ICML 2017, section 4.
     """
-    least = np.full(bins, _NOTHING)
-    # The bin by the high bits (a product instead of a remainder), the order by another mix.
-    places = ((hashes >> np.uint64(32)) * np.uint64(bins)) >> np.uint64(32)
-    np.minimum.at(least, places.astype(np.intp), mix(hashes) >> np.uint64(1))
-    filled = least != _NOTHING
-    empty = np.flatnonzero(~filled)
-    first = 0
-    while len(empty):
-        donors = _probes(bins, first)[empty]
-        found = filled[donors]
-        any_found = found.any(axis=1)
-        chosen = donors[np.arange(len(empty)), found.argmax(axis=1)]
-        least[empty[any_found]] = least[chosen[any_found]]
-        empty = empty[~any_found]
-        first += _PROBES_AT_ONCE
+    least = np.full((len(sets), bins), _NOTHING)
+    for start in range(0, len(sets), _SETS_AT_ONCE):
+        part = slice(start, start + _SETS_AT_ONCE)
+        _fill(least[part], sets[part])
     return least
 
 
+def _fill(least: Array, sets: Sequence[Array]) -> None:
+    bins = least.shape[1]
+    flat = least.reshape(-1)
+    hashes = np.concatenate(sets)
+    firsts = np.repeat(np.arange(len(sets)) * bins, [len(own) for own in sets])
+    # The bin by the high bits (a product instead of a remainder), the order by another mix.
+    places = ((hashes >> np.uint64(32)) * np.uint64(bins)) >> np.uint64(32)
+    np.minimum.at(flat, firsts + places.astype(np.intp), mix(hashes) >> np.uint64(1))
+    filled = least != _NOTHING
+    if len(sets) < _FEW_SETS:
+        _ask_one_by_one(least, filled, ~filled, 0)
+    else:
+        _ask_one_by_one(least, filled, _ask_together(least, filled), 1 << _PROBES_TOGETHER_BITS)
+
+
+def _ask_together(least: Array, filled: Array) -> Array:
+    """Fill most of the empty bins of up to 64 sets; return which ones are left, as booleans.
+
+    Every set is one bit of a number for each bin: so each probe is one look at that of its donor.
+    Which probe found a donor is written down in binary, a number for each binary digit.
+    """
+    count, bins = filled.shape
+    asked = _probes(bins, 0, 1 << _PROBES_TOGETHER_BITS)
+    bits = _as_bits(filled)
+    pending = _as_bits(~filled)
+    digits = np.zeros((_PROBES_TOGETHER_BITS, bins), np.uint64)
+    for probe in range(1 << _PROBES_TOGETHER_BITS):
+        found = bits.take(asked[:, probe])
+        found &= pending
+        pending ^= found
+        for digit in range(probe.bit_length()):
+            if probe >> digit & 1:
+                digits[digit] |= found
+    left = _from_bits(pending, count)
+    probes = np.zeros((count, bins), np.intp)
+    for digit, numbers in enumerate(digits):
+        probes |= _from_bits(numbers, count).astype(np.intp) << digit
+    done = np.flatnonzero(~(filled | left))
+    bin_, probe_ = done % bins, probes.reshape(-1).take(done)
+    donors = asked.reshape(-1).take(bin_ * asked.shape[1] + probe_)
+    flat = least.reshape(-1)
+    flat[done] = flat.take(done - bin_ + donors)
+    return left
+
+
+def _as_bits(values: Array) -> Array:
+    """Return booleans of shape (n, bins), n up to 64, as numbers of 64 bits, shape (bins,)."""
+    octets = np.zeros((values.shape[1], 8), np.uint8)
+    packed = np.packbits(values, axis=0, bitorder="little")
+    octets[:, : len(packed)] = packed.T
+    return octets.view("<u8")[:, 0].astype(np.uint64)
+
+
+def _from_bits(numbers: Array, count: int) -> Array:
+    """Return what `_as_bits` was given, shape (count, bins)."""
+    octets = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)
+    return np.unpackbits(octets.T, axis=0, count=count, bitorder="little").view(np.bool_)
+
+
+def _ask_one_by_one(least: Array, filled: Array, empty: Array, probe: int) -> None:
+    """Fill the bins that are *empty*, of whose probes those before *probe* found nothing."""
+    bins = least.shape[1]
+    flat, filled = least.reshape(-1), filled.reshape(-1)
+    places = np.flatnonzero(empty)
+    while len(places):
+        count = _PROBES_AT_FIRST if probe < _PROBES_AT_ONCE else _PROBES_AT_ONCE
+        own = places % bins
+        donors = _probes(bins, probe, count).take(own, axis=0) + (places - own)[:, None]
+        is_filled = filled.take(donors)
+        first = is_filled.argmax(axis=1) + np.arange(0, donors.size, count)
+        found = is_filled.reshape(-1).take(first)
+        flat[places[found]] = flat.take(donors.reshape(-1).take(first[found]))
+        places = places[~found]
+        probe += count
+
+
 @cache
-def _probes(bins: int, first: int) -> Array:
-    """Return the bins that each bin asks at its probes from *first* on, shape (bins, probes)."""
-    probe = np.arange(first, first + _PROBES_AT_ONCE, dtype=np.uint64)
+def _probes(bins: int, first: int, count: int) -> Array:
+    """Return the *count* bins that each bin asks from its probe *first* on, shape (bins, count)."""
+    probe = np.arange(first, first + count, dtype=np.uint64)
     values = mix(seeds(bins)[:, None] ^ (probe + np.uint64(1)))
-    return (values % np.uint64(bins)).astype(np.intp)
+    return (values % np.uint64(bins)).astype(np.uint16 if bins <= 1 << 16 else np.intp)
 
 
-def one_bit_signature(hashes: Array, bits: int) -> Array:
-    """Return one bit of each of *bits* minimums of a set, packed: shape (bits / 8,), uint8.
+def one_bit_signatures(sets: Sequence[Array], bits: int) -> Array:
+    """Return one bit of each of *bits* minimums of *sets*, packed: shape (sets, bits / 8), uint8.
 
     Two sets have a bit equal with a probability of (1 + J) / 2. The bit is hashed from the minimum
     and the number of its bin, so that bins that share a minimum have independent bits.
 
     Source: Li, König, "b-Bit Minwise Hashing", WWW 2010, section 2.
     """
-    values = mix(bin_minimums(hashes, bits) ^ seeds(bits))
-    return np.packbits((values & np.uint64(1)).astype(np.uint8))
+    values = mix(bin_minimums(sets, bits) ^ seeds(bits))
+    return np.packbits((values & np.uint64(1)).astype(np.uint8), axis=1)

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.base import FingerprintMethod, check_choice, check_whole
-from dedup.methods.hashing import feature_hash, feature_hashes, mix, seeds
+from dedup.methods.hashing import feature_hash, feature_hashes, mix, seeds, token_hashes
 from dedup.text import Document
 
 # Weights are whole multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so
@@ -200,9 +201,12 @@ def log_weights(counts: Mapping[str, int]) -> dict[str, float]:
     >>> log_weights({"once": 1, "twice": 2})
     {'once': 1.0, 'twice': 1.6931...}
     """
-    frequencies = np.fromiter(counts.values(), np.float64, len(counts))
-    weights = _rounded(1 + np.log(frequencies))
-    return dict(zip(counts, weights.tolist(), strict=True))
+    return dict(zip(counts, map(_log_weight, counts.values()), strict=True))
+
+
+@lru_cache(1 << 12)
+def _log_weight(tf: int) -> float:
+    return float(_rounded(1 + np.log(np.float64(tf))))
 
 
 def _rounded(weights: Any) -> Any:
@@ -218,7 +222,7 @@ def fingerprint(weights: Mapping[str, float], bits: int = 64) -> int:
     2**37.
     """
     values = np.fromiter(weights.values(), np.float64, len(weights))
-    result = combine(feature_hashes(weights, len(weights)), values)
+    result = combine(token_hashes(tuple(weights)), values)
     for seed in range(1, -(-bits // 64)):
         hashes = np.fromiter(
             (feature_hash(feature, seed) for feature in weights), np.dtype("<u8"), len(weights)
@@ -243,7 +247,6 @@ def combine(hashes: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> int:
     return pack_bits(sums > 0)
 
 
-def pack_bits(bits: Iterable[bool]) -> int:
-    """Return the integer whose bit *i* is the *i*-th of *bits*."""
-    packed = np.packbits(np.fromiter(bits, np.bool_), bitorder="little")
-    return int.from_bytes(packed.tobytes(), "little")
+def pack_bits(bits: np.ndarray[Any, Any]) -> int:
+    """Return the integer whose bit *i* is the *i*-th of *bits*, shape (n,), bool."""
+    return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")

@@ -3,13 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import filterfalse
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_share
-from dedup.methods.hashing import feature_hashes, mix, seeds, shingle_hashes, shingles
-from dedup.methods.one_permutation import bin_minimums, one_bit_signature
+from dedup.methods.hashing import feature_hashes, mix, seeds, shingle_hashes_of, shingles
+from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.text import Document
 
 _DIGIT = re.compile(r"\d")
@@ -20,6 +21,7 @@ _SIGNATURE_BITS = 1024
 _NUMBERS = 16
 # What stands where a page has fewer numbers; no number has it as its hash.
 _NO_NUMBER = 2**16 - 1
+_NO_NUMBERS = np.empty(0, np.uint16)
 _REPLACED = 10.0
 _CHECKED = np.dtype(
     [
@@ -80,17 +82,28 @@ class Verified(KeyMethod):
 
     def sketch(self, document: Document) -> VerifiedSketch | None:
         """Return the sketch of *document*, or ``None`` if it has no tokens."""
-        if not document.tokens:
-            return None
-        hashes = np.unique(shingle_hashes(document.tokens, _WIDTH))
-        numbers = number_hashes(document.tokens)
-        checked = np.zeros((), _CHECKED)
-        checked["tokens"] = min(len(document.tokens), 2**16 - 1)
-        checked["numbers"] = min(len(numbers), 2**16 - 1)
+        return self.sketches([document])[0]
+
+    def sketches(self, documents: Sequence[Document]) -> list[VerifiedSketch | None]:
+        texts = [document.tokens for document in documents if document.tokens]
+        if not texts:
+            return [None] * len(documents)
+        hashes = shingle_hashes_of(texts, _WIDTH)
+        checked = np.zeros(len(texts), _CHECKED)
+        checked["tokens"] = [min(len(tokens), 2**16 - 1) for tokens in texts]
         checked["least_numbers"] = _NO_NUMBER
-        checked["least_numbers"][: len(numbers)] = numbers[:_NUMBERS]
-        checked["signature"] = one_bit_signature(hashes, _SIGNATURE_BITS)
-        return VerifiedSketch(_bands(hashes), checked.tobytes())
+        for row, tokens in zip(checked, texts, strict=True):
+            numbers = number_hashes(tokens)
+            if len(numbers):
+                row["numbers"] = min(len(numbers), 2**16 - 1)
+                row["least_numbers"][: len(numbers)] = numbers[:_NUMBERS]
+        checked["signature"] = one_bit_signatures(hashes, _SIGNATURE_BITS)
+        data, size = checked.tobytes(), _CHECKED.itemsize
+        sketches = (
+            VerifiedSketch(tuple(bands), data[number * size : (number + 1) * size])
+            for number, bands in enumerate(_bands(hashes))
+        )
+        return [next(sketches) if document.tokens else None for document in documents]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, _WIDTH), 1.0)
@@ -110,7 +123,11 @@ class Verified(KeyMethod):
         differing = np.bitwise_count(one["signature"] ^ others["signature"])
         distances = 2 * differing.sum(axis=1, dtype=np.int64) / _SIGNATURE_BITS
         # Most candidates are too far anyway.
-        near = np.flatnonzero(distances <= self.max_distance)
+        is_near = distances <= self.max_distance
+        # Where one has no numbers, none were replaced.
+        near = np.flatnonzero(is_near & (others["numbers"] > 0) & (one["numbers"] > 0))
+        if not len(near):
+            return distances.tolist()  # type: ignore[no-any-return]
         others = others[near]
         tokens = np.minimum(one["tokens"], others["tokens"])
         distances[near] += _REPLACED * np.sqrt(_replaced(one, others)) / tokens
@@ -126,13 +143,14 @@ class Verified(KeyMethod):
         return VerifiedSketch(bands, data[_KEY_BYTES * _BANDS :])
 
 
-def _bands(shingles: Any) -> tuple[int, ...]:
+def _bands(shingles: Sequence[Any]) -> list[list[int]]:
     # Other bins than those of the signature: hashed once more.
-    minimums = bin_minimums(mix(shingles), _BANDS * _ROWS).reshape(_BANDS, _ROWS)
+    mixed = [mix(own) for own in shingles]
+    minimums = bin_minimums(mixed, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
     keys = seeds(_BANDS)
     for row in range(_ROWS):
-        keys = mix(keys ^ minimums[:, row])
-    return tuple((keys & np.uint64(2**_KEY_BITS - 1)).tolist())
+        keys = mix(keys ^ minimums[:, :, row])
+    return (keys & np.uint64(2**_KEY_BITS - 1)).tolist()  # type: ignore[no-any-return]
 
 
 def number_hashes(tokens: Iterable[str]) -> Any:
@@ -140,10 +158,15 @@ def number_hashes(tokens: Iterable[str]) -> Any:
 
     A number that comes again has another hash each time, as in a multiset.
     """
-    counts = Counter(filter(_DIGIT.search, tokens))
+    # What is letters only has none, and is told from the rest sooner.
+    with_digits = list(filter(_DIGIT.search, filterfalse(str.isalpha, tokens)))
+    if not with_digits:
+        return _NO_NUMBERS
+    counts = Counter(with_digits)
     numbers = [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
     hashes = feature_hashes(numbers, len(numbers)) >> np.uint64(48)
-    return np.unique(np.minimum(hashes, _NO_NUMBER - 1).astype(np.uint16))
+    different = {min(number, _NO_NUMBER - 1) for number in hashes.tolist()}
+    return np.array(sorted(different), np.uint16)
 
 
 def _replaced(one: Any, others: Any) -> Any:

@@ -3,12 +3,11 @@
 from abc import ABC, abstractmethod
 from concurrent.futures import Future
 
-from dedup.page import Page
-from dedup.workers.protocol import Task
+from dedup.workers.protocol import Answer, Work
 
 
 class ReadError(Exception):
-    """A page could not be read.
+    """A task could not be done: mostly, a page could not be read.
 
     *cause* is "error" (the extractor raised), "crash" (its process died), "timeout" (it was killed
     for exceeding the time limit), "start" (no worker process could be started) or "closed".
@@ -20,15 +19,18 @@ class ReadError(Exception):
 
 
 class Pool(ABC):
-    """Reads pages, somewhere."""
+    """Does tasks, somewhere: reads pages."""
 
     @abstractmethod
     def start(self) -> None:
         """Make ready to read; may be called once."""
 
     @abstractmethod
-    def submit(self, task: Task) -> "Future[Page]":
-        """Return the future page; its exception can only be a `ReadError`."""
+    def submit(self, task: Work[Answer]) -> "Future[Answer]":
+        """Return the future page, or whatever *task* gives.
+
+        Its exception can only be a `ReadError`.
+        """
 
     @abstractmethod
     def close(self) -> None:

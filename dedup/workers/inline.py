@@ -2,9 +2,8 @@
 
 from concurrent.futures import Future
 
-from dedup.page import Page, PageReader
 from dedup.workers.base import Pool, ReadError
-from dedup.workers.protocol import Task
+from dedup.workers.protocol import Answer, Reader, Work
 
 
 class InlinePool(Pool):
@@ -13,14 +12,14 @@ class InlinePool(Pool):
     No time limit holds here, and a page that crashes the extractor ends the process.
     """
 
-    def __init__(self, reader: PageReader) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     def start(self) -> None:
         pass
 
-    def submit(self, task: Task) -> "Future[Page]":
-        future: Future[Page] = Future()
+    def submit(self, task: Work[Answer]) -> "Future[Answer]":
+        future: Future[Answer] = Future()
         try:
             future.set_result(task.run(self._reader))
         except Exception as error:

@@ -12,9 +12,8 @@ from concurrent.futures import Future
 from time import monotonic
 from typing import IO, Any
 
-from dedup.page import Page, PageReader
 from dedup.workers.base import Pool, ReadError
-from dedup.workers.protocol import READY, Failure, Setup, Task
+from dedup.workers.protocol import READY, Answer, Failure, Reader, Setup, Work
 
 _START_SECONDS = 60.0
 # After so many failures in a row, a start is only tried again after a while.
@@ -32,7 +31,7 @@ class WorkerPool(Pool):
 
     def __init__(
         self,
-        reader: PageReader,
+        reader: Reader,
         *,
         workers: int = 1,
         page_timeout: float = 30.0,
@@ -48,7 +47,7 @@ class WorkerPool(Pool):
             setup = pickle.dumps(Setup(reader, page_timeout))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ValueError(f"cannot be sent to a worker process: {error}") from error
-        self._tasks: queue.SimpleQueue[tuple[Task, Future[Page]] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._workers = [
             _Worker(self._tasks, self._closed, setup, page_timeout, recycle_after)
@@ -60,8 +59,8 @@ class WorkerPool(Pool):
         for thread in (*self._workers, self._watchdog):
             thread.start()
 
-    def submit(self, task: Task) -> "Future[Page]":
-        future: Future[Page] = Future()
+    def submit(self, task: Work[Answer]) -> "Future[Answer]":
+        future: Future[Answer] = Future()
         if self._closed.is_set():
             future.set_exception(ReadError("closed", "the pool is closed"))
         elif not any(worker.is_alive() for worker in self._workers):
@@ -107,7 +106,7 @@ class _Worker(threading.Thread):
 
     def __init__(
         self,
-        tasks: "queue.SimpleQueue[tuple[Task, Future[Page]] | None]",
+        tasks: "queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None]",
         closed: threading.Event,
         setup: bytes,
         page_timeout: float,
@@ -154,7 +153,7 @@ class _Worker(threading.Thread):
                 self._was_late = True
                 self.kill()
 
-    def _read(self, task: Task) -> Page:
+    def _read(self, task: Work[Answer]) -> Answer:
         try:
             answer = self._exchange(self._start(), task, self._page_timeout)
         except ReadError as error:
@@ -165,9 +164,9 @@ class _Worker(threading.Thread):
         self._pages += 1
         if self._was_late or self._pages >= self._recycle_after:
             self._stop()
-        if not isinstance(answer, Page):
-            raise ReadError("error", getattr(answer, "message", f"no page: {type(answer)}"))
-        return answer
+        if isinstance(answer, Failure):
+            raise ReadError("error", answer.message)
+        return answer  # type: ignore[no-any-return]  # a pickle
 
     def _start(self) -> "subprocess.Popen[bytes]":
         if self.process and self.process.poll() is None:
@@ -208,7 +207,9 @@ class _Worker(threading.Thread):
         self._pages = 0
         return self.process
 
-    def _exchange(self, process: "subprocess.Popen[bytes]", task: Task | None, limit: float) -> Any:
+    def _exchange(
+        self, process: "subprocess.Popen[bytes]", task: Work[Any] | None, limit: float
+    ) -> Any:
         assert process.stdin
         assert process.stdout
         self._was_late = False

@@ -1,12 +1,28 @@
 """What goes through the pipes between a pool and its workers: pickles, which delimit themselves."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from dedup.page import Page, PageReader
 
 READY = b"\0dedup worker is ready\n"
 """What a worker writes before its first answer."""
+
+
+Answer = TypeVar("Answer", covariant=True)
+
+
+class Reader(Protocol):
+    """What a worker has for all of its tasks; sent to it once."""
+
+    def warm_up(self) -> None:
+        """Load what will be needed, so that no task is charged for it."""
+
+
+class Work(Protocol[Answer]):
+    """A task, whatever it is: sent to a worker, which answers with what `run` returns."""
+
+    def run(self, reader: Any) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +44,12 @@ class Task:
 class Setup:
     """The first thing a worker gets."""
 
-    reader: PageReader
+    reader: Reader
     seconds_per_page: float
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A worker's answer where there is no page."""
+    """A worker's answer where a task failed."""
 
     message: str

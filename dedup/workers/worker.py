@@ -8,10 +8,9 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from dedup.page import Page
-from dedup.workers.protocol import READY, Failure, Setup, Task
+from dedup.workers.protocol import READY, Failure, Setup, Work
 
 # The pool kills a worker that exceeds the limit; this is for the worker whose pool has died.
 _ORPHAN_SECONDS = 5
@@ -37,16 +36,16 @@ def main() -> None:
         answers.flush()
         return
     _set_alarm(setup.seconds_per_page + _ORPHAN_SECONDS)
-    with contextlib.suppress(Exception):  # a page of no account
-        setup.reader.read_html("<html><body><p>Load what extraction and methods import.</p>")
+    with contextlib.suppress(Exception):  # it will fail again where that is told
+        setup.reader.warm_up()
     _set_alarm(0)
     pickle.dump(None, answers)
     answers.flush()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while _resident_bytes() < _LARGEST:
-            task: Task = pickle.load(requests)
+            task: Work[Any] = pickle.load(requests)
             _set_alarm(setup.seconds_per_page + _ORPHAN_SECONDS)
-            answer: Page | Failure
+            answer: Any
             try:
                 answer = task.run(setup.reader)
             except Exception as error:

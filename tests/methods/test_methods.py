@@ -91,6 +91,19 @@ def test_a_text_has_one_sketch(method, document):
     assert sketch == sketched(type(method)(), document.main_text)
 
 
+def test_many_texts_have_the_sketches_that_each_has(method):
+    texts = ["", *TEXTS.values(), "?!", *SMALL.values(), ENGLISH * 3, "", *ENGLISH.splitlines()]
+    documents = [Document.from_main_text(text) for text in texts]
+    together = method.sketches(documents)
+    assert [method.to_bytes(sketch) for sketch in together if sketch is not None] == [
+        sketch for text in texts if (sketch := sketched(method, text)) is not None
+    ]
+    assert [sketch is None for sketch in together] == [
+        sketched(method, text) is None for text in texts
+    ]
+    assert method.sketches([]) == []
+
+
 @pytest.mark.parametrize("text", ["", " ", "?! …", "\x00", "♥♥♥", "。。。", "\n\n\n"])
 def test_a_document_without_content_has_no_sketch(method, text):
     assert method.sketch(Document.from_main_text(text)) is None

@@ -4,8 +4,8 @@ import random
 import numpy as np
 import pytest
 
-from dedup.methods.hashing import mix
-from dedup.methods.one_permutation import bin_minimums, one_bit_signature
+from dedup.methods.hashing import mix, seeds
+from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 
 
 def hashes(numbers):
@@ -22,7 +22,7 @@ def sets_of(jaccard, size, seed):
 
 def test_each_bin_has_the_least_of_its_own():
     elements = hashes(range(20_000))
-    least = bin_minimums(elements, 16)
+    least = bin_minimums([elements], 16)[0]
     for number in range(16):
         own = [value for value in elements.tolist() if (value >> 32) * 16 >> 32 == number]
         assert least[number] == min(value >> 1 for value in mix(np.array(own, np.uint64)).tolist())
@@ -31,18 +31,46 @@ def test_each_bin_has_the_least_of_its_own():
 def test_order_and_repetition_of_elements_do_not_matter():
     elements = hashes(range(50))
     again = np.concatenate([elements[::-1], elements[:7]])
-    assert (bin_minimums(elements, 1024) == bin_minimums(again, 1024)).all()
+    assert (bin_minimums([elements], 1024)[0] == bin_minimums([again], 1024)[0]).all()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 20, 5000])
 def test_empty_bins_take_a_minimum_of_others(size):
     elements = hashes(range(size))
-    least = bin_minimums(elements, 1024)
+    least = bin_minimums([elements], 1024)[0]
     assert set(least.tolist()) <= {value >> 1 for value in mix(elements).tolist()}
     if size == 20:  # and share them out evenly
         _, counts = np.unique(least, return_counts=True)
         assert len(counts) >= 19
         assert counts.max() < 3 * 1024 / 20
+
+
+@pytest.mark.parametrize("bins", [36, 256, 1024])
+@pytest.mark.parametrize("count", [7, 8, 64, 65, 200])
+def test_many_sets_at_once_are_as_each_alone(bins, count):
+    chooser = random.Random(count)
+    sizes = [chooser.choice((1, 2, 5, 40, 150, 150, 3000)) for _ in range(count)]
+    sets = [hashes(chooser.sample(range(2**40), size)) for size in sizes]
+    alone = np.concatenate([bin_minimums([own], bins) for own in sets])
+    assert (bin_minimums(sets, bins) == alone).all()
+
+
+@pytest.mark.parametrize("bins", [36, 1024])
+def test_an_empty_bin_asks_one_after_the_other(bins):
+    """By the definition, without any of the ways to do it faster."""
+    elements = hashes(range(30))
+    least = bin_minimums([elements] * 9, bins)[8]
+    own = {}
+    for element, value in zip(elements.tolist(), mix(elements).tolist(), strict=True):
+        place = (element >> 32) * bins >> 32
+        own[place] = min(own.get(place, 2**64), value >> 1)
+    for place in range(bins):
+        asked, probe = place, 0
+        while asked not in own:
+            probe += 1
+            number = seeds(bins)[place] ^ np.uint64(probe)
+            asked = int(mix(np.array([number]))[0]) % bins
+        assert least[place] == own[asked]
 
 
 @pytest.mark.parametrize("jaccard", [0.1, 0.5, 0.65, 0.9])
@@ -51,7 +79,7 @@ def test_components_are_equal_with_the_probability_of_the_similarity(jaccard, si
     shares, wanted = [], []
     for seed in range(60):
         one, other, exact = sets_of(jaccard, size, seed)
-        shares.append((bin_minimums(one, 256) == bin_minimums(other, 256)).mean())
+        shares.append((bin_minimums([one], 256)[0] == bin_minimums([other], 256)[0]).mean())
         wanted.append(exact)
     error = np.std(np.subtract(shares, wanted)) / math.sqrt(60)
     assert np.mean(shares) == pytest.approx(np.mean(wanted), abs=4 * error + 0.005)
@@ -63,7 +91,7 @@ def test_one_bit_signatures_estimate_the_similarity(jaccard, size):
     estimates, wanted = [], []
     for seed in range(60):
         one, other, exact = sets_of(jaccard, size, seed)
-        differing = np.bitwise_count(one_bit_signature(one, 1024) ^ one_bit_signature(other, 1024))
+        differing = np.bitwise_count(np.bitwise_xor(*one_bit_signatures([one, other], 1024)))
         estimates.append(1 - 2 * int(differing.sum()) / 1024)
         wanted.append(exact)
     errors = np.subtract(estimates, wanted)

@@ -1,0 +1,327 @@
+"""``dedup scan`` beside text-dedup, datasketch and rensa: from a file of texts to unique ones.
+
+    python benchmarks/scan.py FOLDER --peers PEERS/bin/python [--records N] [--language en]
+
+FOLDER holds, at any depth, collections of texts: docs.jsonl (id, text, lang) and pairs.tsv, whose
+texts are left out, since others are like them. Every text is repeated with edits, by a seed: heavy
+ones (40 of 100 words are others) make a text of its own, light ones (up to 4 of 100) a copy of
+that; a copy may have none. So what is a copy of what is known by construction.
+
+Each contestant is a process of its own (text-dedup and dedup start more), which reads the same file
+of JSONL and writes the unique records, and what is a copy of what. Rounds take turns; a figure is
+the median of its rounds. F1 is that of all pairs of records in one cluster.
+
+PEERS is a virtual environment with: pip install text-dedup datasketch rensa
+"""
+
+import argparse
+import json
+import os
+import pickle
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+HEAVY, LIGHT = 0.4, 0.04
+SHORTEST = 50
+BATCH = 1_000
+# Of all: 3-word shingles, 100 minimums in 25 bands of 4, an estimated similarity of .65 and more.
+WIDTH, MINIMUMS, BANDS, ROWS, SIMILARITY = 3, 100, 25, 4, 0.65
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--peers", default=sys.executable, help="the Python that has the peers")
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--language", default="en")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=list(CONTESTANTS), choices=CONTESTANTS)
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--peer", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peer:
+        name, source, target = arguments.peer
+        PEERS[name](Path(source), Path(target))
+        return 0
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        texts = texts_of(arguments.folder, arguments.language)
+        truth = write_records(folder / "texts.jsonl", texts, arguments.records)
+        megabytes = (folder / "texts.jsonl").stat().st_size / 1e6
+        copies = sum(len(family) - 1 for family in truth)
+        print(
+            f"{arguments.records:,} texts of {len(texts):,}, {megabytes:.0f} MB, {copies:,} copies"
+        )
+        figures = compete(arguments, folder, truth)
+    show(figures, arguments.records)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1))
+    return 0
+
+
+def texts_of(folder: Path, language: str) -> list[list[str]]:
+    """Return the texts, as words with the blanks after them, that no labelled pair names."""
+    texts = []
+    for path in sorted(folder.rglob("docs.jsonl")):
+        labels = path.with_name("pairs.tsv").read_text("utf-8").splitlines()[1:]
+        paired = {key for line in labels for key in line.split("\t")[:2]}
+        for line in path.read_text("utf-8").splitlines():
+            page = json.loads(line)
+            pieces = re.findall(r"\S+\s*" if language != "zh" else r".", page["text"], re.DOTALL)
+            if page["lang"] == language and page["id"] not in paired and len(pieces) >= SHORTEST:
+                texts.append(pieces)
+    return texts
+
+
+def write_records(path: Path, texts: list[list[str]], count: int) -> list[list[int]]:
+    """Write *count* records to *path* in random order; return the numbers of each family."""
+    chooser = random.Random(7)
+    # As frequent as in the texts, and without digits: to some methods, another number makes
+    # another text.
+    words = [word for text in texts for word in text if word.strip().isalpha()]
+    records: list[tuple[int, str]] = []
+    family = 0
+    while len(records) < count:
+        own = texts[family % len(texts)]
+        if family >= len(texts):
+            own = edited(own, HEAVY, words, chooser)
+        for _ in range(min(chooser.choice((1, 1, 1, 2, 3)), count - len(records))):
+            share = chooser.choice((0.0, LIGHT / 2, LIGHT))
+            records.append((family, "".join(edited(own, share, words, chooser))))
+        family += 1
+    chooser.shuffle(records)
+    truth: dict[int, list[int]] = defaultdict(list)
+    with path.open("w", encoding="utf-8") as file:
+        for number, (of, text) in enumerate(records):
+            truth[of].append(number)
+            file.write(json.dumps({"id": number, "text": text}, ensure_ascii=False) + "\n")
+    return list(truth.values())
+
+
+def edited(text: list[str], share: float, words: list[str], chooser: random.Random) -> list[str]:
+    text = list(text)
+    for place in chooser.sample(range(len(text)), round(share * len(text))):
+        text[place] = chooser.choice(words)
+    return text
+
+
+def compete(
+    arguments: argparse.Namespace, folder: Path, truth: list[list[int]]
+) -> dict[str, dict[str, float]]:
+    rounds: dict[str, list[dict[str, float]]] = defaultdict(list)
+    for number in range(arguments.rounds):
+        for name in arguments.only:
+            own = folder / f"{name}-{number}".replace(" ", "-")
+            own.mkdir()
+            command, read = CONTESTANTS[name]
+            figures = run(command(folder / "texts.jsonl", own, arguments.peers), own)
+            figures["f1"] = f1(read(own), truth)
+            rounds[name].append(figures)
+            print(f"  {name}: {figures['seconds']:.1f} s", file=sys.stderr, flush=True)
+    return {
+        name: {
+            figure: statistics.median(figures[figure] for figures in measured)
+            for figure in measured[0]
+        }
+        for name, measured in rounds.items()
+    }
+
+
+def run(command: list[str], folder: Path) -> dict[str, float]:
+    """Run *command*; return its seconds, the CPU seconds of all its processes, and its memory."""
+    environment = {**os.environ, "HF_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
+    with (folder / "log").open("wb") as log:
+        before, start = os.times(), time.perf_counter()
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        most = 0
+        while process.poll() is None:
+            most = max(most, memory_of_tree(process.pid))
+            time.sleep(0.1)
+        seconds, after = time.perf_counter() - start, os.times()
+    if process.returncode:
+        raise SystemExit(f"{command}:\n{(folder / 'log').read_text()[-2000:]}")
+    cpu = after.children_user + after.children_system
+    cpu -= before.children_user + before.children_system
+    return {"seconds": seconds, "cpu_seconds": cpu, "megabytes": most / 1e6}
+
+
+def memory_of_tree(process: int) -> int:
+    """Return the proportional memory of a process and of all that it started, in bytes."""
+    try:
+        rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+        pss = int(rollup.partition("Pss:")[2].split()[0]) * 1024
+        tasks = list(Path(f"/proc/{process}/task").iterdir())
+        children = [child for task in tasks for child in (task / "children").read_text().split()]
+    except (OSError, IndexError):
+        return 0
+    return pss + sum(map(memory_of_tree, map(int, children)))
+
+
+def f1(clusters: Iterable[list[int]], truth: list[list[int]]) -> float:
+    found = {pair for cluster in clusters for pair in combinations(sorted(cluster), 2)}
+    wanted = {pair for family in truth for pair in combinations(sorted(family), 2)}
+    return 2 * len(found & wanted) / (len(found) + len(wanted))
+
+
+def show(figures: dict[str, dict[str, float]], records: int) -> None:
+    print("| | texts a second | texts a CPU second | MB | F1 |")
+    print("|---|---|---|---|---|")
+    for name, of in figures.items():
+        speeds = [records / of[seconds] for seconds in ("seconds", "cpu_seconds")]
+        columns = [*(f"{speed:,.0f}" for speed in speeds), f"{of['megabytes']:,.0f}"]
+        print(f"| {' | '.join([name, *columns, format(of['f1'], '.3f')])} |")
+
+
+def dedup(method: str, *options: str) -> Callable[[Path, Path, str], list[str]]:
+    return lambda source, target, _: [
+        sys.executable, "-m", "dedup", "scan", str(source), "-o", str(target / "unique.jsonl"),
+        "--clusters", str(target / "clusters"), "--method", method, *options,
+    ]  # fmt: skip
+
+
+def dedup_clusters(target: Path) -> Iterator[list[int]]:
+    with (target / "clusters").open() as file:
+        for line in map(json.loads, file):
+            yield [record["number"] - 1 for record in (line, *line["duplicates"])]
+
+
+def text_dedup(source: Path, target: Path, python: str) -> list[str]:
+    return [
+        python, "-m", "text_dedup.minhash", "--path", "json", "--data_files", str(source),
+        "--split", "train", "--column", "text", "--ngram", str(WIDTH), "--min_length", "0",
+        "--num_perm", str(MINIMUMS), "--b", str(BANDS), "--r", str(ROWS), "--hash_func", "xxh3",
+        "--cache_dir", str(target / "cache"), "--output", str(target / "unique"), "--debug",
+    ]  # fmt: skip
+
+
+class UnionFindPickles(pickle.Unpickler):
+    """Reads what text-dedup found where it is not installed."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("text_dedup"):
+            return type(name, (), {})
+        return super().find_class(module, name)
+
+
+def text_dedup_clusters(target: Path) -> Iterable[list[int]]:
+    with (target / "unique" / "uf.pkl").open("rb") as file:
+        parents = UnionFindPickles(file).load().parent
+    clusters: dict[int, list[int]] = defaultdict(list)
+    for record in parents:
+        root = record
+        while parents[root] != root:
+            root = parents[root]
+        clusters[root].append(record)
+    return clusters.values()
+
+
+def peer(name: str) -> Callable[[Path, Path, str], list[str]]:
+    return lambda source, target, python: [
+        python, __file__, ".", "--peer", name, str(source), str(target)
+    ]  # fmt: skip
+
+
+def peer_clusters(target: Path) -> Iterator[list[int]]:
+    with (target / "clusters").open() as file:
+        yield from map(json.loads, file)
+
+
+def shingles_of(lines: list[str]) -> list[list[str]]:
+    """Return the shingles of each record, as fast as Python makes them."""
+    shingled = []
+    for line in lines:
+        words = re.findall(r"\w+", json.loads(line)["text"].lower())
+        shingled.append(list(map(" ".join, zip(words, words[1:], words[2:], strict=False))))
+    return shingled
+
+
+def with_datasketch(source: Path, target: Path) -> None:
+    import xxhash
+    from datasketch import MinHash, MinHashLSH
+
+    index = MinHashLSH(num_perm=MINIMUMS, params=(BANDS, ROWS))
+    sketches: dict[int, Any] = {}
+
+    def nearest(number: int, sketch: Any) -> int | None:
+        near = [
+            (-similarity, candidate)
+            for candidate in index.query(sketch)
+            if (similarity := sketch.jaccard(sketches[candidate])) >= SIMILARITY
+        ]
+        if near:
+            return min(near)[1]
+        index.insert(number, sketch)
+        sketches[number] = sketch
+        return None
+
+    def judged(first: int, shingles: list[list[str]]) -> Iterator[int | None]:
+        encoded = [[shingle.encode() for shingle in own] for own in shingles]
+        bulk = MinHash.bulk(encoded, num_perm=MINIMUMS, hashfunc=xxhash.xxh32_intdigest)
+        for number, sketch in enumerate(bulk, first):
+            yield nearest(number, sketch)
+
+    _write(source, target, judged)
+
+
+def with_rensa(source: Path, target: Path) -> None:
+    from rensa import RMinHash, RMinHashDeduplicator
+
+    # A power of two, which its makers say is the fastest; more bands would be slower.
+    kept = RMinHashDeduplicator(SIMILARITY, 128, True, 32)
+
+    def judged(first: int, shingles: list[list[str]]) -> Iterator[int | None]:
+        sketches = RMinHash.from_token_sets(shingles, 128, 42)
+        numbers = range(first, first + len(sketches))
+        is_new = kept.add_pairs(zip(map(str, numbers), sketches, strict=True))
+        for sketch, new in zip(sketches, is_new, strict=True):
+            yield None if new else min(map(int, kept.get_duplicates(sketch)))
+
+    _write(source, target, judged)
+
+
+PEERS = {"datasketch": with_datasketch, "rensa": with_rensa}
+
+
+def _write(
+    source: Path,
+    target: Path,
+    judged: Callable[[int, list[list[str]]], Iterator[int | None]],
+) -> None:
+    """Write the unique lines of *source*, and the clusters; *judged* gives each one's original."""
+    clusters: dict[int, list[int]] = {}
+    first = 0
+    with source.open() as lines, (target / "unique.jsonl").open("w") as unique:
+        while batch := list(islice(lines, BATCH)):
+            originals = judged(first, shingles_of(batch))
+            for number, (line, original) in enumerate(zip(batch, originals, strict=True), first):
+                if original is None:
+                    unique.write(line)
+                else:
+                    clusters.setdefault(original, [original]).append(number)
+            first += len(batch)
+    with (target / "clusters").open("w") as file:
+        file.writelines(f"{json.dumps(cluster)}\n" for cluster in clusters.values())
+
+
+CONTESTANTS: dict[str, tuple[Callable[[Path, Path, str], list[str]], Callable[[Path], Any]]] = {
+    "dedup simhash": (dedup("simhash"), dedup_clusters),
+    "dedup minhash": (dedup("minhash"), dedup_clusters),
+    "dedup verified": (dedup("verified"), dedup_clusters),
+    "rensa": (peer("rensa"), peer_clusters),
+    "datasketch": (peer("datasketch"), peer_clusters),
+    "text-dedup": (text_dedup, text_dedup_clusters),
+}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,276 @@
+"""``dedup scan``: leave out the duplicates in files of records."""
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from dedup.cli.common import (
+    CommandError,
+    check_outputs,
+    console,
+    created,
+    json_object,
+    method_class,
+    overwritable,
+    progress,
+)
+from dedup.files import replacing
+from dedup.text import printable
+
+if TYPE_CHECKING:
+    from dedup.extraction import Extractor
+    from dedup.records import Form
+    from dedup.scan import Outcome
+
+SUMMARY = "leave out the duplicates in files or folders of pages"
+EXAMPLES = """\
+examples:
+  dedup scan pages.jsonl -o unique.jsonl                   the field "text" of each line
+  dedup scan crawl/*.warc.gz -o unique.warc.gz --method verified
+  dedup scan pages.csv.zst -o unique.csv.zst --html-field body --key-field link
+  dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
+  dedup scan site/ -o unique/ --clusters clusters.jsonl    files of HTML or text
+
+forms, by the end of the name: .jsonl .jl .ndjson .json (an object in each line), .csv .tsv,
+.parquet .pq, .warc; but for Parquet with .gz after it, lines with .zst, too; or a folder
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
+        help="files of one form, or folders: together one collection")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT",
+        help="where the unique records go, in the inputs' form and order")  # fmt: skip
+    content = parser.add_mutually_exclusive_group()
+    content.add_argument("--text-field", metavar="NAME",
+        help="the field or column of the text (default: text)")  # fmt: skip
+    content.add_argument("--html-field", metavar="NAME",
+        help="that of the HTML, of which the main text is extracted")  # fmt: skip
+    parser.add_argument("--key-field", metavar="NAME",
+        help="what a record is called in the clusters (default: url, if there is one)")  # fmt: skip
+    parser.add_argument("--date-field", metavar="NAME", help="the date, for --keep newest")
+    parser.add_argument("--keep", choices=("first", "longest", "newest"), default="first",
+        help="which one of near records is kept (default: first)")  # fmt: skip
+    parser.add_argument("--method", default="simhash", metavar="NAME",
+        help="the name of a method, or an import path (default: simhash)")  # fmt: skip
+    parser.add_argument("--args", default="{}", metavar="JSON",
+        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
+        help="shorter texts can only be exact duplicates (default: 20)")  # fmt: skip
+    parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
+        help="what finds the main text of HTML (default: trafilatura)")  # fmt: skip
+    parser.add_argument("--encoding", default="utf-8", metavar="NAME",
+        help="that of JSONL, CSV and files of text (default: utf-8)")  # fmt: skip
+    parser.add_argument("--skip-bad", action="store_true",
+        help="leave bad records out and count them, instead of stopping at the first")  # fmt: skip
+    parser.add_argument("--workers", type=int, metavar="N",
+        help="how many processes read records (default: one for each core)")  # fmt: skip
+    parser.add_argument("--clusters", type=Path, metavar="FILE",
+        help="write which records repeat which kept one to FILE, as JSONL")  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
+    overwritable(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    from dedup.page import PageReader
+    from dedup.records import RecordError
+    from dedup.scan import RecordReader, scan, write_clusters
+
+    start = perf_counter()
+    method = created(method_class(options.method), json_object("--args", options.args))
+    extractor = _extractor(options.extractor)
+    if options.min_tokens < 0:
+        raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
+    workers = _cores() if options.workers is None else options.workers
+    if workers < 1:
+        raise CommandError(f"--workers must be 1 or more, got {workers}")
+    try:
+        form = _form(options)
+        _check_outputs(options, form)
+        with progress(None) as advance:
+            outcome = scan(
+                RecordReader(form, PageReader(extractor, method)),
+                method,
+                workers=workers,
+                keep=options.keep,
+                min_tokens=options.min_tokens,
+                skip_bad=options.skip_bad,
+                with_keys=options.clusters is not None,
+                advance=advance,
+            )
+        # All files are put in place at the end, the records first.
+        with ExitStack() as outputs:
+            json_file, clusters_file = (
+                outputs.enter_context(replacing(path)) if path else None
+                for path in (options.json, options.clusters)
+            )
+            written = _write(form, outcome, options.output, outputs)
+            if clusters_file:
+                write_clusters(clusters_file, outcome)
+            form.check_unchanged()
+            figures = _figures(form, outcome, options)
+            figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
+            if json_file:
+                json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
+    except RecordError as error:
+        raise CommandError(str(error)) from error
+    _show(figures, options)
+
+
+def _form(options: argparse.Namespace) -> "Form":
+    from dedup.records import Fields, Folder, form_of
+    from dedup.records.warc import Warc
+
+    kind = form_of(options.inputs)
+    own_fields = kind in (Folder, Warc)
+    if own_fields and (options.text_field or options.html_field or options.key_field):
+        raise CommandError(f"a {kind.name} has no fields to be named")
+    if options.date_field and (own_fields or options.keep != "newest"):
+        raise CommandError("--date-field is for --keep newest, of forms with fields")
+    if options.keep == "newest" and not (own_fields or options.date_field):
+        raise CommandError("--keep newest needs --date-field")
+    try:
+        is_ascii = b'\n",{'.decode(options.encoding) == '\n",{'
+    except (LookupError, UnicodeDecodeError):
+        is_ascii = False
+    if not is_ascii:
+        raise CommandError(
+            f"--encoding must be a superset of ASCII that Python knows, got {options.encoding!r}"
+        )
+    if kind is Warc and options.keep == "newest":
+        options.date_field = "WARC-Date"
+    fields = Fields(
+        options.html_field or options.text_field or "text",
+        bool(options.html_field),
+        options.key_field,
+        options.date_field,
+        options.encoding,
+    )
+    return kind(options.inputs, fields)
+
+
+def _check_outputs(options: argparse.Namespace, form: "Form") -> None:
+    from dedup.records import Folder
+
+    form.check_output(options.output)
+    output = options.output.resolve()
+    files = [options.clusters, options.json]
+    if isinstance(form, Folder):
+        if output.exists() or options.output.is_symlink():
+            raise CommandError(f"{options.output} exists; name a folder that does not")
+        if not output.parent.is_dir():
+            raise CommandError(f"{options.output} must be in a folder that exists")
+    else:
+        files.insert(0, options.output)
+    check_outputs(options, *files)
+    for path in (options.output, *filter(None, files)):
+        for given in options.inputs:
+            if path.resolve() == given.resolve() or (
+                given.is_dir() and given.resolve() in path.resolve().parents
+            ):
+                raise CommandError(f"{path} is an input, or in one")
+
+
+def _write(form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack) -> int:
+    """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
+    from dedup.records import Folder
+
+    if isinstance(form, Folder):
+        return form.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
+    file = outputs.enter_context(replacing(output))
+    form.write(file, output, outcome.keep)
+    return file.tell()
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder to fill; it is put at *path*, where there is none, when the block ends."""
+    aside = Path(tempfile.mkdtemp(dir=path.resolve().parent, prefix=f".{path.name}."))
+    try:
+        folder = aside / "new"
+        folder.mkdir()
+        yield folder
+        os.rename(folder, path)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _extractor(name: str) -> "Extractor":
+    from importlib.util import find_spec
+
+    from dedup.extraction import EXTRACTORS
+
+    if name not in EXTRACTORS:
+        raise CommandError(f"--extractor must be one of {', '.join(EXTRACTORS)}, got {name!r}")
+    if not find_spec(name):
+        raise CommandError(f"--extractor {name} needs: pip install 'scrapy-dedup[{name}]'")
+    return EXTRACTORS[name]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _figures(form: "Form", outcome: "Outcome", options: argparse.Namespace) -> dict[str, Any]:
+    from dedup.scan import Found
+
+    return {
+        "records": len(outcome.found),
+        "kept": sum(outcome.keep),
+        "exact_duplicates": outcome.count(Found.EXACT),
+        "near_duplicates": outcome.count(Found.NEAR),
+        "clusters": len(set(outcome.originals)),
+        "kept_empty": outcome.count(Found.EMPTY),
+        "kept_short": outcome.short,
+        "kept_unread": outcome.count(Found.UNREAD),
+        "bad": outcome.count(Found.BAD),
+        "first_bad": outcome.first_bad,
+        "first_unread": outcome.first_unread,
+        "method": options.method,
+        "keep": options.keep,
+        "bytes_read": form.nbytes,
+    }
+
+
+def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
+    records = figures["records"]
+
+    def share(name: str) -> str:
+        return f"{figures[name]:,} ({figures[name] / records:.1%})"
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    a_second = records / max(figures["seconds"], 0.001)
+    table.add_row("records", f"{records:,} ({a_second:,.0f} a second)")
+    table.add_row("  kept", share("kept"))
+    for name, label in (
+        ("kept_empty", "    without text"),
+        ("kept_short", "    too short for near-duplicates"),
+        ("kept_unread", "    that could not be read"),
+    ):
+        if figures[name]:
+            table.add_row(label, share(name))
+    table.add_row("  exact duplicates", share("exact_duplicates"))
+    table.add_row("  near-duplicates", share("near_duplicates"))
+    if figures["bad"]:
+        table.add_row("  bad, left out", share("bad"))
+    table.add_row("kept records that others repeat", f"{figures['clusters']:,}")
+    megabytes = (figures[name] / 1e6 for name in ("bytes_read", "bytes_written"))
+    table.add_row("megabytes, read and written", " and ".join(f"{size:,.1f}" for size in megabytes))
+    output = console()
+    output.print(table)
+    for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
+        if figures[name]:
+            output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
+    output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)

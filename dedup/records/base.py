@@ -1,0 +1,177 @@
+"""The interface of a form, and what its records consist of."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, NamedTuple
+
+
+class RecordError(ValueError):
+    """What is wrong with a record, or with a file from there on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Where a record has what: names of fields or columns.
+
+    *content* is that of the text, or of HTML if *is_html*. Without a *key*, it is "url" where there
+    is one. Text is of *encoding*, which must be a superset of ASCII.
+    """
+
+    content: str = "text"
+    is_html: bool = False
+    key: str | None = None
+    date: str | None = None
+    encoding: str = "utf-8"
+
+
+DEFAULT_KEY = "url"
+
+
+class Item(NamedTuple):
+    """A record as its file has it, not looked into yet.
+
+    *source* and *number* (1, 2, ... in each file) say where it is, *size* how much of it there is,
+    in bytes or characters. *raw* is what `Form.record` takes; an item with an *error* has none.
+    """
+
+    source: str
+    number: int
+    size: int
+    raw: Any
+    error: str | None = None
+
+
+class Record(NamedTuple):
+    """What is judged: ``None`` stands for what a record has not, or not filled in.
+
+    *date* is in seconds since 1970.
+    """
+
+    content: str | None
+    is_html: bool = False
+    key: str | None = None
+    date: float | None = None
+
+
+class Form(ABC):
+    """Files of one form, which together are one collection of records.
+
+    They are read twice: once to judge the records, and once to write those that are kept. An
+    instance can be sent to other processes, to have `record` called there.
+    """
+
+    name: ClassVar[str]
+
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """How the names of such files end, in lower case and without what a compression adds."""
+
+    compressions: ClassVar[tuple[str, ...]] = ()
+    """The suffixes of compressions that such a file may be in."""
+
+    def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
+        """Prepare to read *paths*; raises RecordError if that can be known to fail."""
+        self.paths = paths
+        self.fields = fields
+        self._found = self._states()
+
+    @abstractmethod
+    def items(self) -> Iterator[Item]:
+        """Yield the records in order, equal ones each time. Raises OSError."""
+
+    @abstractmethod
+    def record(self, raw: Any) -> Record:
+        """Return the record of an item; raises RecordError if it is not as it must be."""
+
+    @abstractmethod
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        """Write the items whose element of *keep* is not zero, unchanged and in order.
+
+        *file* will be at *path*, whose suffix says how it is compressed.
+        """
+
+    def check_output(self, path: Path) -> None:
+        """Raise RecordError if what is to be written cannot be at *path*."""
+        ends = [end + more for more in ("", *self.compressions) for end in self.suffixes]
+        if ends and not path.name.lower().endswith(tuple(ends)):
+            raise RecordError(f"{path} must end in one of {', '.join(ends)}")
+
+    @property
+    def has_html(self) -> bool:
+        """Whether any record may be HTML."""
+        return self.fields.is_html
+
+    @property
+    def nbytes(self) -> int:
+        """How large the files are, in bytes."""
+        return sum(size for size, _ in self._found)
+
+    def check_unchanged(self) -> None:
+        """Raise RecordError if a file has changed since this was made."""
+        for path, before, now in zip(self._files(), self._found, self._states(), strict=True):
+            if before != now:
+                raise RecordError(f"{path} has changed while it was read; scan it again")
+
+    def _files(self) -> Sequence[Path]:
+        return self.paths
+
+    def _states(self) -> list[tuple[int, int]]:
+        states = map(os.stat, self._files())
+        return [(state.st_size, state.st_mtime_ns) for state in states]
+
+
+def named(value: Any, field: str) -> str | None:
+    """Return the text that is the *value* of *field*; raises RecordError if it is none."""
+    if value is None or isinstance(value, str):
+        return value
+    raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")
+
+
+def key_of(value: Any) -> str | None:
+    """Return the key that *value* is: numbers will do, too."""
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def timestamp(value: Any, field: str) -> float | None:
+    """Return a date in seconds since 1970; ``None`` if there is none.
+
+    *value*: a number of such seconds, or a string of ISO 8601 or of an HTTP header; without a time
+    zone it is in UTC. Raises RecordError for anything else.
+
+    >>> timestamp("2024-05-01", "date"), timestamp("Wed, 01 May 2024 00:00:00 GMT", "date")
+    (1714521600.0, 1714521600.0)
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, datetime):
+        return _in_utc(value)
+    try:
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            return _seconds(value)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise RecordError(
+        f"the field {field!r} must be a date of ISO 8601 or seconds since 1970, got {value!r:.60}"
+    )
+
+
+def _seconds(value: float | str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        assert isinstance(value, str)
+        try:
+            return _in_utc(datetime.fromisoformat(value.strip()))
+        except ValueError:
+            return _in_utc(parsedate_to_datetime(value))
+    if seconds != seconds or abs(seconds) == float("inf"):
+        raise ValueError(value)
+    return seconds
+
+
+def _in_utc(date: datetime) -> float:
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,68 @@
+"""JSONL: a JSON object in each line."""
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from dedup.records.base import (
+    DEFAULT_KEY,
+    Form,
+    Item,
+    Record,
+    RecordError,
+    key_of,
+    named,
+    timestamp,
+)
+from dedup.records.compressed import COMPRESSIONS, reading, writing
+
+
+class JsonLines(Form):
+    """Lines of JSON, which are written back byte for byte; empty ones are no records."""
+
+    name = "jsonl"
+    suffixes = (".jsonl", ".jl", ".ndjson", ".json")
+    compressions = COMPRESSIONS
+
+    def items(self) -> Iterator[Item]:
+        for path in self.paths:
+            source, number = str(path), 0
+            try:
+                with reading(path) as file:
+                    for line in file:
+                        if number == 0:
+                            line = line.removeprefix(BOM_UTF8)
+                        if line.isspace() or not line:
+                            continue
+                        number += 1
+                        yield Item(source, number, len(line), line)
+            except RecordError as error:
+                yield Item(source, number + 1, 0, None, str(error))
+
+    def record(self, raw: bytes) -> Record:
+        fields = self.fields
+        try:
+            value = json.loads(raw.decode(fields.encoding))
+        except UnicodeDecodeError as error:
+            raise RecordError(f"not {fields.encoding} ({error.reason} at {error.start})") from error
+        except (ValueError, RecursionError) as error:
+            whole = "" if raw.endswith(b"\n") else ", and the line does not end: half-written?"
+            raise RecordError(f"no JSON ({error}){whole}") from error
+        if not isinstance(value, dict):
+            raise RecordError(f"a JSON object was expected, got {type(value).__name__}")
+        return Record(
+            named(value.get(fields.content), fields.content),
+            fields.is_html,
+            key_of(value.get(fields.key or DEFAULT_KEY)),
+            timestamp(value.get(fields.date), fields.date) if fields.date else None,
+        )
+
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        with writing(file, path) as output:
+            for item, kept in zip(self.items(), keep, strict=True):
+                if kept:
+                    output.write(item.raw)
+                    if not item.raw.endswith(b"\n"):  # the last one of a file
+                        output.write(b"\n")

@@ -1,0 +1,119 @@
+"""Parquet, read and written by pyarrow."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dedup.records.base import (
+    DEFAULT_KEY,
+    Fields,
+    Form,
+    Item,
+    Record,
+    RecordError,
+    key_of,
+    named,
+    timestamp,
+)
+from dedup.records.decoding import decoded_html
+
+_ROWS_AT_A_TIME = 256
+
+
+class Parquet(Form):
+    """Tables of Parquet; row groups, schema, metadata and compression stay as they are.
+
+    All files must have the same schema. HTML may be in a column of bytes.
+    """
+
+    name = "parquet"
+    suffixes = (".parquet", ".pq")
+
+    def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
+        super().__init__(paths, fields)
+        schemas = [_opened(path).schema_arrow for path in paths]
+        for path, schema in zip(paths, schemas, strict=True):
+            if not schema.equals(schemas[0]):
+                raise RecordError(f"{path} has another schema than {paths[0]}")
+        names = schemas[0].names
+        key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in names else None)
+        self._columns = [fields.content, key, fields.date]
+        for name in filter(None, self._columns):
+            if names.count(name) != 1:
+                found = names.count(name) or "no"
+                raise RecordError(
+                    f"{paths[0]} has {found} columns {name!r}; it has {', '.join(names):.200}"
+                )
+
+    def items(self) -> Iterator[Item]:
+        for path in self.paths:
+            number = 0
+            file = _opened(path)
+            wanted = list(dict.fromkeys(filter(None, self._columns)))
+            try:
+                for batch in file.iter_batches(_ROWS_AT_A_TIME, columns=wanted):
+                    values = batch.to_pydict()
+                    rows = zip(*(
+                        values[name] if name else [None] * len(batch) for name in self._columns
+                    ), strict=True)  # fmt: skip
+                    for row in rows:
+                        number += 1
+                        size = len(row[0]) if isinstance(row[0], str | bytes) else 0
+                        yield Item(str(path), number, size, row)
+            except (OSError, ValueError) as error:  # pyarrow's own errors are of these
+                raise RecordError(f"{path} is damaged ({_first_line(error)})") from error
+
+    def record(self, raw: tuple[Any, Any, Any]) -> Record:
+        content, key, date = raw
+        if isinstance(content, bytes) and self.fields.is_html:
+            content = decoded_html(content)
+        seconds = timestamp(date, self.fields.date) if self.fields.date else None
+        content = named(content, self.fields.content)
+        return Record(content, self.fields.is_html, key_of(key), seconds)
+
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        kept = np.frombuffer(bytes(keep), np.bool_)
+        first = _opened(self.paths[0])
+        start = 0
+        with pq.ParquetWriter(file, first.schema_arrow, compression=_compressions(first)) as writer:
+            for input_ in self.paths:
+                source = _opened(input_)
+                for group in range(source.num_row_groups):
+                    table = source.read_row_group(group)
+                    mask = kept[start : start + len(table)]
+                    start += len(table)
+                    if mask.any():
+                        writer.write_table(table.filter(pa.array(mask)))
+
+
+def _compressions(file: Any) -> dict[str, str]:
+    """Return how each column is compressed."""
+    if file.metadata.num_row_groups == 0:
+        return {}
+    group = file.metadata.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    return {
+        column.path_in_schema: "NONE"
+        if column.compression == "UNCOMPRESSED"
+        else column.compression
+        for column in columns
+    }
+
+
+def _opened(path: Path) -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise RecordError("Parquet needs: pip install 'scrapy-dedup[parquet]'") from error
+    try:
+        return pq.ParquetFile(path)
+    except ValueError as error:
+        raise RecordError(f"{path} is no Parquet file ({_first_line(error)})") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,176 @@
+"""WARC, read by warcio."""
+
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import xxhash
+
+from dedup.records.base import Fields, Form, Item, Record, RecordError, timestamp
+from dedup.records.decoding import decoded_html
+
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_NO_ID = 0
+
+
+class Warc(Form):
+    """Archives of crawls: the pages in them are judged, and written back byte for byte.
+
+    A page is a response with status 2xx and HTML or plain text. A record about a response that is
+    dropped (its request, its metadata: WARC-Concurrent-To, WARC-Refers-To) is dropped with it;
+    every other record is kept. The key is WARC-Target-URI, the date WARC-Date.
+    """
+
+    name = "warc"
+    suffixes = (".warc",)
+    compressions = (".gz",)
+
+    def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
+        super().__init__(paths, fields)
+        try:
+            import warcio.archiveiterator  # noqa: F401  # said now and not in the middle
+        except ImportError as error:
+            raise RecordError("WARC needs: pip install 'scrapy-dedup[warc]'") from error
+        # 8 bytes a page, to know which other records belong to one that is dropped.
+        self._ids = array("Q")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ids": array("Q")}
+
+    @property
+    def has_html(self) -> bool:
+        return True
+
+    def items(self) -> Iterator[Item]:
+        self._ids = array("Q")
+        for path in self.paths:
+            number = 0
+            try:
+                for entry in _Entries(path):
+                    body = entry.body()
+                    entry.check_whole()
+                    if body is None:
+                        continue
+                    number += 1
+                    self._ids.append(_digest(entry.header("WARC-Record-ID")))
+                    uri, date = entry.header("WARC-Target-URI"), entry.header("WARC-Date")
+                    raw = (body, entry.content_type, uri, date)
+                    yield Item(str(path), number, len(body), raw)
+            except RecordError as error:
+                self._ids.append(_NO_ID)
+                yield Item(str(path), number + 1, 0, None, str(error))
+
+    def record(self, raw: tuple[bytes, str, str | None, str | None]) -> Record:
+        body, content_type, url, date = raw
+        text = decoded_html(body, content_type)
+        is_html = _media_type(content_type) in _HTML_TYPES
+        seconds = timestamp(date, "WARC-Date") if self.fields.date else None
+        return Record(text, is_html, url, seconds)
+
+    def check_output(self, path: Path) -> None:
+        super().check_output(path)
+        for given in self.paths:
+            if given.suffix.lower() != path.suffix.lower():
+                raise RecordError(
+                    f"{path} must be compressed as {given} is: its records are copied as they are"
+                )
+
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        dropped = {id_ for id_, kept in zip(self._ids, keep, strict=True) if not kept} - {_NO_ID}
+        verdicts = iter(keep)
+        for given in self.paths:
+            with open(given, "rb") as source:
+                try:
+                    for entry in _Entries(given):
+                        entry.check_whole()
+                        about = map(entry.header, ("WARC-Concurrent-To", "WARC-Refers-To"))
+                        if entry.is_page:
+                            kept = bool(next(verdicts))
+                        else:
+                            kept = dropped.isdisjoint(map(_digest, about))
+                        if kept:
+                            source.seek(entry.offset)
+                            file.write(source.read(entry.length) + entry.end)
+                except RecordError:
+                    next(verdicts)  # that of the damaged record
+
+
+class _Entries:
+    """The records of a file, each valid until the next one is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> "Iterator[_Entry]":
+        from warcio.archiveiterator import ArchiveIterator
+        from warcio.exceptions import ArchiveLoadFailed
+        from warcio.statusandheaders import StatusAndHeadersParserException
+
+        with open(self._path, "rb") as file:
+            try:
+                records = ArchiveIterator(file)
+                for record in records:
+                    yield _Entry(records, record)
+            except (
+                ArchiveLoadFailed,
+                StatusAndHeadersParserException,
+                zlib.error,
+                EOFError,
+                ValueError,
+                AttributeError,  # warcio's own, of a head that lacks what must be in one
+            ) as error:
+                first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
+                raise RecordError(f"no record of WARC ({first_line})") from error
+
+
+class _Entry:
+    """A record of WARC."""
+
+    def __init__(self, records: Any, record: Any) -> None:
+        self._records = records
+        self._record = record
+        http = record.http_headers
+        self.content_type: str = (http and http.get_header("Content-Type")) or ""
+        status = (http and http.get_statuscode()) or ""
+        self.is_page = (
+            record.rec_type == "response"
+            and status.startswith("2")
+            and _media_type(self.content_type) in (*_HTML_TYPES, "text/plain")
+        )
+
+    def header(self, name: str) -> str | None:
+        value: str | None = self._record.rec_headers.get_header(name)
+        return value
+
+    def body(self) -> bytes | None:
+        """Return the body of a page, decompressed; ``None`` for another record."""
+        return self._record.content_stream().read() if self.is_page else None
+
+    def check_whole(self) -> None:
+        """Raise RecordError if the file ends before the record does."""
+        self._records.read_to_end()
+        if getattr(self._record.raw_stream, "limit", 0) > 0:
+            raise RecordError("the record is cut off")
+
+    @property
+    def offset(self) -> int:
+        return int(self._records.get_record_offset())
+
+    @property
+    def length(self) -> int:
+        return int(self._records.get_record_length())
+
+    @property
+    def end(self) -> bytes:
+        """What comes between this record and the next one, and is not counted in its length."""
+        return b"" if self._records.reader.decompressor else b"\r\n\r\n"
+
+
+def _media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _digest(record_id: str | None) -> int:
+    return xxhash.xxh3_64_intdigest(record_id.strip().encode()) if record_id else _NO_ID

@@ -1,0 +1,87 @@
+"""The part of a scan that all cores share: records -> sketches, many in one task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dedup.page import Page, PageReader
+from dedup.records import Form, Record, RecordError
+
+
+class Sketched(NamedTuple):
+    """A record reduced to what is judged, without its text.
+
+    *has_field* says whether there was a text at all, *length* how many characters of main text. Of
+    a bad record (*error*) there is nothing else; of an *unread* one, whose text could not be found
+    out, for the reason given, there is no digest.
+    """
+
+    key: str | None = None
+    date: float | None = None
+    has_field: bool = False
+    length: int = 0
+    tokens: int = 0
+    digest: bytes | None = None
+    sketch: Any | None = None
+    error: str | None = None
+    unread: str | None = None
+
+    def page(self) -> Page:
+        """Return what the detector judges."""
+        return Page(None, None, None, self.tokens, self.digest, self.sketch)
+
+
+class RecordReader:
+    """Reads records of one form; sent to each worker once."""
+
+    def __init__(self, form: Form, pages: PageReader) -> None:
+        self.form = form
+        self._pages = pages
+
+    def warm_up(self) -> None:
+        if self.form.has_html:
+            self._pages.warm_up()
+
+    def read(self, raws: Sequence[Any]) -> list[Sketched]:
+        """Return what the records of *raws* are reduced to, in their order."""
+        read = [self._record(raw) for raw in raws]
+        records = [record for record in read if isinstance(record, Record)]
+        texts = [record.content or "" for record in records if not record.is_html]
+        pages = iter(self._pages.read_texts(texts))
+        return [
+            Sketched(error=str(record))
+            if isinstance(record, RecordError)
+            else _sketched(
+                record,
+                self._pages.read_html(record.content or "") if record.is_html else next(pages),
+            )
+            for record in read
+        ]
+
+    def _record(self, raw: Any) -> Record | RecordError:
+        try:
+            return self.form.record(raw)
+        except RecordError as error:
+            return error
+
+
+def _sketched(record: Record, page: Page) -> Sketched:
+    return Sketched(
+        record.key,
+        record.date,
+        record.content is not None,
+        len(page.text or ""),
+        page.tokens,
+        page.digest,
+        page.sketch,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRecords:
+    """The task of a worker."""
+
+    raws: list[Any]
+
+    def run(self, reader: RecordReader) -> list[Sketched]:
+        return reader.read(self.raws)

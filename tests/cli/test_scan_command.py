@@ -1,0 +1,282 @@
+"""``dedup scan``, as it is used."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from collections_on_disk import NAMES, warc_page, write, write_warc
+from texts import article, edited, page
+
+from dedup.cli import main
+from dedup.records import Fields, form_of
+
+# The edited copy is at distance 2.
+TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
+KEPT = [0, 1, 4, 5]
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def contents(path):
+    """The bytes of every file in a folder, by their names."""
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
+
+
+@pytest.fixture
+def pages(tmp_path):
+    return write(tmp_path / "pages.jsonl", TEXTS)
+
+
+def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsys):
+    code, out, err = run(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl")
+    lines = pages.read_bytes().splitlines()
+    assert (code, err) == (0, "")
+    assert (tmp_path / "unique.jsonl").read_bytes().splitlines() == [lines[n] for n in KEPT]
+    shown = [" ".join(line.split()) for line in out.splitlines()]
+    assert shown[0].startswith("records 6 (")
+    assert shown[1:7] == [
+        "kept 4 (66.7%)",
+        "without text 1 (16.7%)",
+        "too short for near-duplicates 1 (16.7%)",
+        "exact duplicates 1 (16.7%)",
+        "near-duplicates 1 (16.7%)",
+        "kept records that others repeat 2",
+    ]
+    assert shown[7].startswith("megabytes, read and written 0.0 and 0.0")
+    assert shown[8] == f"written: {tmp_path / 'unique.jsonl'}"
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_every_form_gives_the_same_records(tmp_path, capsys, name):
+    path, target = write(tmp_path / name, TEXTS), tmp_path / f"unique-{name}"
+    figures = tmp_path / "figures.json"
+    code, _, err = run(capsys, "scan", path, "-o", target, "--json", figures, "--workers", 1)
+    assert (code, err) == (0, "")
+    fields = Fields()
+    before, after = (form_of([path])([path], fields) for path in (path, target))
+    records = [before.record(item.raw) for item in before.items()]
+    assert [after.record(item.raw) for item in after.items()] == [records[n] for n in KEPT]
+    counted = json.loads(figures.read_text())
+    assert counted.pop("seconds") > 0
+    written = sum(map(len, contents(target).values())) or target.stat().st_size
+    assert counted.pop("bytes_written") == written
+    assert counted == {
+        "records": 6, "kept": 4, "exact_duplicates": 1, "near_duplicates": 1, "clusters": 2,
+        "kept_empty": 1, "kept_short": 1, "kept_unread": 0, "bad": 0, "first_bad": None,
+        "first_unread": None, "method": "simhash", "keep": "first",
+        "bytes_read": sum(map(len, contents(path).values())) or path.stat().st_size,
+    }  # fmt: skip
+
+
+def test_clusters_are_written(pages, tmp_path, capsys):
+    clusters = tmp_path / "clusters.jsonl"
+    run(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl", "--clusters", clusters)
+    assert [json.loads(line) for line in clusters.read_text().splitlines()] == [
+        {
+            "number": 1, "key": "page0",
+            "duplicates": [{"number": 3, "key": "page2", "distance": 2, "exact": False}],
+        },
+        {
+            "number": 2, "key": "page1",
+            "duplicates": [{"number": 4, "key": "page3", "distance": 0, "exact": True}],
+        },
+    ]  # fmt: skip
+
+
+def test_html_of_an_archive_is_compared_by_its_main_text(tmp_path, capsys):
+    bodies = [page(article(1), "/a"), page(article(1), "/b", "/c"), page(article(2))]
+    records = [
+        record
+        for number, body in enumerate(bodies)
+        for record in warc_page(f"http://a/{number}", body, media_type="text/html")
+    ]
+    path = write_warc(tmp_path / "a.warc.gz", records)
+    target = tmp_path / "unique.warc.gz"
+    assert run(capsys, "scan", path, "-o", target, "--workers", 1)[0] == 0
+    assert (
+        target.read_bytes()
+        == write_warc(tmp_path / "expected.warc.gz", [*records[:2], *records[4:]]).read_bytes()
+    )
+
+
+def test_the_newest_of_an_archive_and_of_a_folder_is_known_by_its_own_date(tmp_path, capsys):
+    old, new = (
+        warc_page(f"http://a/{date}", f"{article(1)} {date}", date=f"{date}-01-01T00:00:00Z")
+        for date in ("2001", "2002")
+    )
+    archive = write_warc(tmp_path / "a.warc", [*old, *new])
+    arguments = ("--keep", "newest", "--method", "verified", "--workers", 1)
+    assert run(capsys, "scan", archive, "-o", tmp_path / "b.warc", *arguments)[0] == 0
+    assert (tmp_path / "b.warc").read_bytes() == b"".join(new)
+    folder = write(tmp_path / "a", [article(1), edited(article(1))])
+    os.utime(folder / "texts" / "page1.txt", (2_000_000_000, 2_000_000_000))
+    assert run(capsys, "scan", folder, "-o", tmp_path / "b", *arguments)[0] == 0
+    assert list(contents(tmp_path / "b")) == ["texts/page1.txt"]
+
+
+def test_other_fields_methods_and_orders_are_chosen(tmp_path, capsys):
+    texts = [article(1), edited(article(1)) + " and more", article(2)]
+    lines = [{"body": page(text), "id": n, "on": 9 - n} for n, text in enumerate(texts)]
+    path, target = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def kept(*arguments):
+        fields = ("--html-field", "body", "--key-field", "id")
+        options = ("--overwrite", "--workers", 1, "--extractor", "resiliparse")
+        assert run(capsys, "scan", path, "-o", target, *fields, *options, *arguments)[0] == 0
+        return [json.loads(line)["id"] for line in target.read_text().splitlines()]
+
+    assert kept("--method", "exact") == [0, 1, 2]
+    assert kept("--method", "verified") == [0, 2]
+    assert kept("--method", "verified", "--args", '{"max_distance": 0}') == [0, 1, 2]
+    assert kept("--method", "verified", "--keep", "longest") == [1, 2]
+    assert kept("--method", "verified", "--keep", "newest", "--date-field", "on") == [0, 2]
+    assert kept("--method", "verified", "--min-tokens", 1000) == [0, 1, 2]
+
+
+def test_bad_records_are_left_out_if_that_is_asked_for(tmp_path, capsys):
+    path, target = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path.write_bytes(b'{"text": "one"}\n{"text": "\xff"}\n{"text": "three"}\n{"text": "ha')
+    code, out, err = run(capsys, "scan", path, "-o", target)
+    message = f"dedup scan: {path}, record 2: not utf-8 (invalid start byte at 10)\n"
+    assert (code, out, err) == (2, "", message)
+    assert not target.exists()
+    code, out, err = run(capsys, "scan", path, "-o", target, "--skip-bad")
+    assert (code, err) == (0, "")
+    assert target.read_bytes() == b'{"text": "one"}\n{"text": "three"}\n'
+    assert "bad, left out 2 (50.0%)" in " ".join(out.split())
+    assert f"first bad record: {path}, record 2: not utf-8" in out
+
+
+WRONG = [
+    (["nowhere.jsonl", "-o", "new.jsonl"], "nowhere.jsonl does not exist"),
+    (["there.txt", "-o", "new.jsonl"], "there.txt is of no known form: its name must end in"),
+    (["a.jsonl", "b.csv", "-o", "new.jsonl"], "all inputs must have one form, and b.csv is no"),
+    (["a.jsonl", "-o", "new.csv"], "new.csv must end in one of .jsonl, .jl, .ndjson, .json, "),
+    (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists; --overwrite replaces it"),
+    (["a.jsonl", "-o", "a.jsonl", "--overwrite"], "a.jsonl is an input, or in one"),
+    (["a.jsonl", "-o", "no/new.jsonl"], "no/new.jsonl must be a file in a folder that exists"),
+    (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is named for two outputs"),
+    (["a.jsonl", "-o", "n.jsonl", "--clusters", "there.txt"], "there.txt exists; --overwrite"),
+    (["a.jsonl", "-o", "n.jsonl", "--json", "there.txt"], "there.txt exists; --overwrite"),
+    (["site", "-o", "full"], "full exists; name a folder that does not"),
+    (["site", "-o", "full", "--overwrite"], "full exists; name a folder that does not"),
+    (["site", "-o", "no/new"], "no/new must be in a folder that exists"),
+    (["site", "-o", "site/new"], "site/new is an input, or in one"),
+    (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
+    (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is no regular file"),
+    (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed as a.warc is"),
+    (["empty.jsonl", "-o", "new.jsonl"], "there is no record in empty.jsonl"),
+    (["full", "-o", "new"], "there is no record in full"),
+    (["a.jsonl", "-o", "n.jsonl", "--text-field", "b"], "none of the first 1 records has the fie"),
+    (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns 'b'; it has url, text"),
+    (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: no JSON (Expecting value"),
+    (["bad.jsonl.gz", "-o", "new.jsonl"], "bad.jsonl.gz, record 1: the file is damaged or cut"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs --date-field"),
+    (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),
+    (["a.jsonl", "-o", "n.jsonl", "--encoding", "utf-16"], "--encoding must be a superset of ASC"),
+    (["a.jsonl", "-o", "n.jsonl", "--encoding", "x"], "that Python knows, got 'x'"),
+    (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
+    (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
+    (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be all, an import path or of"),
+    (["a.jsonl", "-o", "n.jsonl", "--extractor", "x"], "--extractor must be one of trafilatura"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_wrong_input_gets_one_line_and_writes_nothing(
+    tmp_path, monkeypatch, capsys, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.jsonl", "b.csv", "a.warc", "site"):
+        write(tmp_path / name, ["text"])
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "other.png").touch()
+    for name in ("there.jsonl", "there.txt", "bad.jsonl", "bad.jsonl.gz"):
+        (tmp_path / name).write_text("as it was")
+    (tmp_path / "empty.jsonl").touch()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    before = contents(tmp_path)
+    code, out, err = run(capsys, "scan", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("dedup scan: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert contents(tmp_path) == before
+    assert not (tmp_path / "new").exists()
+
+
+def test_fields_that_exclude_each_other_are_refused(pages, capsys):
+    with pytest.raises(SystemExit) as end:
+        run(capsys, "scan", pages, "-o", "b.jsonl", "--text-field", "a", "--html-field", "b")
+    assert end.value.code == 2
+
+
+def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    before = contents(tmp_path)
+    arguments = ("-o", tmp_path / "b.jsonl", "--clusters", tmp_path / "c", "--json", tmp_path / "d")
+    code, _, err = run(capsys, "scan", pages, *arguments)
+    assert (code, err) == (2, "dedup scan: [Errno 28] No space left on device\n")
+    assert contents(tmp_path) == before
+
+
+def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
+    pages, tmp_path, capsys, monkeypatch
+):
+    from dedup import scan
+
+    write_clusters = scan.write_clusters
+
+    def and_change(*arguments):
+        with pages.open("a") as file:
+            file.write('\n{"text": "one more"}\n')
+        return write_clusters(*arguments)
+
+    monkeypatch.setattr(scan, "write_clusters", and_change)
+    output, clusters = tmp_path / "b.jsonl", tmp_path / "clusters"
+    code, _, err = run(capsys, "scan", pages, "-o", output, "--clusters", clusters)
+    assert (code, err) == (2, f"dedup scan: {pages} has changed while it was read; scan it again\n")
+    assert list(contents(tmp_path)) == ["pages.jsonl"]
+
+
+def test_ctrl_c_ends_it_without_output_or_processes(tmp_path):
+    path = write(tmp_path / "a.jsonl", [article(number, 2_000) for number in range(400)] * 10)
+    before = contents(tmp_path)
+    arguments = ["scan", path, "-o", tmp_path / "b.jsonl", "--workers", "2", "--method", "minhash"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "dedup", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        workers, end = set(), time.monotonic() + 30
+        while len(workers) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+            workers = children(process.pid)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert len(workers) == 2
+    assert not any(os.path.exists(f"/proc/{worker}") for worker in workers)
+    assert contents(tmp_path) == before
+
+
+def children(process):
+    with open(f"/proc/{process}/task/{process}/children") as file:
+        found = file.read().split()
+    for thread in os.listdir(f"/proc/{process}/task"):
+        with open(f"/proc/{process}/task/{thread}/children") as file:
+            found += file.read().split()
+    return set(found)

@@ -1,0 +1,464 @@
+"""What every form has to do, and what is particular to each."""
+
+import csv
+import gzip
+import io
+import json
+import pickle
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from collections_on_disk import (
+    NAMES,
+    compressed,
+    decompressed,
+    warc_page,
+    warc_record,
+    write,
+    write_warc,
+)
+from warcio.archiveiterator import ArchiveIterator
+
+from dedup.records import FORMS, Fields, Folder, RecordError, form_of, form_of_name
+from dedup.records.base import timestamp
+from dedup.records.compressed import writing
+
+NUMBERS = " ".join(str(number * 7919**3) for number in range(200))
+TEXTS = ["one text", 'two "texts", with\nlines', "三个文本", None, "five", "six"]
+
+
+def opened(*paths, **fields):
+    return form_of(paths)(paths, Fields(**fields))
+
+
+def records(form):
+    return [form.record(item.raw) for item in form.items()]
+
+
+def errors(form):
+    """What is wrong with each item: None for those that are well."""
+    found = []
+    for item in form.items():
+        error = item.error
+        try:
+            if error is None:
+                form.record(item.raw)
+        except RecordError as wrong:
+            error = str(wrong)
+        found.append(error)
+    return found
+
+
+def rewritten(form, target, keep):
+    if isinstance(form, Folder):
+        target.mkdir()
+        form.copy(target, keep)
+    else:
+        with target.open("wb") as file:
+            form.write(file, target, keep)
+    return target
+
+
+@pytest.fixture(params=NAMES.values(), ids=NAMES)
+def path(request, tmp_path):
+    return write(tmp_path / request.param, TEXTS)
+
+
+def test_every_form_is_covered_here(tmp_path):
+    covered = {form_of([write(tmp_path / name, ["a"])]).name for name in NAMES.values()}
+    assert covered == set(FORMS)
+    assert all(form.name == name for name, form in FORMS.items())
+
+
+def test_records_come_in_order_with_their_keys(path):
+    found = records(opened(path))
+    assert [record.content or None for record in found] == TEXTS
+    keys = [f"page{number}" for number in range(len(TEXTS))]
+    assert [record.key.rpartition("/")[2].removesuffix(".txt") for record in found] == keys
+    assert not any(record.is_html for record in found)
+
+
+def test_items_say_where_they_are(path):
+    assert [item.number for item in opened(path).items()] == [1, 2, 3, 4, 5, 6]
+    assert all(item.source.startswith(str(path)) for item in opened(path).items())
+
+
+def test_a_form_can_be_sent_to_another_process(path):
+    form = opened(path)
+    items = list(form.items())
+    again = pickle.loads(pickle.dumps(form))
+    assert [again.record(item.raw) for item in items] == records(form)
+
+
+@pytest.mark.parametrize("keep", [[1, 0, 1, 0, 0, 1], [0, 0, 0, 1, 1, 0], [1] * 6])
+def test_what_is_kept_is_written_unchanged_and_in_order(path, tmp_path, keep):
+    form = opened(path)
+    list(form.items())
+    target = rewritten(form, tmp_path / f"kept-{path.name}", keep)
+    assert records(opened(target)) == [
+        record for record, kept in zip(records(form), keep, strict=True) if kept
+    ]
+
+
+def test_several_inputs_are_one_collection(path, tmp_path):
+    other = write(tmp_path / f"other-{path.name}", ["seven", "eight"], first=6)
+    form = opened(path, other)
+    assert [record.content for record in records(form)][-3:] == ["six", "seven", "eight"]
+    assert [item.number for item in form.items()][-1] == (8 if path.is_dir() else 2)
+    target = rewritten(form, tmp_path / f"kept-{path.name}", [0, 0, 0, 0, 1, 1, 0, 1])
+    assert [record.content for record in records(opened(target))] == ["five", "six", "eight"]
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(path):
+    form = opened(path)
+    form.check_unchanged()
+    write(path, [*TEXTS[:-1], "longer than six"])
+    with pytest.raises(RecordError, match=r"has changed while it was read; scan it again"):
+        form.check_unchanged()
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("a.jsonl", "jsonl"), ("A.JSONL.GZ", "jsonl"), ("c4.00001.json.gz", "jsonl"),
+        ("a.tsv.zst", "csv"), ("a.pq", "parquet"), ("CC-MAIN-2024.warc.gz", "warc"),
+    ],
+)  # fmt: skip
+def test_a_form_is_known_by_the_name(tmp_path, name, form):
+    assert form_of_name(tmp_path / name).name == form
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a.txt"], "a.txt is of no known form: its name must end in one of .jsonl, .jl"),
+        (["a.parquet.gz"], "a.parquet.gz: parquet with .gz cannot be read"),
+        (["a.warc.zst"], "a.warc.zst: warc with .zst cannot be read"),
+        (["a.jsonl", "b.csv"], "all inputs must have one form, and b.csv is no jsonl"),
+    ],
+)
+def test_other_names_are_refused(tmp_path, monkeypatch, names, message):
+    monkeypatch.chdir(tmp_path)
+    paths = [tmp_path / name for name in names]
+    for path in paths:
+        path.touch()
+    with pytest.raises(RecordError, match=message):
+        form_of([path.relative_to(tmp_path) for path in paths])
+
+
+class TestJsonLines:
+    def written(self, tmp_path, data, name="a.jsonl"):
+        path = tmp_path / name
+        path.write_bytes(compressed(data, name))
+        return path
+
+    def test_lines_are_written_back_byte_for_byte(self, tmp_path):
+        lines = [
+            b'{"text":  "a", "n": 1.0, "n": 1e400}\r\n',
+            b' {"text": "\\u00e9", "more": NaN}\n',
+            '{"text": "é"}'.encode(),
+        ]
+        path = self.written(tmp_path, b"\xef\xbb\xbf" + b"\n \r\n".join(lines))
+        form = opened(path)
+        assert [record.content for record in records(form)] == ["a", "é", "é"]
+        target = rewritten(form, tmp_path / "b.jsonl", [1, 1, 1])
+        assert target.read_bytes() == b"".join(lines) + b"\n"
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            (b'{"text": "half', "the line does not end: half-written?"),
+            (b"[1]\n", "a JSON object was expected, got list"),
+            (b'{"text": 7}\n', "the field 'text' must be a string, got int"),
+            (b'{"text": "\xff"}\n', "not utf-8 (invalid start byte at 10)"),
+            (b"[" * 100_000 + b"\n", "no JSON (maximum recursion depth exceeded"),
+            (b'{"text": "a", "on": "soon"}\n', "the field 'on' must be a date of ISO 8601"),
+        ],
+    )
+    def test_a_bad_line_is_one_bad_record(self, tmp_path, line, message):
+        path = self.written(tmp_path, b'{"text": "a"}\n' + line)
+        first, second = errors(opened(path, date="on"))
+        assert first is None
+        assert message in second
+
+    def test_a_text_of_any_length_and_depth_is_read(self, tmp_path):
+        line = {"text": "long " * 1_000_000, "deep": json.loads("[" * 900 + "]" * 900)}
+        path = self.written(tmp_path, json.dumps(line).encode())
+        assert records(opened(path))[0].content == line["text"]
+
+    def test_another_encoding_is_read(self, tmp_path):
+        path = self.written(tmp_path, '{"text": "北京"}\n'.encode("gbk"))
+        assert records(opened(path, encoding="gbk"))[0].content == "北京"
+
+    @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
+    def test_a_file_that_is_cut_off_ends_with_a_bad_record(self, tmp_path, name):
+        lines = b"".join(b'{"text": "%d"}\n' % (n * 7919**3) for n in range(100_000))
+        path = self.written(tmp_path, lines, name)
+        path.write_bytes(path.read_bytes()[:-100])
+        found = errors(opened(path))
+        assert found[:1000] == [None] * 1000
+        assert "the file is damaged or cut off here" in found[-1]
+
+    @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
+    def test_a_file_that_is_not_compressed_is_a_bad_record(self, tmp_path, name):
+        (tmp_path / name).write_bytes(b'{"text": "a"}\n')
+        [error] = errors(opened(tmp_path / name))
+        assert error.startswith("the file is damaged")
+
+    def test_other_fields_hold_html_and_key(self, tmp_path):
+        path = self.written(tmp_path, b'{"body": "<p>a", "id": 17, "text": 1}\n')
+        [record] = records(opened(path, content="body", is_html=True, key="id"))
+        assert record == ("<p>a", True, "17", None)
+
+
+class TestDelimited:
+    def written(self, tmp_path, text, name="a.csv", encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        return path
+
+    def test_rows_are_written_back_byte_for_byte(self, tmp_path):
+        header = "text;n\r\n"
+        rows = ['"a ""b""\n\r\nc;d";1\r\n', "plain; 2 \n", '"last";""']
+        path = self.written(tmp_path, header + "\r\n".join(["", *rows]).replace("\r\n\r\n", "\r\n"))
+        form = opened(path)
+        assert [record.content for record in records(form)] == ['a "b"\n\r\nc;d', "plain", "last"]
+        target = rewritten(form, tmp_path / "b.csv", [1, 0, 1])
+        assert target.read_bytes().decode() == header + rows[0] + rows[2] + "\n"
+
+    @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+    def test_the_header_shows_the_delimiter(self, tmp_path, delimiter):
+        rows = [["a", "text", "c"], ["1", "words, and; more", "3"]]
+        text = "".join(delimiter.join(f'"{value}"' for value in row) + "\n" for row in rows)
+        assert records(opened(self.written(tmp_path, text)))[0].content == "words, and; more"
+
+    def test_a_column_alone_needs_no_delimiter(self, tmp_path):
+        assert records(opened(self.written(tmp_path, "text\na\nb\n")))[1].content == "b"
+
+    def test_a_mark_at_the_beginning_and_another_encoding_do_no_harm(self, tmp_path):
+        assert records(opened(self.written(tmp_path, "\ufefftext\na\n")))[0].content == "a"
+        path = self.written(tmp_path, "text\nnaïve\n", encoding="latin-1")
+        assert errors(opened(path)) == ["not utf-8 (byte 0xef)"]
+        assert records(opened(path, encoding="latin-1"))[0].content == "naïve"
+
+    def test_long_fields_are_read(self, tmp_path):
+        path = self.written(tmp_path, f"text\n{'long ' * 100_000}\n")
+        limit = csv.field_size_limit()
+        assert len(records(opened(path))[0].content) == 500_000
+        assert csv.field_size_limit() == limit  # which is that of the whole process
+
+    def test_a_damaged_file_is_named(self, tmp_path):
+        path = self.written(tmp_path, "text\na\n", "a.csv.gz")
+        with pytest.raises(RecordError, match=r"a\.csv\.gz: the file is damaged"):
+            opened(path)
+
+    def test_bad_rows_are_bad_records(self, tmp_path):
+        path = self.written(tmp_path, 'text,n\na,1\nb\nc,1,2\n"d"d,1\ne,1\n"half,1\nf,1')
+        assert errors(opened(path)) == [
+            None,
+            "1 columns, where the header has 2",
+            "3 columns, where the header has 2",
+            "no row of CSV (',' expected after '\"')",
+            None,
+            "no row of CSV (unexpected end of data)",
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("", "is empty: a header with the names of the columns was expected"),
+            ("a,b\n1,2\n", "has no columns 'text'; it has a, b"),
+            ("text,text\n1,2\n", "has 2 columns 'text'"),
+        ],
+    )
+    def test_a_header_without_the_field_is_refused(self, tmp_path, text, message):
+        with pytest.raises(RecordError, match=message):
+            opened(self.written(tmp_path, text))
+
+    def test_files_with_other_columns_are_refused(self, tmp_path):
+        one = self.written(tmp_path, "text\na\n")
+        other = self.written(tmp_path, "text,b\na,b\n", "b.csv")
+        with pytest.raises(RecordError, match=r"b.csv has other columns than"):
+            opened(one, other)
+
+
+class TestParquet:
+    def test_schema_metadata_groups_and_compression_stay(self, tmp_path):
+        path = write(tmp_path / "a.parquet", TEXTS)
+        target = rewritten(opened(path), tmp_path / "b.parquet", [1, 1, 0, 0, 0, 1])
+        before, after = pq.ParquetFile(path), pq.ParquetFile(target)
+        assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
+        assert after.schema_arrow.metadata == {b"made": b"here"}
+        assert [after.metadata.row_group(n).num_rows for n in range(2)] == [2, 1]
+        assert after.metadata.row_group(0).column(2).compression == "ZSTD"
+        assert after.read().to_pylist() == before.read().take([0, 1, 5]).to_pylist()
+
+    def test_nothing_kept_is_a_table_without_rows(self, tmp_path):
+        path = write(tmp_path / "a.parquet", TEXTS)
+        assert pq.read_table(rewritten(opened(path), tmp_path / "b.parquet", [0] * 6)).num_rows == 0
+
+    def test_html_may_be_bytes(self, tmp_path):
+        html = "<meta charset=gbk><p>北京".encode("gbk")
+        pq.write_table(pa.table({"html": [html, None]}), tmp_path / "a.parquet")
+        form = opened(tmp_path / "a.parquet", content="html", is_html=True)
+        assert [record.content for record in records(form)] == ["<meta charset=gbk><p>北京", None]
+
+    @pytest.mark.parametrize(
+        ("columns", "message"),
+        [({"body": ["a"]}, "has no columns 'text'; it has body"), ({}, "has no columns 'text'")],
+    )
+    def test_a_table_without_the_column_is_refused(self, tmp_path, columns, message):
+        pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+        with pytest.raises(RecordError, match=message):
+            opened(tmp_path / "a.parquet")
+
+    def test_what_is_no_table_is_refused(self, tmp_path):
+        (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+        with pytest.raises(RecordError, match=r"a.parquet is no Parquet file \("):
+            opened(tmp_path / "a.parquet")
+
+    def test_a_column_of_numbers_is_no_text(self, tmp_path):
+        pq.write_table(pa.table({"text": [1]}), tmp_path / "a.parquet")
+        assert errors(opened(tmp_path / "a.parquet")) == [
+            "the field 'text' must be a string, got int"
+        ]
+
+
+class TestWarc:
+    @pytest.fixture(params=["a.warc", "a.warc.gz"])
+    def archive(self, request, tmp_path):
+        html = "text/html"
+        return write_warc(tmp_path / request.param, [
+            warc_record("warcinfo", None, b"software: test\r\n"),
+            *warc_page("http://a/1", "<p>one", media_type=html),
+            *warc_page("http://a/2", "<p>two", media_type=html),
+            *warc_page("http://a/3", "picture", media_type="image/png"),
+            *warc_page("http://a/4", "<p>not found", media_type=html, status="404 Not Found"),
+            *warc_page("http://a/5", f"<p>five {NUMBERS}", media_type="application/xhtml+xml"),
+        ])  # fmt: skip
+
+    def entries(self, path):
+        with path.open("rb") as file:
+            return [
+                (entry.rec_type, entry.rec_headers.get_header("WARC-Target-URI"))
+                for entry in ArchiveIterator(file)
+            ]
+
+    def test_pages_are_responses_with_html_or_text(self, archive):
+        found = records(opened(archive, date="WARC-Date"))
+        assert [record.key for record in found] == ["http://a/1", "http://a/2", "http://a/5"]
+        assert found[0] == ("<p>one", True, "http://a/1", 1714521600.0)
+
+    def test_all_kept_is_the_same_file(self, archive, tmp_path):
+        form = opened(archive)
+        assert len(list(form.items())) == 3
+        target = rewritten(form, tmp_path / "all", [1, 1, 1])
+        assert target.read_bytes() == archive.read_bytes()
+
+    def test_requests_go_with_their_pages_and_all_else_stays(self, archive, tmp_path):
+        form = opened(archive)
+        assert len(list(form.items())) == 3
+        target = rewritten(form, tmp_path / archive.name.replace("a", "b", 1), [1, 0, 1])
+        before = self.entries(archive)
+        assert self.entries(target) == [entry for entry in before if entry[1] != "http://a/2"]
+        assert len(before) == 11
+
+    def test_a_record_that_is_cut_off_is_bad(self, archive, tmp_path):
+        archive.write_bytes(archive.read_bytes()[:-100])
+        form = opened(archive)
+        assert errors(form) == [None, None, "the record is cut off"]
+        target = rewritten(form, tmp_path / archive.name.replace("a", "b", 1), [1, 0, 0])
+        assert ("response", "http://a/4") in self.entries(target)
+
+    def test_compression_of_the_whole_is_told(self, tmp_path):
+        path = write(tmp_path / "a.warc", ["one", "two"])
+        whole = tmp_path / "b.warc.gz"
+        whole.write_bytes(gzip.compress(path.read_bytes()))
+        assert "non-chunked gzip file" in errors(opened(whole))[-1]
+
+    def test_what_is_no_archive_is_told(self, tmp_path):
+        (tmp_path / "a.warc").write_bytes(b"WRC/1.0\r\n\r\n")
+        assert errors(opened(tmp_path / "a.warc"))[0].startswith("no record of WARC (")
+
+
+class TestFolder:
+    def test_html_is_decoded_and_text_is_not(self, tmp_path):
+        for name, data in {
+            "b.HTML": '<meta charset="gbk"><p>北京'.encode("gbk"),
+            "a.txt": "<p>北京".encode(),
+            "c.png": b"\x89PNG",
+            ".hidden.txt": b"hidden",
+            ".git/d.txt": b"hidden",
+            "bad.txt": b"\xff",
+        }.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(data)
+        form = opened(tmp_path)
+        items = list(form.items())
+        assert [item.raw[1] for item in items] == ["a.txt", "b.HTML", "bad.txt"]
+        assert form.record(items[0].raw)[:3] == ("<p>北京", False, "a.txt")
+        assert form.record(items[1].raw)[:3] == ('<meta charset="gbk"><p>北京', True, "b.HTML")
+        assert errors(form)[2] == "not utf-8 (invalid start byte at 0)"
+
+    def test_dates_and_modes_are_copied(self, tmp_path):
+        folder = write(tmp_path / "a", ["text"])
+        target = rewritten(opened(folder), tmp_path / "b", [1]) / "texts" / "page0.txt"
+        assert target.stat().st_mtime == 1_000_000_000
+        assert records(opened(folder))[0].date == 1_000_000_000
+
+    def test_the_same_name_in_two_folders_is_refused(self, tmp_path):
+        folders = [write(tmp_path / name, ["a"]) for name in ("a", "b")]
+        with pytest.raises(
+            RecordError, match=r"texts/page0.txt is in more than one of the folders"
+        ):
+            opened(*folders)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None), ("", None), (0, 0.0), ("1714521600", 1714521600.0), (1.5, 1.5),
+        ("2024-05-01", 1714521600.0), ("2024-05-01T02:00:00+02:00", 1714521600.0),
+        ("2024-05-01T00:00:00Z", 1714521600.0), ("Wed, 01 May 2024 00:00:00 GMT", 1714521600.0),
+    ],
+)  # fmt: skip
+def test_dates_of_many_forms_are_understood(value, seconds):
+    assert timestamp(value, "date") == seconds
+
+
+@pytest.mark.parametrize("value", ["soon", "2024-13-01", True, [1], float("nan"), "inf", {}])
+def test_what_is_no_date_is_refused(value):
+    with pytest.raises(RecordError, match="the field 'date' must be a date of ISO 8601"):
+        timestamp(value, "date")
+
+
+def test_compressed_output_is_the_same_each_time(tmp_path):
+    for name in ("a.gz", "a.zst"):
+        outputs = []
+        for _ in range(2):
+            output = io.BytesIO()
+            with writing(output, tmp_path / name) as file:
+                file.write(b"text" * 100)
+            outputs.append(output.getvalue())
+        (tmp_path / name).write_bytes(outputs[0])
+        assert outputs[0] == outputs[1]
+        assert name != "a.gz" or outputs[0][4:8] == bytes(4)  # no time
+        assert decompressed(tmp_path / name) == b"text" * 100
+
+
+def test_an_archive_is_written_as_it_was_compressed(tmp_path):
+    form = opened(write(tmp_path / "a.warc", ["text"]))
+    form.check_output(tmp_path / "b.WARC")
+    with pytest.raises(RecordError, match=r"b.warc.gz must be compressed as .*a.warc is"):
+        form.check_output(tmp_path / "b.warc.gz")
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows")
+def test_a_date_without_a_zone_is_in_utc_wherever_one_is(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        assert timestamp("2024-05-01", "date") == 1714521600
+    time.tzset()

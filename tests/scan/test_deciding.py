@@ -1,0 +1,250 @@
+"""Which records of a collection are kept."""
+
+import json
+import random
+
+import pytest
+from bad_extractors import misbehaving
+from texts import CHINESE, article, edited
+
+from dedup.detector import Detector
+from dedup.methods import METHODS, SimHash
+from dedup.page import PageReader
+from dedup.records import Fields, RecordError, form_of
+from dedup.scan import Found, RecordReader, deciding, scan, write_clusters
+
+# The edited copies are at distances up to 3 of the first one; the last ones differ.
+COPIES = [article(1), edited(article(1)), article(1) + " and more at the end", article(2)]
+
+
+EXTRACTED_HERE = []
+
+
+def noting(html):
+    EXTRACTED_HERE.append(html)
+    return misbehaving(html)
+
+
+def lines(path, objects):
+    path.write_text("".join(f"{json.dumps(item)}\n" for item in objects))
+    return path
+
+
+def reader_of(path, method, extractor=misbehaving, **fields):
+    form = form_of([path])([path], Fields(**fields))
+    return RecordReader(form, PageReader(extractor, method))
+
+
+def scanned(path, method=None, fields=None, extractor=misbehaving, **options):
+    method = method or SimHash(8)
+    options.setdefault("workers", 1)
+    return scan(reader_of(path, method, extractor, **fields or {}), method, **options)
+
+
+def found(outcome):
+    return [Found(number).name.lower() for number in outcome.found]
+
+
+def of_texts(tmp_path, *texts, **options):
+    path = lines(tmp_path / "pages.jsonl", [{"text": text} for text in texts])
+    return scanned(path, **options)
+
+
+def test_copies_are_told_from_other_texts(tmp_path):
+    outcome = of_texts(tmp_path, *COPIES, article(2).upper(), None, "", "short", "short", "shor")
+    assert found(outcome) == [
+        "new", "near", "near", "new", "exact", "empty", "empty", "new", "exact", "new",
+    ]  # fmt: skip
+    assert outcome.keep == [1, 0, 0, 1, 0, 1, 1, 1, 0, 1]
+    assert list(outcome.duplicates) == [1, 2, 4, 8]
+    assert list(outcome.originals) == [0, 0, 3, 7]
+    assert outcome.distances[0] == SimHash().distance(
+        *(PageReader(misbehaving, SimHash()).read_html(text).sketch for text in COPIES[:2])
+    )
+    assert outcome.short == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "workers"), [*((name, 1) for name in METHODS), ("simhash", 2), ("verified", 3)]
+)
+def test_every_method_finds_what_the_detector_finds(tmp_path, name, workers, monkeypatch):
+    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 100)
+    monkeypatch.setattr(deciding, "_RECORDS_OF_A_TASK", 7)
+    texts = [article(number % 20) for number in range(40)]
+    texts += [edited(article(number)) for number in range(20)]
+    texts += [CHINESE, CHINESE + "再来一次。", "", *["a short text"] * 3]
+    random.Random(0).shuffle(texts)
+    method = METHODS[name]()
+    detector, pages = Detector(method), PageReader(misbehaving, method)
+    verdicts = [
+        detector.judge(str(number), pages.read_html(text)) for number, text in enumerate(texts)
+    ]
+    outcome = of_texts(tmp_path, *texts, method=METHODS[name](), workers=workers)
+    assert [bool(kept) for kept in outcome.keep] == [not v.is_duplicate for v in verdicts]
+    assert list(outcome.originals) == [int(v.original) for v in verdicts if v.is_duplicate]
+    assert list(outcome.distances) == [v.distance for v in verdicts if v.is_duplicate]
+
+
+def test_a_chain_of_copies_does_not_form(tmp_path):
+    words = article(1).split()
+    chain = [" ".join([*words[: -step or None], *["new"] * step]) for step in (0, 30, 60, 90)]
+    outcome = of_texts(tmp_path, *chain, method=METHODS["verified"]())
+    assert found(outcome) == ["new", "near", "new", "near"]
+    assert list(outcome.originals) == [0, 2]
+
+
+def test_the_longest_is_kept_if_that_is_asked_for(tmp_path):
+    outcome = of_texts(tmp_path, *COPIES, keep="longest")
+    assert found(outcome) == ["near", "near", "new", "new"]
+    assert list(outcome.originals) == [2, 2]
+    assert of_texts(tmp_path, *COPIES, COPIES[2], keep="longest").keep == [0, 0, 1, 1, 0]
+
+
+def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
+    dates = ["2024-01-01", "2024-01-03T00:00:00+05:00", None, 0]
+    objects = [{"text": text, "on": on} for text, on in zip(COPIES, dates, strict=True)]
+    path = lines(tmp_path / "a.jsonl", objects)
+    outcome = scanned(path, fields={"date": "on"}, keep="newest")
+    assert found(outcome) == ["near", "new", "near", "new"]
+    # Of equally old ones, the first.
+    path = lines(tmp_path / "b.jsonl", [{"text": text, "on": 1} for text in COPIES])
+    assert scanned(path, fields={"date": "on"}, keep="newest").keep == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("keep", ["longest", "newest"])
+@pytest.mark.parametrize("kind", METHODS.values(), ids=METHODS)
+def test_the_order_alone_decides_with_every_method(tmp_path, keep, kind):
+    texts = [*COPIES, "", "short", "short"]
+    objects = [{"text": text, "on": n} for n, text in enumerate(texts)]
+    number = range(len(texts))
+    order = sorted(number, key=lambda n: -len(texts[n]) if keep == "longest" else -n)
+    path = lines(tmp_path / "a.jsonl", objects)
+    outcome = scanned(path, kind(), fields={"date": "on"}, keep=keep)
+    ordered = lines(tmp_path / "b.jsonl", [objects[n] for n in order])
+    by_order = scanned(ordered, kind(), fields={"date": "on"})
+    assert [outcome.keep[n] for n in order] == by_order.keep
+    assert [order[number] for number in by_order.duplicates] == list(outcome.duplicates)
+    assert [order[number] for number in by_order.originals] == list(outcome.originals)
+
+
+def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
+    texts = [COPIES[0], COPIES[3], COPIES[1], COPIES[0]]
+    objects = [{"text": text, "url": f"http://a/é{n}"} for n, text in enumerate(texts)]
+    del objects[0]["url"]
+    objects[2]["url"] = "\ud800"
+    outcome = scanned(lines(tmp_path / "a.jsonl", objects), with_keys=True)
+    with (tmp_path / "clusters").open("wb") as file:
+        assert write_clusters(file, outcome) == 1
+    [line] = map(json.loads, (tmp_path / "clusters").read_text("utf-8").splitlines())
+    near, exact = line.pop("duplicates")
+    assert line == {"number": 1, "key": None}
+    assert near == {"number": 3, "key": "\ud800", "distance": near["distance"], "exact": False}
+    assert exact == {"number": 4, "key": "http://a/é3", "distance": 0, "exact": True}
+
+
+def test_the_first_bad_record_stops_the_scan(tmp_path):
+    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}])
+    with pytest.raises(RecordError, match=r"a\.jsonl, record 2: a JSON object was expected"):
+        scanned(path)
+    outcome = scanned(path, skip_bad=True)
+    assert found(outcome) == ["new", "bad", "new"]
+    assert outcome.first_bad.endswith("record 2: a JSON object was expected, got list")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"content": "body"}, "the field 'body'; --text-field names another"),
+        ({"content": "body", "is_html": True}, "the field 'body'; --html-field names another"),
+        ({"key": "id"}, "the field 'id'; --key-field names another"),
+        ({"date": "on"}, "the field 'on'; --date-field names another"),
+    ],
+)
+def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, message):
+    monkeypatch.setattr(deciding, "_RECORDS_WITHOUT_FIELD", 2)
+    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, ["bad"]])
+    with pytest.raises(RecordError, match=f"none of the first 2 records has {message}"):
+        scanned(path, fields=fields)
+    lines(path, [{"text": "one"}])
+    with pytest.raises(RecordError, match=f"none of the first 1 records has {message}"):
+        scanned(path, fields=fields)
+
+
+def test_no_record_at_all_is_an_error(tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n")
+    with pytest.raises(RecordError, match=r"there is no record in .*a\.jsonl"):
+        scanned(tmp_path / "a.jsonl")
+
+
+class TestHtml:
+    def test_pages_that_cannot_be_read_are_kept_and_counted(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(deciding, "_SECONDS_OF_A_PAGE", 1.0)
+        pages = ["same", "crash", "same", "raise", "hang", "same", None]
+        path = lines(tmp_path / "a.jsonl", [{"html": page} for page in pages])
+        outcome = scanned(path, fields={"content": "html", "is_html": True}, workers=2)
+        assert found(outcome) == ["new", "unread", "exact", "unread", "unread", "exact", "empty"]
+        assert "a.jsonl, record 2: crash: worker died (exit status -11)" in outcome.first_unread
+
+    def test_html_is_never_extracted_in_this_process(self, tmp_path):
+        for name in ("a.html", "b.txt"):
+            (tmp_path / name).write_text("raise")
+        outcome = scanned(tmp_path, extractor=noting, workers=1)
+        assert found(outcome) == ["unread", "new"]
+        assert not EXTRACTED_HERE
+
+
+def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch):
+    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    outcome = of_texts(tmp_path, *COPIES, method=DiesOf("and more"), workers=2)
+    assert found(outcome) == ["new", "near", "unread", "new"]
+    path = lines(tmp_path / "b.jsonl", [{"text": COPIES[0]}, [], {"text": COPIES[2]}])
+    assert found(scanned(path, DiesOf("and more"), skip_bad=True, workers=2)) == [
+        "new", "bad", "unread",
+    ]  # fmt: skip
+
+
+class DiesOf(SimHash):
+    """A method that ends its process when it sees a text."""
+
+    def __init__(self, text, max_distance=8):
+        super().__init__(max_distance)
+        self.text = text
+
+    def sketch(self, document):
+        if self.text in document.text:
+            misbehaving("exit")
+        return super().sketch(document)
+
+
+def test_workers_that_cannot_start_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    with pytest.raises(RecordError, match="the worker process did not start"):
+        of_texts(tmp_path, *COPIES, workers=2)
+
+
+def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
+    """However large the file, no more than a few tasks are in memory."""
+    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    monkeypatch.setattr(deciding, "_RECORDS_OF_A_TASK", 5)
+    path = lines(tmp_path / "a.jsonl", [{"text": f"text {n}"} for n in range(300)])
+    reader = reader_of(path, SimHash())
+    read, most_ahead, done = 0, 0, 0
+    items = reader.form.items
+
+    def counted():
+        nonlocal read
+        for item in items():
+            read += 1
+            yield item
+
+    def advance(count):
+        nonlocal done, most_ahead
+        done += count
+        most_ahead = max(most_ahead, read - done)
+
+    monkeypatch.setattr(reader.form, "items", counted)
+    monkeypatch.setattr(type(reader), "__reduce__", lambda self: (reader_of, (path, SimHash())))
+    outcome = scan(reader, SimHash(), workers=2, advance=advance)
+    assert (len(outcome.found), done) == (300, 300)
+    assert 5 <= most_ahead <= 2 * 3 * 5
