@@ -4,12 +4,15 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
+
+import xxhash
 
 from dedup.claims import Claim, OpenClaims
 from dedup.index import Index
 from dedup.index.digests import DigestIndex
-from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger, StoredPages
+from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
 from dedup.methods import FingerprintMethod, Method
 from dedup.packed import Packed
 from dedup.page import Page
@@ -86,12 +89,14 @@ class Detector:
         min_tokens: int = 20,
         short_pages: str = "exact",
         ledger: Ledger | None = None,
+        several_a_key: bool = False,
     ) -> None:
         """Create a detector without pages.
 
         *min_tokens*: a page with fewer tokens is never a near-duplicate; with *short_pages*
         "exact" it is still dropped for an equal text, with "keep" never. *ledger*: where stored
-        pages are kept, by default in memory.
+        pages are kept, by default in memory. *several_a_key*: a key may stand for several contents,
+        as the items of one page.
 
         Raises ValueError for other values of *short_pages*.
         """
@@ -100,7 +105,9 @@ class Detector:
         self._method = method
         self._min_tokens = min_tokens
         self._short_pages = short_pages
+        self._several_a_key = several_a_key
         self._ledger = MemoryLedger() if ledger is None else ledger
+        self._digests = DigestIndex()
         self._scopes: dict[str, _Scope] = {}
         # Pages that were replaced: the indexes still have them.
         self._replaced: set[int] = set()
@@ -111,17 +118,29 @@ class Detector:
 
         Raises ValueError if a stored sketch is none of the method's.
         """
-        rows: dict[str, _Rows] = {}
+        numbers, digests = array("I"), Packed()
+        sketches: dict[str, tuple[array[int], Packed]] = {}
         for stored in self._ledger.stored():
             for scope, pages in stored.by_scope():
-                rows.setdefault(scope, _Rows()).add(pages, self._min_tokens)
+                numbers.extend(pages.numbers)
+                digests.extend([_in_scope(digest, scope) for digest in pages.digests])
+                of_numbers, of_sketches = sketches.setdefault(scope, (array("I"), Packed()))
+                long = [
+                    (number, sketch)
+                    for number, sketch, tokens in zip(
+                        pages.numbers, pages.sketches, pages.tokens, strict=True
+                    )
+                    if sketch is not None and tokens >= self._min_tokens
+                ]
+                of_numbers.extend(number for number, _ in long)
+                of_sketches.extend([sketch for _, sketch in long])
             tell(stored.numbers[-1])
-        while rows:
-            scope, of_scope = rows.popitem()
+        self._digests.add_many(digests, numbers)
+        self._kept += len(numbers)
+        while sketches:
+            scope, (of_numbers, of_sketches) = sketches.popitem()
             new = self._scopes[scope] = _Scope(self._method)
-            new.digests.add_many(of_scope.digests, of_scope.numbers)
-            fill(new.index, self._method, of_scope.sketches, of_scope.with_sketch)
-            self._kept += len(of_scope.numbers)
+            fill(new.index, self._method, of_sketches, of_numbers, tell)
 
     def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
         """Return the verdict on *page*, and keep it under *key* if it is new.
@@ -155,30 +174,32 @@ class Detector:
             if one.digest == page.digest:
                 self._ledger.seen_again(one.number)
                 return Reservation(Verdict(Kind.UNCHANGED, self._method.name, key, 0))
-        if verdict := self._duplicate(key, page, pages, {one.number for one in itself}, is_short):
+        if verdict := self._duplicate(key, page, scope, {one.number for one in itself}, is_short):
             return Reservation(verdict)
         if other := pages.claims.near(page, is_short=is_short):
             return Reservation(None, other)
-        replaces: list[int] = []
-        verdict = Verdict(Kind.NEW, self._method.name)
-        if itself:
-            verdict, replaces = self._changed(key, page, itself)
+        verdict, replaces = self._replacing(key, page, itself)
         claim = Claim(key, page, scope, is_short=is_short, replaces=replaces)
         pages.claims.add(claim)
         return Reservation(verdict, claim)
 
     def _duplicate(
-        self, key: str, page: Page, pages: "_Scope", itself: set[int], is_short: bool
+        self, key: str, page: Page, scope: str, itself: set[int], is_short: bool
     ) -> Verdict | None:
+        """Return the verdict on a page that repeats one that counts and is none of *itself*."""
         assert page.digest is not None
-        ignored = self._replaced | itself if itself else self._replaced
-        equal = [number for number in pages.digests.pages(page.digest) if number not in ignored]
-        if equal:
-            return self._matches(Kind.EXACT, key, equal[0], 0)
+        pages = self._scopes[scope]
+
+        def counts(number: int) -> bool:
+            return number not in self._replaced and number not in itself
+
+        for number in self._digests.pages(_in_scope(page.digest, scope)):
+            if counts(number):
+                return self._matches(Kind.EXACT, key, number, 0)
         match = None if is_short else pages.index.query(page.sketch)
-        if match and match.page in ignored:
+        if match and not counts(match.page):
             others = pages.index.query_all(page.sketch)
-            match = next((other for other in others if other.page not in ignored), None)
+            match = next((other for other in others if counts(other.page)), None)
         return self._matches(Kind.NEAR, key, match.page, match.distance) if match else None
 
     def _matches(self, kind: Kind, key: str, original: int, distance: float) -> Verdict:
@@ -186,13 +207,13 @@ class Detector:
         self._ledger.add_match(key, original, kind.value, distance)
         return verdict
 
-    def _changed(
+    def _replacing(
         self, key: str, page: Page, earlier: Sequence[Earlier]
     ) -> tuple[Verdict, list[int]]:
-        """Return the verdict on a page that was stored before, and what it takes the place of.
+        """Return the verdict on a page that is to be stored, and what it takes the place of.
 
-        That is the page under its key. If there are several, they are items of one page, and it is
-        those that are near.
+        That is what was stored under its key; where a key stands for several contents, those of
+        them that are near.
         """
         method = self._method
         distances = {
@@ -200,10 +221,16 @@ class Detector:
             for one in earlier
             if page.sketch is not None and one.sketch is not None
         }
-        verdict = Verdict(Kind.CHANGED, method.name, key, min(distances.values(), default=None))
-        if len(earlier) == 1:
-            return verdict, [earlier[0].number]
-        return verdict, [n for n, distance in distances.items() if distance <= method.max_distance]
+        replaced = [
+            one.number
+            for one in earlier
+            if not self._several_a_key
+            or distances.get(one.number, method.max_distance + 1) <= method.max_distance
+        ]
+        if not replaced:
+            return Verdict(Kind.NEW, method.name), []
+        distance = min((distances[n] for n in replaced if n in distances), default=None)
+        return Verdict(Kind.CHANGED, method.name, key, distance), replaced
 
     def is_short(self, page: Page) -> bool:
         """Return whether *page* has too little text to be a near-duplicate of another."""
@@ -239,7 +266,7 @@ class Detector:
         number = self._ledger.add(
             Entry(claim.key, claim.scope, page.digest, sketch, page.tokens, claim.replaces)
         )
-        pages.digests.add(page.digest, number)
+        self._digests.add(_in_scope(page.digest, claim.scope), number)
         if not claim.is_short:
             pages.index.add(page.sketch, number)
         replaced = set(claim.replaces) - self._replaced
@@ -269,41 +296,25 @@ class Detector:
     @property
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
-        return self._ledger.nbytes + sum(scope.nbytes for scope in self._scopes.values())
+        indexes = sum(scope.index.nbytes for scope in self._scopes.values())
+        return self._ledger.nbytes + self._digests.nbytes + indexes
 
 
 class _Scope:
-    """The kept pages among which duplicates are looked for."""
+    """The sketches among which near-duplicates are looked for, and the open claims."""
 
     def __init__(self, method: Method) -> None:
-        self.digests = DigestIndex()
         self.index: Index = index_for(method)
         self.claims = OpenClaims(method)
 
-    @property
-    def nbytes(self) -> int:
-        return self.digests.nbytes + self.index.nbytes
+
+def _in_scope(digest: bytes, scope: str) -> bytes:
+    """Return what *digest* is looked up by: equal texts of different scopes are not equal."""
+    if not scope:
+        return digest
+    return (int.from_bytes(digest) ^ _number_of(scope)).to_bytes(16)
 
 
-class _Rows:
-    """Stored pages of one scope, on their way into the indexes."""
-
-    def __init__(self) -> None:
-        self.numbers = array("I")
-        self.digests = Packed()
-        self.with_sketch = array("I")
-        self.sketches = Packed()
-
-    def add(self, pages: StoredPages, min_tokens: int) -> None:
-        """Take *pages*; only those with enough tokens are compared by sketch."""
-        self.numbers.extend(pages.numbers)
-        self.digests.extend(pages.digests)
-        long = [
-            (number, sketch)
-            for number, sketch, tokens in zip(
-                pages.numbers, pages.sketches, pages.tokens, strict=True
-            )
-            if sketch is not None and tokens >= min_tokens
-        ]
-        self.with_sketch.extend(number for number, _ in long)
-        self.sketches.extend([sketch for _, sketch in long])
+@lru_cache(1 << 16)
+def _number_of(scope: str) -> int:
+    return xxhash.xxh3_128_intdigest(scope.encode("utf-8", "surrogatepass"))

@@ -32,9 +32,16 @@ def index_for(method: Method) -> Index:
     raise TypeError(f"no index for {name}: it is neither a FingerprintMethod nor a KeyMethod")
 
 
-def fill(index: Index, method: Method, sketches: Packed, pages: Sequence[int]) -> None:
+def fill(
+    index: Index,
+    method: Method,
+    sketches: Packed,
+    pages: Sequence[int],
+    tell: Callable[[int], object] = lambda page: None,
+) -> None:
     """Put many stored sketches, as `Method.to_bytes` gave them, into *index*.
 
+    *tell* is called with the numbers of the pages that are done, where that takes long.
     Raises ValueError for bytes that cannot be a sketch of *method*.
     """
     if isinstance(index, HammingIndex) and index.bits == 64:
@@ -43,3 +50,4 @@ def fill(index: Index, method: Method, sketches: Packed, pages: Sequence[int]) -
         return
     for sketch, page in zip(sketches, pages, strict=True):
         index.add(method.from_bytes(sketch), page)
+        tell(page)

@@ -1,9 +1,10 @@
 """What outlives the process: the pages that were stored, and their duplicates."""
 
 from dedup.ledger.base import Earlier, Entry, Ledger, MemoryLedger, StoredPages
-from dedup.ledger.sqlite import LedgerError, SqliteLedger
+from dedup.ledger.sqlite import Batch, LedgerError, SqliteLedger
 
 __all__ = [
+    "Batch",
     "Earlier",
     "Entry",
     "Ledger",

@@ -12,7 +12,7 @@ CREATE TABLE about (
 CREATE TABLE crawls (
     id INTEGER PRIMARY KEY,
     spider TEXT NOT NULL,
-    job TEXT,                 -- its JOBDIR, if it has one
+    job TEXT,                 -- what dedup.job in its JOBDIR says, if it has one
     started REAL NOT NULL,
     finished REAL,            -- NULL while it runs, and if it was killed
     reason TEXT,              -- why it was closed: 'finished', 'shutdown', ...
@@ -41,10 +41,10 @@ CREATE TABLE matches (
     page INTEGER NOT NULL REFERENCES pages (id),
     kind TEXT NOT NULL,       -- 'exact-duplicate' or 'near-duplicate'
     distance REAL NOT NULL,   -- of the sketches, 0 for an exact duplicate
-    found REAL NOT NULL,
-    url TEXT NOT NULL
+    found REAL NOT NULL,      -- when it was last
+    url TEXT NOT NULL,
+    UNIQUE (page, url)
 );
-CREATE INDEX matches_by_page ON matches (page);
 
 -- The main texts of some pages, to show what differs (DEDUP_REPORT_TEXTS).
 CREATE TABLE texts (
@@ -53,9 +53,9 @@ CREATE TABLE texts (
     text BLOB NOT NULL        -- UTF-8, zlib
 );
 
--- Which pages are duplicates of which.
+-- Which pages are duplicates of which, of those that count.
 CREATE VIEW duplicates AS
     SELECT pages.url AS original, matches.url AS duplicate, kind, distance, matches.crawl,
            datetime(found, 'unixepoch') AS found
     FROM matches JOIN pages ON pages.id = matches.page
-    WHERE matches.url <> pages.url;
+    WHERE matches.url <> pages.url AND ended IS NULL;

@@ -1,12 +1,13 @@
 """The ledger in a file: SQLite, readable with any tool, whole after any death of the process."""
 
+import gc
 import json
 import os
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -75,24 +76,27 @@ class SqliteLedger(Ledger):
         Raises LedgerError if the file is used by another crawl, is damaged, no ledger, or was made
         with another identity (unless it is reset), OSError if it cannot be made.
         """
-        self.path = Path(path).absolute()
-        self._identity = json.loads(json.dumps(identity))
+        if Path(path).is_symlink() and not Path(path).exists():
+            raise LedgerError(f"{path} is a link to nothing; is its disk there?")
+        self.path = Path(path).resolve()
+        self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
         self._next = 0
         self._now = Batch()
         self._in_writing = Batch()
+        self._closing = ExitStack()
         self.crawl = 0
         self.resumed = False
+        self.has_begun = False
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(f"{self.path}.lock", thread_local=False)
         self._take_lock()
         try:
             if not self.path.exists():
                 _create(self.path, self._identity)
             self._inode = self.path.stat().st_ino
             with named(self.path):
-                self._reader = _opened(self.path)
-                self._writer = _opened(self.path, fsync=fsync)
+                self._reader = self._closing.enter_context(_opened(self.path))
+                self._writer = self._closing.enter_context(_opened(self.path, fsync=fsync))
                 check_file(self._reader, self.path)
                 self._find_job()
                 self._reset = reset and not self.resumed
@@ -113,13 +117,20 @@ class SqliteLedger(Ledger):
             raise
 
     def _take_lock(self) -> None:
+        lock = FileLock(f"{self.path}.lock", thread_local=False)
         try:
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            raise LedgerError(
-                f"{self.path} is in use{_holder(self.path)}: one crawl at a time; wait for it, or "
-                "give this one another file (DEDUP_INDEX)"
-            ) from error
+            lock.acquire(timeout=0)
+        except Timeout:
+            # Perhaps by a crawl of this process that has failed to start.
+            gc.collect()
+            try:
+                lock.acquire(timeout=0)
+            except Timeout as error:
+                raise LedgerError(
+                    f"{self.path} is in use{_holder(self.path)}: one crawl at a time; wait for it, "
+                    "or give this one another file (DEDUP_INDEX)"
+                ) from error
+        self._closing.callback(lock.release)
 
     def _check_identity(self) -> None:
         stored = json.loads(self._value("SELECT value FROM about WHERE name = 'identity'"))
@@ -130,9 +141,14 @@ class SqliteLedger(Ledger):
             for name in sorted({*stored, *self._identity})
             if stored.get(name) != self._identity.get(name)
         ]
+        ways = (
+            "Its job goes on: use the settings that it began with, or remove its JOBDIR"
+            if self.resumed
+            else "Use another file (DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup "
+            "reindex)"
+        )
         raise LedgerError(
-            f"{self.path} was made with other settings: {'; '.join(differences)}. Use another file "
-            "(DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup reindex)"
+            f"{self.path} was made with other settings: {'; '.join(differences)}. {ways}"
         )
 
     def _sign(self) -> None:
@@ -173,13 +189,13 @@ class SqliteLedger(Ledger):
                 file.execute(
                     "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (self.crawl,)
                 )
-                return
-            added = file.execute(
-                "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
-                (_text(spider), self._job, now),
-            )
-            assert added.lastrowid
-            self.crawl = added.lastrowid
+            else:
+                added = file.execute(
+                    "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
+                    (_text(spider), self._job, now),
+                )
+                self.crawl = added.lastrowid or 0
+        self.has_begun = True
 
     @property
     def last(self) -> int:
@@ -217,7 +233,8 @@ class SqliteLedger(Ledger):
         return [Earlier(*row) for row in rows]
 
     def add_match(self, url: str, number: int, kind: str, distance: float) -> None:
-        self._now.matches.append((number, kind, distance, time.time(), url))
+        # Whatever kind of number a method gives: SQLite takes few.
+        self._now.matches.append((number, kind, float(distance), time.time(), url))
 
     def seen_again(self, number: int) -> None:
         self._now.seen[number] = time.time()
@@ -251,7 +268,8 @@ class SqliteLedger(Ledger):
             )
             file.executemany(
                 "INSERT INTO matches (page, kind, distance, found, url, crawl) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
+                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
+                "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
                 ((*match, _text(url), self.crawl) for *match, url in batch.matches),
             )
             file.executemany(
@@ -273,7 +291,7 @@ class SqliteLedger(Ledger):
     @property
     def has_news(self) -> bool:
         """Whether there is anything to write."""
-        return bool(self._now)
+        return self.has_begun and bool(self._now)
 
     @property
     def unwritten(self) -> int:
@@ -299,16 +317,12 @@ class SqliteLedger(Ledger):
             file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
             file.execute(
                 "UPDATE crawls SET finished = ?, reason = ?, report = ? WHERE id = ?",
-                (time.time(), reason, text, self.crawl),
+                (time.time(), _text(reason), text, self.crawl),
             )
 
     def close(self) -> None:
         """Close and unlock the file. What was not written is forgotten."""
-        for name in ("_reader", "_writer"):
-            if connection := self.__dict__.get(name):
-                with suppress(sqlite3.Error):
-                    connection.close()
-        self._lock.release()
+        self._closing.close()
 
     def _value(self, query: str, *arguments: Any) -> Any:
         row = self._reader.execute(query, arguments).fetchone()
@@ -318,8 +332,8 @@ class SqliteLedger(Ledger):
 
     @property
     def nbytes(self) -> int:
-        """The memory of pages that are not in the file yet, estimated."""
-        return 500 * self.unwritten
+        """The memory of what is not in the file yet, estimated."""
+        return 500 * self.unwritten + 200 * len(self._now.matches)
 
 
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -362,7 +376,7 @@ def check_file(file: sqlite3.Connection, path: Path) -> None:
     if version != _SCHEMA_VERSION:
         raise LedgerError(
             f"{path} has version {version} of the ledger, this scrapy-dedup needs "
-            f"{_SCHEMA_VERSION}; use another file (DEDUP_INDEX), or start afresh (DEDUP_RESET)"
+            f"{_SCHEMA_VERSION}; use another file (DEDUP_INDEX), or remove this one"
         )
 
 
@@ -385,16 +399,18 @@ def _create(path: Path, identity: Mapping[str, Any]) -> None:
     os.replace(aside, path)
 
 
-def _opened(path: Path, *, fsync: bool = False) -> sqlite3.Connection:
+@contextmanager
+def _opened(path: Path, *, fsync: bool = False) -> Iterator[sqlite3.Connection]:
     """Open a file that exists; another thread than this one may use it later."""
     if not path.stat().st_size:
         raise sqlite3.DatabaseError("it is empty")
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw", uri=True, timeout=30, check_same_thread=False
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=10, check_same_thread=False
     )
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
-    return connection
+    with closing(connection):
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
+        yield connection
 
 
 def _holder(path: Path) -> str:

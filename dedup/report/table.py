@@ -49,7 +49,8 @@ def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if pages["unchanged"] or pages["changed"]:
         yield "  unchanged", f"{_share(pages['unchanged'], total)} since an earlier crawl"
         changed = [printable(page["url"]) for page in numbers["revisits"]["changed"]]
-        lines = [f"{_share(pages['changed'], total)}, stored again", *changed[:_URLS]]
+        again = ", stored again" if pages["changed"] else ""
+        lines = [f"{_share(pages['changed'], total)}{again}", *changed[:_URLS]]
         if pages["changed"] > _URLS:
             lines.append(f"and {pages['changed'] - _URLS:,} more")
         yield "  changed", "\n  ".join(lines)

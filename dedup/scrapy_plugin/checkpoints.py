@@ -1,7 +1,6 @@
 """Checkpoints: when the ledger is written."""
 
 import logging
-import os
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,15 +9,15 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup.ledger import LedgerError, SqliteLedger
-from dedup.ledger.sqlite import Batch
+from dedup.ledger import Batch, LedgerError, SqliteLedger
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.feeds import Feeds
 
 logger = logging.getLogger(__name__)
 
-# How long the last checkpoint waits for feeds to be uploaded.
-_SECONDS_FOR_FEEDS = 3600.0
+# How long the last checkpoint waits for feeds to be uploaded, and before it says so.
+_SECONDS_FOR_FEEDS = 1200.0
+_SECONDS_IN_SILENCE = 5.0
 
 
 class Checkpoints:
@@ -26,7 +25,7 @@ class Checkpoints:
 
     Each checkpoint takes what was committed so far, flushes the open feeds, and then writes that in
     one transaction, in a thread. If one of these fails, nothing is written, and the next checkpoint
-    tries again. Feeds that cannot be flushed put all off until they are closed.
+    tries again. Feeds that cannot be flushed put all off until they are closed, and stored.
     """
 
     def __init__(
@@ -49,7 +48,8 @@ class Checkpoints:
         self._count = count
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
-        self._under_way: Deferred[None] | None = None
+        self._is_busy = False
+        self._last: Deferred[None] | None = None
         self._told: set[str] = set()
 
     def start(self) -> None:
@@ -58,61 +58,77 @@ class Checkpoints:
             self._loop.start(self._interval, now=False)
 
     def _tick(self) -> None:
-        if self._under_way is None and self._ledger.has_news:
-            self._under_way = deferred_from_coro(self._checkpoint())
+        if not self._is_busy and self._ledger.has_news:
+            # It may end at once, so what it changes cannot be told from what it returns.
+            self._is_busy = True
+            self._last = deferred_from_coro(self._regular())
 
-    async def _checkpoint(self) -> None:
+    async def _regular(self) -> None:
         try:
-            if self._feeds.have_failed:
-                self._tell("A feed has failed: what it may have held is not remembered")
-            elif self._feeds.can_be_flushed:
+            if self._feeds.can_be_flushed:
                 await self._write()
             else:
                 self._tell("There are feeds that cannot be flushed: the ledger waits for their end")
-        except Exception:
-            self._count("errors")
-            logger.exception("Dedup failed to write its ledger; it will try again")
         finally:
-            self._under_way = None
+            self._is_busy = False
 
     async def _write(self) -> None:
         batch, written = self._ledger.take(), False
         try:
             self._feeds.flush()
-            files = self._feeds.opened_again() if self._fsync else []
-            await result_of(self._thread.submit(self._write_in_thread, batch, files))
+            await result_of(self._thread.submit(self._write_in_thread, batch))
             written = True
         except (OSError, sqlite3.Error, LedgerError) as error:
             self._count("checkpoints/failed")
             self._tell("The ledger %s was not written: %s", self._ledger.path, error)
+        except Exception:
+            self._count("checkpoints/failed")
+            self._count("errors")
+            logger.exception("Dedup failed to write its ledger; it will try again")
         else:
             self._count("checkpoints/written")
         finally:
             self._ledger.end_writing(written=written)
 
-    def _write_in_thread(self, batch: Batch, files: list[int]) -> None:
-        try:
-            for file in files:
-                os.fsync(file)
-        finally:
-            for file in files:
-                os.close(file)
+    def _write_in_thread(self, batch: Batch) -> None:
+        if self._fsync:
+            self._feeds.synchronise()
         self._ledger.write(batch)
 
     async def finish(self) -> None:
-        """Make the last checkpoint, once the feeds are stored."""
+        """Make the last checkpoint, if need be once the feeds are stored."""
         if self._loop.running:
             self._loop.stop()
-        if self._under_way is not None:
-            await maybe_deferred_to_future(self._under_way)
-        if not await self._feeds.closed_within(_SECONDS_FOR_FEEDS):
-            self._tell("The feeds are not closed yet, and the ledger does not wait any longer")
-        elif not self._feeds.are_stored:
-            self._tell("A feed has failed: what it may have held is not remembered")
-        elif self._ledger.has_news:
+        if self._is_busy and self._last is not None:
+            await maybe_deferred_to_future(self._last)
+        are_safe = self._feeds.can_be_flushed or await self._are_feeds_stored()
+        if are_safe and self._ledger.has_news:
             await self._write()
         if left := self._ledger.unwritten:
             logger.warning("%d pages are not in the ledger: a next crawl stores them again", left)
+
+    async def _are_feeds_stored(self) -> bool:
+        if not await self._feeds.closed_within(_SECONDS_IN_SILENCE):
+            logger.info("The ledger waits for the feeds, which are being stored")
+            if not await self._feeds.closed_within(_SECONDS_FOR_FEEDS):
+                self._tell("The feeds are not closed yet, and the ledger does not wait any longer")
+                return False
+        if not self._feeds.are_stored:
+            self._tell("A feed has failed: what it may have held is not remembered")
+            return False
+        return True
+
+    async def note_end(self, note: Callable[[], None]) -> None:
+        """Call *note*, which writes the end of the crawl, in the thread; tell of a failure."""
+        try:
+            await result_of(self._thread.submit(note))
+        except Exception as error:
+            logger.warning("%s: the end of the crawl is not noted: %s", self._ledger.path, error)
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._loop.running:
+            self._loop.stop()
         self._thread.shutdown()
 
     def _tell(self, message: str, *arguments: object) -> None:

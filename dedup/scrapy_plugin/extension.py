@@ -1,16 +1,17 @@
 """The extension: holds what the middleware and the pipeline share, for the length of a crawl."""
 
 import logging
-import sqlite3
 import sys
 from collections.abc import Awaitable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 from scrapy import Spider, signals
-from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from dedup.claims import Claim
@@ -131,15 +132,15 @@ class Extension:
             raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
         raise NotConfigured
 
-    def spider_opened(self, spider: Spider) -> None:
+    def spider_opened(self) -> None:
         self._feeds.take_over()
         if self._ledger and self._checkpoints:
-            try:
-                self._ledger.begin(spider.name)
-            except LedgerError as error:
-                logger.error("%s", error)
-                raise CloseSpider("dedup_ledger") from error
             self._checkpoints.start()
+            for path in self._feeds.overwritten() if len(self._detector) else ():
+                logger.warning(
+                    "%s is overwritten, and %s knows %d pages that are not stored again while they "
+                    "are unchanged", path, self._ledger.path, len(self._detector),
+                )  # fmt: skip
         self._pool.start()
         for setting, component in (
             ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
@@ -147,6 +148,15 @@ class Extension:
         ):
             if component not in self._components:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
+
+    def _begin(self) -> None:
+        """Begin to use the ledger, with the first page: a crawl without items is none to it."""
+        if self._ledger and not self._ledger.has_begun:
+            assert self._crawler.spider
+            try:
+                self._ledger.begin(self._crawler.spider.name)
+            except LedgerError as error:
+                self._tell_once("The ledger is not written: %s", error)
 
     def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
         stored = False
@@ -170,11 +180,19 @@ class Extension:
         self._summary.count("claims/committed" if is_stored else "claims/released")
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
-        self._pool.close()
-        if self._quarantine:
-            self._quarantine.close()
-        if not self.settings.enabled:
-            return
+        with ExitStack() as ending:  # whatever fails, the others are closed
+            if self._ledger and self._checkpoints:
+                ending.callback(self._ledger.close)
+                ending.callback(self._checkpoints.close)
+            ending.callback(self._texts.close)
+            if self._quarantine:
+                ending.callback(self._quarantine.close)
+            ending.callback(self._pool.close)
+            if self.settings.enabled:
+                await self._finish(spider, reason)
+
+    async def _finish(self, spider: Spider, reason: str) -> None:
+        """Make the last checkpoint, and the reports."""
         if self._checkpoints:
             await self._checkpoints.finish()
         numbers = {
@@ -182,14 +200,9 @@ class Extension:
             **self._summary.finish(self._detector, self._bodies.nbytes, self._ledger),
         }
         self._table = as_text(numbers)
-        if self._ledger:
-            try:
-                self._ledger.finish(reason, numbers, self._texts)
-            except sqlite3.Error as error:
-                logger.warning(
-                    "%s: the end of the crawl is not noted: %s", self._ledger.path, error
-                )
-            self._ledger.close()
+        if self._ledger and self._checkpoints:
+            texts = list(self._texts)
+            await self._checkpoints.note_end(partial(self._ledger.finish, reason, numbers, texts))
         if folder := self.settings.report:
             try:
                 path = write_json(numbers, folder)
@@ -198,7 +211,6 @@ class Extension:
                 logger.warning("Dedup report could not be written: %s", error)
             else:
                 logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
-        self._texts.close()
 
     def engine_stopped(self) -> None:
         # Not before: Scrapy's dump of all stats would push the table out of sight.
@@ -366,6 +378,7 @@ class Extension:
 
         While a near page is being stored, wait for what becomes of it.
         """
+        self._begin()
         begin = monotonic()
         while True:
             start = perf_counter()

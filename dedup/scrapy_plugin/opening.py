@@ -1,7 +1,9 @@
 """What a crawl knows from earlier ones: its ledger is opened, and the detector made of it."""
 
 import logging
+from pathlib import Path
 from time import monotonic
+from uuid import uuid4
 
 from scrapy import Spider
 
@@ -20,7 +22,7 @@ def open_ledger(settings: DedupSettings, spider: Spider | None) -> SqliteLedger 
 
     Raises LedgerError if it cannot be used.
     """
-    if not settings.enabled or settings.index is None:
+    if not settings.enabled or settings.index is None or settings.is_shell:
         return None
     reset = settings.reset
     argument = getattr(spider, RESET_ARGUMENT, None)
@@ -29,7 +31,7 @@ def open_ledger(settings: DedupSettings, spider: Spider | None) -> SqliteLedger 
     ledger = SqliteLedger(
         settings.index,
         settings.identity,
-        job=settings.job,
+        job=_token(settings.job) if settings.job else None,
         reset=reset,
         max_age=settings.max_age,
         fsync=settings.fsync,
@@ -37,6 +39,17 @@ def open_ledger(settings: DedupSettings, spider: Spider | None) -> SqliteLedger 
     if ledger.resumed and reset:
         logger.info("The job in %s goes on, so its ledger is not reset", settings.job)
     return ledger
+
+
+def _token(job: str) -> str:
+    """Return what tells a job from others, written into its folder: also from one of its path."""
+    path = Path(job, "dedup.job")
+    try:
+        with path.open("x", encoding="ascii") as file:
+            file.write(uuid4().hex)
+    except FileExistsError:
+        pass
+    return path.read_text("ascii")
 
 
 def detector_with(ledger: SqliteLedger | None, settings: DedupSettings) -> Detector:
@@ -49,6 +62,7 @@ def detector_with(ledger: SqliteLedger | None, settings: DedupSettings) -> Detec
         min_tokens=settings.min_tokens,
         short_pages=settings.short_pages,
         ledger=ledger,
+        several_a_key=settings.item_field is not None,
     )
     if ledger is None:
         return detector
@@ -62,11 +76,11 @@ def detector_with(ledger: SqliteLedger | None, settings: DedupSettings) -> Detec
 
     try:
         detector.load(tell)
-    except LedgerError:
+    except BaseException as error:
         ledger.close()
-        raise
-    except ValueError as error:
-        ledger.close()
+        if isinstance(error, LedgerError) or not isinstance(error, Exception):
+            raise
+        # Whatever a method makes of bytes that are no sketch of its own.
         raise ledger.damaged(error) from error
     if len(detector):
         logger.info("%s knows %d pages of earlier crawls", ledger.path, len(detector))

@@ -58,6 +58,7 @@ class DedupSettings:
     report_texts: int
     index: Path | None
     job: str | None
+    is_shell: bool
     revisits: str
     reset: bool
     max_age: float
@@ -103,7 +104,9 @@ class DedupSettings:
             report=read.folder("DEDUP_REPORT"),
             report_texts=read.number("DEDUP_REPORT_TEXTS", 2000, int, at_least=0),
             index=read.file("DEDUP_INDEX") or (Path(job, LEDGER_OF_A_JOB) if job else None),
-            job=os.path.realpath(job) if job else None,
+            job=job,
+            # `scrapy shell`, which is no crawl, sets it.
+            is_shell=settings.getbool("KEEP_ALIVE"),
             revisits=read.choice("DEDUP_REVISITS", REVISITS),
             reset=read.switch("DEDUP_RESET", False),
             max_age=read.number("DEDUP_MAX_AGE", 0.0, float, at_least=0),

@@ -43,8 +43,8 @@ def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
     path = tmp_path / "report.html"
     code, out, err = run(capsys, "report", ledger, "-o", path)
     assert (code, err) == (0, "")
-    # 2 new ones and 2 copies; then a change, /d, which is new, and the copy again.
-    assert out == f"{path}: 7 pages, 2 groups\n"
+    # Two new ones and two copies; then a change, and /d, which is new.
+    assert out == f"{path}: 6 pages, 2 groups\n"
     html = path.read_text()
     assert "The first" in html
     assert f"{url}/d" in html

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,12 @@ def remembered(ledger: Path) -> set[str]:
 
 
 def in_feed(feed: Path) -> set[str]:
-    lines = feed.read_text().splitlines()
-    return {json.loads(line)["url"].rpartition("/")[2] for line in lines}
+    """The pages of all items that a reader of the feed finds; half a line is none."""
+    found = set()
+    for line in feed.read_text().splitlines():
+        with suppress(ValueError):
+            found.add(json.loads(line)["url"].rpartition("/")[2])
+    return found
 
 
 def fill(disk: Path) -> None:

@@ -1,20 +1,26 @@
 """Crawls that know what earlier ones stored."""
 
 import asyncio
+import datetime
 import gzip
 import json
 import logging
 import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from crawls import crawl, spider_over
 from scrapy import Request
-from scrapy.exceptions import DropItem
+from scrapy.exceptions import CloseSpider, DropItem
+from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
 from scrapy.settings import Settings
 from texts import article, edited, page
@@ -420,7 +426,7 @@ def test_feeds_that_cannot_be_flushed_put_the_ledger_off_to_the_end(site, ledger
 
 def test_a_feed_that_cannot_be_stored_leaves_nothing_in_the_ledger(site, ledger, tmp_path):
     options = {
-        "FEEDS": {"upload://somewhere": {"format": "jsonlines"}},
+        "FEEDS": {f"upload://{tmp_path / 'feed'}": {"format": "jsonlines"}},
         "FEED_STORAGES": {"upload": Failed},
     }
     result = run(site, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, **options)
@@ -435,14 +441,14 @@ class FailingAtItsEnd(FileFeedStorage):
         raise OSError("disk full")
 
 
-def test_a_batch_that_fails_stops_the_ledger(site, ledger, tmp_path):
+def test_a_batch_that_fails_leaves_nothing_in_the_ledger(site, ledger, tmp_path):
     site[0].update(MANY)
     result = run(
         site, *MANY, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300},
         FEEDS={str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 4}},
         FEED_STORAGES={"": FailingAtItsEnd, "file": FailingAtItsEnd},
     )  # fmt: skip
-    assert len(urls(site, ledger)) < 12
+    assert urls(site, ledger) == []
     assert any("A feed has failed" in message for message in result.messages())
 
 
@@ -559,3 +565,313 @@ def test_an_item_that_cannot_be_written_there_is_kept(site, tmp_path):
     result = run(site, "/a", "/b", parse=parse, DEDUP_DUPLICATES=path)
     assert result.stored == ["/a", "/b"]
     assert result.stats["dedup/errors"] == 1
+
+
+class PutInPlaceAtItsEnd(FileFeedStorage):
+    """Scrapy's own storage, derived from: the file is there when it is complete."""
+
+    def open(self, spider: Any) -> Any:
+        return open(f"{self.path}.part", "ab")
+
+    def store(self, file: Any) -> Any:
+        file.close()
+        os.replace(file.name, self.path)
+
+
+class Sorting(JsonLinesItemExporter):
+    def __init__(self, file: Any, **options: Any) -> None:
+        super().__init__(file, **options)
+        self.kept: list[Any] = []
+
+    def export_item(self, item: Any) -> None:
+        self.kept.append(item)
+
+    def finish_exporting(self) -> None:
+        for item in sorted(self.kept, key=lambda item: item["url"]):
+            super().export_item(item)
+
+
+@pytest.mark.parametrize("kind", ["storage", "exporter"])
+def test_what_derives_from_scrapys_own_is_not_flushed_for_granted(site, ledger, tmp_path, kind):
+    site[0].update(MANY)
+    feed = tmp_path / "feed"
+    options: dict[str, Any] = {"FEED_EXPORTERS": {"jsonlines": Sorting}}
+    if kind == "storage":
+        options = {"FEED_STORAGES": {"": PutInPlaceAtItsEnd, "file": PutInPlaceAtItsEnd}}
+    watcher = watching(ledger, feed)
+    run(
+        site, *MANY, ledger=ledger, FEEDS={str(feed): {"format": "jsonlines"}},
+        DEDUP_CHECKPOINT_INTERVAL=0.05, ITEM_PIPELINES={Slow: 300, watcher: 400}, **options,
+    )  # fmt: skip
+    assert {remembered for remembered, _ in watcher.seen} == {0}
+    assert len(urls(site, ledger)) == len(feed.read_text().splitlines()) == 12
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_exporter_that_fails_takes_nothing_from_other_feeds(site, ledger, tmp_path, overwrite):
+    """Marshal cannot write a date; the items are large enough not to be buffered."""
+
+    def parse(self: Any, response: Any) -> Any:
+        number = int(response.url.rpartition("/")[2])
+        when = datetime.date.today() if number in (3, 4, 8) else None
+        yield {"url": response.url, "text": "x" * 20_000, "when": when}
+
+    site[0].update(MANY)
+    first, second = tmp_path / "a.jl", tmp_path / "b.marshal"
+    feeds = {
+        str(first): {"format": "jsonlines", "overwrite": overwrite},
+        str(second): {"format": "marshal", "overwrite": overwrite},
+    }
+    run(site, *MANY, ledger=ledger, parse=parse, FEEDS=feeds)
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    assert len(lines) == 12
+    assert set(urls(site, ledger)) == set(MANY) - {"/3", "/4", "/8"}
+
+
+def test_a_feed_of_which_only_the_end_may_be_written_is_written(site, tmp_path):
+    """As one that may be appended to only: its last line cannot be looked at."""
+    feed = tmp_path / "feed.jsonl"
+    feed.write_text('{"url": "http://whole"}\n{"url": "http://to')
+    feed.chmod(0o200)
+    run(site, "/a", FEEDS={str(feed): {"format": "jsonlines"}})
+    feed.chmod(0o600)
+    assert f'"{site[1]}/a"' in feed.read_text()
+
+
+def test_feeds_that_take_no_item_are_left_alone(site, tmp_path):
+    feed = tmp_path / "feed.jsonl"
+    feed.write_text("torn")
+
+    class Nothing:
+        def __init__(self, options: Any) -> None: ...
+
+        def accepts(self, item: Any) -> bool:
+            return False
+
+    run(site, "/a", FEEDS={str(feed): {"format": "jsonlines", "item_filter": Nothing}})
+    assert feed.read_text() == "torn"
+
+
+@pytest.mark.parametrize("form", ["jsonlines", "csv"])
+def test_torn_lines_are_ended(site, tmp_path, form):
+    feed = tmp_path / "feed"
+    feed.write_text("half of a li")
+    run(site, "/a", FEEDS={str(feed): {"format": form}})
+    assert feed.read_text().startswith("half of a li\n")
+
+
+def test_stats_that_count_nothing_are_not_taken_for_success(site, ledger, tmp_path):
+    options = {
+        "FEEDS": {f"upload://{tmp_path / 'feed'}": {"format": "jsonlines"}},
+        "FEED_STORAGES": {"upload": Failed},
+        "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
+    }
+    run(site, ledger=ledger, **options)
+    assert urls(site, ledger) == []
+
+
+def test_synchronising_reaches_closed_feeds_and_pipes(site, ledger, tmp_path, monkeypatch):
+    synchronised = []
+    fsync = os.fsync
+
+    def counting(file: int) -> None:
+        synchronised.append(os.readlink(f"/proc/self/fd/{file}"))
+        fsync(file)
+
+    monkeypatch.setattr("dedup.scrapy_plugin.feeds.os.fsync", counting)
+    site[0].update(MANY)
+    feeds = {
+        str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5},
+        "/dev/null": {"format": "jsonlines"},
+    }
+    result = run(site, *MANY, ledger=ledger, DEDUP_FSYNC=True, FEEDS=feeds)
+    files = {
+        path for path in synchronised if path.startswith(str(tmp_path)) and "sqlite" not in path
+    }
+    assert files == {str(tmp_path / str(batch)) for batch in (1, 2, 3)}
+    assert "dedup/checkpoints/failed" not in result.stats
+
+
+def test_a_page_that_becomes_what_it_was_is_a_change_again(site, ledger):
+    run(site, "/a", ledger=ledger)
+    site[0]["/a"] = page(article(3))
+    run(site, "/a", ledger=ledger)
+    site[0]["/a"] = SITE["/a"]
+    third = run(site, "/a", ledger=ledger)
+    assert (third.stored, counts(third)["changed"]) == (["/a"], 1)
+    assert third.stats["dedup/index/pages"] == 1
+
+
+def test_behind_an_earlier_self_the_next_near_page_is_found(site, ledger):
+    """/b is stored while /a is far; then /a comes near to both itself and /b."""
+    site[0]["/a"] = page(article(1) + " The end.")
+    run(site, "/a", ledger=ledger, DEDUP_MAX_DISTANCE=0)
+    run(site, "/b", ledger=ledger, DEDUP_MAX_DISTANCE=0)
+    site[0]["/a"] = SITE["/a"]
+    third = run(site, "/a", ledger=ledger)
+    assert (third.stored, counts(third)["near_duplicates"]) == ([], 1)
+
+
+def test_pages_met_again_unchanged_are_noted(site, ledger):
+    run(site, "/a", ledger=ledger)
+    run(site, "/a", ledger=ledger)
+    [(stored, seen)] = query(ledger, "SELECT stored, seen FROM pages")
+    assert seen > stored
+
+
+def test_several_stored_versions_of_a_url_are_all_replaced(site, ledger):
+    """As of a page that differs with each request."""
+    number = iter(range(100))
+
+    async def start(self: Any) -> Any:
+        for _ in range(3):
+            yield Request(self.start_urls[0], dont_filter=True)
+
+    class Changing(dict):
+        def get(self, path: str, default: Any = None) -> Any:
+            return page(article(next(number)))
+
+    with served(Changing()) as url:
+        for _ in range(3):
+            spider = spider_over(f"{url}/home", start=start)
+            crawl(spider, DEDUP_INDEX=ledger)
+    assert query(ledger, "SELECT count(*) FROM pages WHERE ended IS NULL") == [(3,)]
+
+
+def test_items_of_a_page_that_gets_one_more_settle(site, ledger):
+    texts = [article(1)]
+
+    def parse(self: Any, response: Any) -> Any:
+        for number, text in enumerate(texts):
+            yield {"body": text, "number": number}
+
+    assert run_items(site, ledger, parse) == [0]
+    texts.insert(0, article(2))
+    assert run_items(site, ledger, parse) == [0]
+    assert run_items(site, ledger, parse) == []
+
+
+def test_the_view_of_duplicates_has_each_pair_once_while_it_is_one(site, ledger):
+    for _ in range(3):
+        run(site, ledger=ledger)
+    assert len(query(ledger, "SELECT * FROM duplicates")) == 1
+    site[0]["/a"] = page(article(3))
+    run(site, ledger=ledger)
+    assert query(ledger, "SELECT * FROM duplicates") == []
+
+
+def test_a_crawl_without_items_changes_nothing(site, ledger):
+    run(site, ledger=ledger)
+    run(site, ledger=ledger, DEDUP_RESET=True, parse=lambda self, response: None)
+    assert query(ledger, "SELECT count(*) FROM crawls") == [(1,)]
+    assert len(urls(site, ledger)) == 3
+
+
+FAILING_TO_START = """
+import sys
+from crawls import crawl, spider_over
+
+class Broken:
+    @classmethod
+    def from_crawler(cls, crawler):
+        raise RuntimeError("no database")
+
+for pipelines in ({Broken: 1}, {Broken: 1}, {}):
+    try:
+        crawl(spider_over(sys.argv[1]), keep_log=False, DEDUP_INDEX=sys.argv[2],
+              ITEM_PIPELINES=pipelines)
+    except Exception as error:
+        print(error)
+    else:
+        print("stored")
+"""
+
+
+def test_a_crawl_that_cannot_start_does_not_bar_the_next_one(site, ledger):
+    # In a process of its own: pytest keeps what is logged, and crawls with it.
+    folders = [str(folder) for folder in (Path(__file__).parent, Path(__file__).parents[2])]
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING_TO_START, f"{site[1]}/a", ledger],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["no database", "no database", "stored"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "dedup.workers.InlinePool.close",
+        "dedup.ledger.SqliteLedger.take",
+        "dedup.ledger.SqliteLedger.finish",
+        "dedup.report.Summary.finish",
+        "dedup.scrapy_plugin.extension.as_text",
+    ],
+)
+def test_whatever_fails_at_the_end_the_file_is_given_back(
+    site, ledger, tmp_path, monkeypatch, broken
+):
+    def failing(*_: Any) -> Any:
+        raise RuntimeError("a fault of dedup")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(broken, failing)
+        first = run(site, ledger=ledger, DEDUP_DUPLICATES=tmp_path / "dropped")
+    assert len(first.stored) == 3
+    second = run(site, ledger=ledger)
+    assert len(second.stored) == (3 if "take" in broken else 0)
+
+
+def test_a_reason_that_is_no_text_can_be_noted(site, ledger):
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": response.url}
+        raise CloseSpider("\ud800")
+
+    run(site, "/a", ledger=ledger, parse=parse)
+    assert query(ledger, "SELECT reason FROM crawls") == [("\\ud800",)]
+
+
+def test_a_job_whose_folder_is_gone_is_another_one(site, ledger, tmp_path):
+    options = {"JOBDIR": str(tmp_path / "job"), "CLOSESPIDER_ITEMCOUNT": 1}
+    run(site, "/a", ledger=ledger, **options)
+    shutil.rmtree(tmp_path / "job")
+    site[0]["/a"] = SITE["/b"]
+    again = run(site, "/a", ledger=ledger, **options)
+    assert (again.stored, counts(again)["changed"]) == (["/a"], 1)
+
+
+def test_a_job_that_was_moved_goes_on(site, tmp_path):
+    run(site, "/a", JOBDIR=str(tmp_path / "job"), CLOSESPIDER_ITEMCOUNT=1)
+    (tmp_path / "job").rename(tmp_path / "moved")
+    ledger = tmp_path / "moved" / "dedup.sqlite"
+    run(site, "/other", JOBDIR=str(tmp_path / "moved"))
+    [(crawls, reason)] = query(ledger, "SELECT count(*), max(reason) FROM crawls")
+    assert (crawls, reason) == (1, "finished")
+
+
+def test_what_is_going_to_be_overwritten_is_warned_of(site, ledger, tmp_path):
+    feed = tmp_path / "pages.jsonl"
+    feeds = {str(feed): {"format": "jsonlines", "overwrite": True}}
+    assert run(site, ledger=ledger, FEEDS=feeds).messages() == []
+    [message] = run(site, ledger=ledger, FEEDS=feeds).messages()
+    assert message.startswith(f"{feed} is overwritten, and {ledger} knows 3 pages")
+
+
+def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(ledger)
+    with pytest.raises(LedgerError, match="is a link to nothing"):
+        run(site, ledger=link)
+    run(site, ledger=ledger)
+    identity = DedupSettings.from_settings(Settings()).identity
+    with closing(SqliteLedger(ledger, identity)), pytest.raises(LedgerError, match="in use"):
+        run(site, ledger=link)
+
+
+def test_a_shorter_least_length_holds_for_stored_pages_too(site, ledger):
+    site[0]["/b"] = page("A few words only, indeed.")
+    run(site, "/short", ledger=ledger)
+    second = run(site, "/b", ledger=ledger, DEDUP_MIN_TOKENS=1, DEDUP_MAX_DISTANCE=40)
+    assert counts(second)["near_duplicates"] == 1
+    third = run(site, "/b", ledger=ledger, DEDUP_MAX_DISTANCE=40)
+    assert counts(third)["new"] == 1
