@@ -6,8 +6,10 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from decimal import Decimal
 from threading import Thread
 
+import numpy as np
 import pytest
 from texts import ENGLISH
 
@@ -332,3 +334,62 @@ def test_the_sketches_of_every_method_come_back(path, name):
             assert (verdict.kind, verdict.original) == (Kind.NEAR, "http://a/")
         assert detector.judge("http://c/", page).kind is Kind.EXACT
         assert detector.judge("http://a/", page).kind is Kind.UNCHANGED
+
+
+def test_a_job_that_goes_on_has_not_ended(path):
+    with closing(opened(path, job="/job")) as ledger:
+        ledger.finish("shutdown", {})
+    with closing(opened(path, job="/job")):
+        assert query(path, "SELECT finished, reason FROM crawls") == [(None, None)]
+
+
+def test_a_file_that_another_one_has_replaced_is_not_written(path):
+    with closing(opened(path)) as ledger:
+        ledger.add(entry(1))
+        content = path.read_bytes()
+        path.rename(f"{path}.away")
+        path.write_bytes(content)
+        with pytest.raises(LedgerError, match="moved or removed"):
+            ledger.write(ledger.take())
+
+
+def test_readers_do_not_disturb_the_writer(path):
+    filled(path, 1)
+    with closing(opened(path)) as ledger, closing(sqlite3.connect(path)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM pages").fetchone() == (1,)
+        ledger.add(entry(2))
+        write(ledger)
+
+
+@pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
+def test_a_power_failure_is_thought_of_where_that_is_wanted(path, fsync, level):
+    with closing(opened(path, fsync=fsync)) as ledger:
+        assert ledger._writer.execute("PRAGMA synchronous").fetchone() == (level,)
+
+
+def test_numbers_that_sqlite_does_not_know_can_be_distances(path):
+    filled(path, 1)
+    with closing(opened(path)) as ledger:
+        for number, distance in enumerate((Decimal("0.5"), np.float32(0.5), np.int64(3), True)):
+            ledger.add_match(f"http://b/{number}", 1, "near-duplicate", distance)
+        write(ledger)
+    rows = query(path, "SELECT distance FROM matches ORDER BY url")
+    assert rows == [(0.5,), (0.5,), (3.0,), (1.0,)]
+
+
+def test_pages_of_many_scopes_come_back_each_into_its_own(path):
+    method = SimHash()
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, ledger=ledger)
+        for scope in ("one", "other"):
+            page = Page(None, None, None, 100, bytes(16), 7)
+            assert detector.judge(f"http://{scope}/", page, scope).kind is Kind.NEW
+        write(ledger)
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, ledger=ledger)
+        detector.load()
+        near = Page(None, None, None, 100, bytes(15) + b"1", 6)
+        assert detector.judge("http://x/", near, "other").original == "http://other/"
+        assert detector.judge("http://y/", page, "one").original == "http://one/"
+        assert detector.judge("http://z/", page, "third").kind is Kind.NEW

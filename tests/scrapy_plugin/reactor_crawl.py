@@ -1,5 +1,7 @@
 """A script: one crawl on the reactor that is named, its stats as JSON on standard output.
 
+Arguments: the reactor, the number of workers, other settings as JSON, and the URLs.
+
 Not guarded by ``if __name__ == "__main__"``, like many scripts that run Scrapy: a pool that ran the
 main script again in its workers would crawl twice.
 """
@@ -22,7 +24,7 @@ MODES = {
 
 class TestSpider(Spider):
     name = "test"
-    start_urls = sys.argv[3:]
+    start_urls = sys.argv[4:]
 
     async def parse(self, response):
         yield {"url": response.url}
@@ -37,6 +39,7 @@ process = process_class(
         "LOG_LEVEL": "ERROR",
         "TELNETCONSOLE_ENABLED": False,
         **reactor_settings,
+        **json.loads(sys.argv[3]),
     }
 )
 crawler = process.create_crawler(TestSpider)

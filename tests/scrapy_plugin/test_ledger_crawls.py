@@ -28,6 +28,7 @@ from web import served
 
 from dedup.ledger import LedgerError, SqliteLedger
 from dedup.scrapy_plugin import UnchangedPage
+from dedup.scrapy_plugin.opening import open_ledger
 from dedup.scrapy_plugin.settings import DedupSettings
 
 SITE = {
@@ -875,3 +876,21 @@ def test_a_shorter_least_length_holds_for_stored_pages_too(site, ledger):
     assert counts(second)["near_duplicates"] == 1
     third = run(site, "/b", ledger=ledger, DEDUP_MAX_DISTANCE=40)
     assert counts(third)["new"] == 1
+
+
+def test_reading_a_large_ledger_is_told(site, ledger, monkeypatch):
+    run(site, ledger=ledger)
+    monkeypatch.setattr("dedup.scrapy_plugin.opening._SECONDS_OF_A_LINE", -1)
+    second = run(site, ledger=ledger)
+    assert f"Reading {ledger}: 3 of 3 pages" in second.messages(logging.INFO)
+
+
+def test_a_ledger_is_left_alone_where_dedup_is_switched_off(site, ledger):
+    run(site, ledger=ledger, DEDUP_ENABLED=False, DEDUP_FIELDS={"text": "text"})
+    assert not ledger.exists()
+
+
+def test_a_shell_does_not_use_the_ledger(site, ledger):
+    settings = {"KEEP_ALIVE": True, "DEDUP_INDEX": str(ledger)}
+    assert DedupSettings.from_settings(Settings(settings)).is_shell
+    assert open_ledger(DedupSettings.from_settings(Settings(settings)), None) is None

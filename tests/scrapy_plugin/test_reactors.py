@@ -1,9 +1,12 @@
 """The layer works on every reactor, and without one."""
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from texts import article, edited, page
@@ -12,15 +15,43 @@ from web import served
 SCRIPT = Path(__file__).with_name("reactor_crawl.py")
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
-def test_a_crawl_judges_every_page_on_every_reactor(reactor: str, workers: str):
-    site = {"/a": page(article(1)), "/b": page(edited(article(1))), "/c": page(article(2))}
+def run(reactor: str, workers: int, settings: dict[str, Any], site: dict[str, str]) -> Any:
+    """The stats of a crawl in a process of its own."""
     with served(site) as url:
-        command = [sys.executable, str(SCRIPT), reactor, workers, *(url + path for path in site)]
+        urls = [url + path for path in site]
+        command = [sys.executable, SCRIPT, reactor, str(workers), json.dumps(settings), *urls]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    stats = json.loads(done.stdout)
     assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_a_crawl_judges_every_page_on_every_reactor(reactor: str, workers: int):
+    site = {"/a": page(article(1)), "/b": page(edited(article(1))), "/c": page(article(2))}
+    stats = run(reactor, workers, {}, site)
     assert stats["dedup/pages"] == 3
     assert stats["dedup/new"] == stats["item_scraped_count"] == 2
     assert stats["item_dropped_reasons_count/NearDuplicate"] == 1
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_the_ledger_is_written_on_every_reactor(reactor: str, tmp_path: Path):
+    """Again and again, also where feeds are closed, and checkpoints end, within one step."""
+    site = {f"/{number}": page(article(number)) for number in range(12)}
+    settings = {
+        "DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
+        "DEDUP_CHECKPOINT_INTERVAL": 0.02,
+        "DOWNLOAD_DELAY": 0.03,
+        "FEEDS": {str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5}},
+    }
+    stats = run(reactor, 0, settings, site)
+    assert stats["dedup/checkpoints/written"] > 2
+    assert "dedup/checkpoints/failed" not in stats
+    with closing(sqlite3.connect(tmp_path / "pages.sqlite")) as file:
+        assert file.execute("SELECT count(*) FROM pages").fetchall() == [(12,)]
+        assert file.execute("SELECT reason FROM crawls").fetchall() == [("finished",)]
+    lines = [
+        line for batch in (1, 2, 3) for line in (tmp_path / str(batch)).read_text().splitlines()
+    ]
+    assert len(lines) == 12
