@@ -126,7 +126,7 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
             if self.seen % 100 == 0:
                 memory.append(resident_bytes())
                 if extension := self.crawler.get_extension(Extension):
-                    state.append(len(extension._expected) + len(extension._judged))
+                    state.append(len(extension._expected) + len(extension._judge))
             yield {"url": response.url}
 
     settings = {

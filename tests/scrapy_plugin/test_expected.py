@@ -85,7 +85,7 @@ def test_nothing_is_left_of_a_crawl_whatever_other_components_do(settings: dict[
     def closed(self: Any, reason: str) -> None:
         gc.collect()
         extension = self.crawler.get_extension(Extension)
-        left.extend([len(extension._expected), len(extension._judged)])
+        left.extend([len(extension._expected), len(extension._judge)])
 
     site = {f"/{number}": page(article(number)) for number in range(8)}
     with served(site) as url:

@@ -1,0 +1,31 @@
+"""What the log is told: each thing once."""
+
+import logging
+import sys
+from typing import Any
+
+from dedup.report import Summary
+
+logger = logging.getLogger(__name__)
+
+
+class Notices:
+    """Warnings and failures, of which the log gets the first of each kind."""
+
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+        self._told: set[str] = set()
+
+    def tell_once(self, message: str, *arguments: Any) -> None:
+        """Warn of something, if it is the first time."""
+        if message not in self._told:
+            self._told.add(message)
+            logger.warning(message, *arguments)
+
+    def count_error(self, what: str, name: str) -> None:
+        """Count the exception being handled, a fault of ours, and log the first of its type."""
+        self._summary.count("errors")
+        error = type(sys.exception()).__name__
+        if error not in self._told:
+            self._told.add(error)
+            logger.exception(f"Dedup failed on {what}; the item is kept", name)
