@@ -93,9 +93,7 @@ def measure(path: Path, size: int, pages: int) -> dict[str, Any]:
         "late_ms_most": crawled["late_most"],
         "late_ms_most_without_checkpoints": without["late_most"],
         "checkpoint_ms_median": crawled["checkpoint_ms"],
-        "cpu_ms_a_page": round(
-            (crawled["cpu_s"] - idle["cpu_s"] / 2 * crawled["s"]) / pages * 1e3, 4
-        ),
+        "cpu_ms_a_page": round((crawled["cpu_s"] - idle["cpu_s"]) / pages * 1e3, 4),
     }
 
 
