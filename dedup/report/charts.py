@@ -38,6 +38,8 @@ def stacked_bars(
         style=pygal.style.Style(label_font_size=14, major_label_font_size=14),
     )
     chart.x_labels = list(labels)
+    stacks = zip(*(values for _, values in series), strict=True)
+    chart.y_labels = _steps(max((sum(bar or 0 for bar in stack) for stack in stacks), default=0))
     for name, values in series:
         chart.add(name, list(values))
     svg = chart.render_tree()
@@ -57,6 +59,18 @@ def stacked_bars(
     )
     root.append(plot)
     return Markup(etree.tostring(root, encoding="unicode"))
+
+
+def _steps(highest: float) -> list[float]:
+    """Return up to five round numbers from 0 to *highest* or beyond, whole ones.
+
+    >>> _steps(35), _steps(2)
+    ([0, 10, 20, 30, 40], [0, 1, 2])
+    """
+    least = max(1.0, highest / 5)
+    power = 10 ** math.floor(math.log10(least))
+    step = next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= least)
+    return [step * place for place in range(math.ceil(highest / step) + 1)]
 
 
 @cache
