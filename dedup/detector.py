@@ -204,7 +204,8 @@ class Detector:
 
     def _matches(self, kind: Kind, key: str, original: int, distance: float) -> Verdict:
         verdict = Verdict(kind, self._method.name, self._ledger.url(original), distance)
-        self._ledger.add_match(key, original, kind.value, distance)
+        if verdict.original != key:  # a page that is met twice is no duplicate of another
+            self._ledger.add_match(key, original, kind.value, distance)
         return verdict
 
     def _replacing(

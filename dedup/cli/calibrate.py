@@ -129,7 +129,10 @@ def _check(options: argparse.Namespace, is_asked: bool) -> None:
         raise CommandError(f"--precision must be from 0 to 1, got {options.precision}")
     check_outputs(options, options.json, options.pairs_out)
     if not (is_asked or options.answers or options.pairs_out):
-        raise CommandError("there is no terminal to ask in: give --answers or --pairs-out")
+        raise CommandError(
+            "there is no terminal to ask in: give --answers with a file that is filled in, or "
+            "--pairs-out to write the pairs for that"
+        )
     if not (is_asked or options.pairs_out or options.answers.exists()):
         raise CommandError(f"{options.answers} cannot be read (No such file or directory)")
     inputs = {path.resolve() for path in (options.input, options.answers) if path}

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,11 @@ def method_class(name: str) -> Any:
     module, _, attribute = name.rpartition(".")
     if not module:
         choices = ", ".join(METHODS)
-        raise CommandError(f"--method must be all, an import path or of {choices}, got {name!r}")
+        near = get_close_matches(name, METHODS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise CommandError(
+            f"--method must be an import path or one of {choices}, got {name!r}{hint}"
+        )
     sys.path.insert(0, os.getcwd())
     try:
         kind = getattr(import_module(module), attribute)

@@ -38,8 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scope", choices=SCOPES, help="the scope of DEDUP_SCOPE")
     parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
         help="JSONL with the main texts of the pages")  # fmt: skip
-    parser.add_argument("--text-field", default="text", help="(default: text)")
-    parser.add_argument("--url-field", default="url", help="(default: url)")
+    parser.add_argument("--text-field", default="text", metavar="NAME",
+        help="the field of the main text (default: text)")  # fmt: skip
+    parser.add_argument("--url-field", default="url", metavar="NAME",
+        help="the field of the URL (default: url)")  # fmt: skip
     overwritable(parser)
 
 

@@ -70,7 +70,7 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
     started = min(crawl.started for crawl in chosen)
     records = list(_records(ledger, number, method))
     ended = max((time for time, _ in records), default=started)
-    return numbers_of(
+    numbers = numbers_of(
         (record for _, record in records),
         settings,
         spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen)),
@@ -78,6 +78,13 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
         seconds=max(0.0, ended - started),
         detector=_detector(ledger, method) if method else None,
     )
+    numbers |= {"crawls": len(chosen), "saved": None}  # what was saved, the ledger does not know
+    numbers["pages"]["per_second"] = None
+    # Nor how long duplicates are, and of several crawls not which of their pages came when.
+    numbers["timeline"]["buckets"] = []
+    for bucket in numbers["lengths"]:
+        del bucket["duplicates"]
+    return numbers
 
 
 def _records(

@@ -101,7 +101,7 @@ def _show(numbers: dict[str, Any]) -> None:
 
 def _lines(numbers: dict[str, Any], identity: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "pages", f"{numbers['pages']:,} that count, {numbers['ended']:,} replaced or expired"
-    yield "duplicates", f"{numbers['matches']:,} met"
+    yield "duplicates", f"{numbers['matches']:,} found"
     yield "size", f"{numbers['bytes'] / 1e6:,.1f} MB"
     name, version = identity.pop("method"), identity.pop("version")
     yield "method", f"{name}, version {version}"

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from dedup.ledger.base import MemoryLedger, StoredPages
-from dedup.ledger.sqlite import check_file, named, stored_pages
+from dedup.ledger.sqlite import check_beginning, check_file, named, stored_pages
 
 
 class Crawl(NamedTuple):
@@ -62,6 +62,7 @@ class LedgerReader:
         self.path = Path(path).absolute()
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
+        check_beginning(self.path)
         with named(self.path):
             self._file = read_only(self.path)
             try:

@@ -10,14 +10,11 @@ from pathlib import Path
 from time import time
 
 from dedup.ledger.reader import LedgerReader, read_only
-from dedup.ledger.sqlite import LedgerError, named
+from dedup.ledger.sqlite import OTHERS, LedgerError, named
 from dedup.methods import Method
 from dedup.page import digest_of
 from dedup.scopes import SCOPES
 from dedup.text import Document
-
-_OTHERS = ("extractor", "item_field", "scope")
-"""The parts of an identity that are none of the method's."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +45,10 @@ def reindex(
     """
     with LedgerReader(source) as reader:
         identity = reader.identity
-    others = {name: identity.get(name) for name in _OTHERS}
+    others = {name: identity.get(name) for name in OTHERS}
     if scope is not None:
         others["scope"] = scope
-    of_method = {name: value for name, value in identity.items() if name not in _OTHERS}
+    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
     changed = method is not None and method.identity != of_method
     aside = target.with_name(f".{target.name}.part")
     aside.unlink(missing_ok=True)

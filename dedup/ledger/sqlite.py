@@ -21,6 +21,9 @@ from dedup.ledger.base import Earlier, Entry, Ledger, StoredPages
 # "dedu" and the version of the schema: what tells a ledger from other SQLite files.
 _APPLICATION_ID = 0x64656475
 _SCHEMA_VERSION = 1
+_SQLITE = b"SQLite format 3\0"
+OTHERS = ("extractor", "item_field", "scope")
+"""The parts of an identity that are none of the method's."""
 _ROWS_AT_ONCE = 50_000
 _SECONDS_OF_A_DAY = 86400.0
 
@@ -136,10 +139,13 @@ class SqliteLedger(Ledger):
         stored = json.loads(self._value("SELECT value FROM about WHERE name = 'identity'"))
         if stored == self._identity:
             return
+        names = sorted({*stored, *self._identity})
+        differing = [name for name in names if stored.get(name) != self._identity.get(name)]
+        if "method" in differing:  # whose arguments are others anyway
+            differing = [name for name in differing if name in ("method", *OTHERS)]
         differences = [
             f"{name} {stored.get(name)!r} there, {self._identity.get(name)!r} here"
-            for name in sorted({*stored, *self._identity})
-            if stored.get(name) != self._identity.get(name)
+            for name in differing
         ]
         ways = (
             "Its job goes on: use the settings that it began with, or remove its JOBDIR"
@@ -350,6 +356,19 @@ def named(path: Path) -> Iterator[None]:
         raise damaged(path, error) from error
 
 
+def check_beginning(path: Path) -> None:
+    """Raise LedgerError if *path* is no SQLite file."""
+    with named(path), path.open("rb") as file:
+        beginning = file.read(len(_SQLITE))
+        if not beginning:
+            raise sqlite3.DatabaseError("it is empty")
+        if beginning != _SQLITE:
+            raise LedgerError(
+                f"{path} is no ledger: it is no SQLite file, or damaged at its beginning; the "
+                "ledger is the file of DEDUP_INDEX"
+            )
+
+
 def stored_pages(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredPages]:
     """Yield the pages that count, in pieces; raises sqlite3.DatabaseError for a wrong value."""
     rows = file.execute(
@@ -402,8 +421,7 @@ def _create(path: Path, identity: Mapping[str, Any]) -> None:
 @contextmanager
 def _opened(path: Path, *, fsync: bool = False) -> Iterator[sqlite3.Connection]:
     """Open a file that exists; another thread than this one may use it later."""
-    if not path.stat().st_size:
-        raise sqlite3.DatabaseError("it is empty")
+    check_beginning(path)
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", uri=True, timeout=10, check_same_thread=False
     )

@@ -211,7 +211,7 @@ def _charts(numbers: Mapping[str, Any]) -> dict[str, Any]:
     timeline, lengths = numbers["timeline"], numbers["lengths"]
     width = timeline["pages_per_bucket"]
     buckets = timeline["buckets"]
-    charts: dict[str, Any] = {"is_sample": scale > 1, "timeline_legend": []}
+    charts: dict[str, Any] = {"is_sample": scale > 1, "timeline_legend": [], "lengths_legend": []}
     if any(near) or any(beyond):
         bars = [("dropped", near), ("kept", beyond)]
         charts["distances"] = _chart(stacked_bars, "distances", labels, bars)
@@ -224,7 +224,10 @@ def _charts(numbers: Mapping[str, Any]) -> dict[str, Any]:
         charts["timeline_legend"] = [(name, name) for name, _ in bars]
     if lengths:
         labels = [_short(bucket["from"]) for bucket in lengths]
-        bars = [(kind, [bucket[kind] for bucket in lengths]) for kind in ("kept", "duplicates")]
+        legend = {"kept": "legend_new", "duplicates": "legend_duplicates"}
+        kinds = [kind for kind in legend if kind in lengths[0]]
+        bars = [(kind, [bucket[kind] for bucket in lengths]) for kind in kinds]
+        charts["lengths_legend"] = [(kind, legend[kind]) for kind in kinds]
         charts["lengths"] = _chart(stacked_bars, "lengths", labels, bars)
     return charts
 

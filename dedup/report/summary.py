@@ -97,7 +97,8 @@ class Summary:
             if verdict.kind is Kind.NEAR:
                 # A share of something is counted by whole percents.
                 self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
-            self._groups.add(verdict, url)
+            if verdict.original != url:  # a page that was met twice is no group
+                self._groups.add(verdict, url)
         elif verdict.kind in self._revisited:
             named = self._revisited[verdict.kind]
             if len(named) < _REVISITS_NAMED:

@@ -91,7 +91,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     hosts = list(numbers["duplicates_by_host"].items())
     if hosts:
         named = ", ".join(f"{name or '(none)'}: {n:,}" for name, n in hosts[:_HOSTS])
-        more = f" and {len(hosts) - _HOSTS:,} hosts more" if len(hosts) > _HOSTS else ""
+        more = f" and {len(hosts) - _HOSTS:,} more" if len(hosts) > _HOSTS else ""
         yield "duplicates by host", named + more
 
 

@@ -117,8 +117,9 @@ class Extension:
             self._checkpoints.start()
             for path in self._feeds.overwritten() if len(self._detector) else ():
                 logger.warning(
-                    "%s is overwritten, and %s knows %d pages that are not stored again while they "
-                    "are unchanged", path, self._ledger.path, len(self._detector),
+                    "%s is overwritten, and %s knows %d pages, which are not stored again while "
+                    "they are unchanged: append (-o), use another file, or start afresh (-a "
+                    "dedup_reset=1)", path, self._ledger.path, len(self._detector),
                 )  # fmt: skip
         self._pool.start()
         for setting, component in (
@@ -242,7 +243,7 @@ class Extension:
             return
         verdict = judged.verdict
         if reason := self._reason_to_drop(verdict):
-            if self._quarantine:
+            if self._quarantine and verdict.is_duplicate:
                 self._quarantine.add(item, judged.key, verdict)
             self._summary.count("items/dropped")
             raise reason(verdict, self.settings.log_level)

@@ -137,7 +137,7 @@ def test_pairs_that_were_judged_come_with_their_answers(calibrate, pages):
 
 
 WRONG = [
-    ([], "there is no terminal to ask in: give --answers or --pairs-out"),
+    ([], "there is no terminal to ask in: give --answers with a file"),
     (["--answers", "nowhere"], "nowhere cannot be read (No such file or directory)"),
     (["--answers", "unlabelled.tsv"], "unlabelled.tsv has no answer to any of"),
     (["--answers", "columns.tsv"], "columns.tsv lacks the columns key2"),

@@ -97,7 +97,7 @@ WRONG = [
     (["evaluate", "nowhere"], "nowhere/docs.jsonl cannot be read (No such file or directory)"),
     (
         ["evaluate", "news", "--method", "simhsh"],
-        "--method must be all, an import path or of simhash, ",
+        "--method must be an import path or one of simhash, ",
     ),
     (["evaluate", "news", "--method", "a.b"], "--method a.b: No module named 'a'"),
     (["evaluate", "news", "--method", "json.dumps"], "must be a subclass of dedup.methods.Method"),

@@ -244,7 +244,7 @@ def test_other_settings_are_refused_before_anything_is_changed(site, ledger, tmp
 
 def test_a_damaged_file_stops_the_crawl_before_it_begins(site, ledger):
     ledger.write_text("no database" * 100)
-    with pytest.raises(LedgerError, match="is damaged"):
+    with pytest.raises(LedgerError, match="is no ledger"):
         run(site, ledger=ledger)
     assert ledger.read_text() == "no database" * 100
 
@@ -530,12 +530,12 @@ def test_dropped_items_go_to_a_file_of_their_own(site, ledger, tmp_path):
     path = tmp_path / "new" / "dropped.jsonl"
     run(site, ledger=ledger, DEDUP_DUPLICATES=path)
     run(site, "/a", ledger=ledger, DEDUP_DUPLICATES=path)
-    near, unchanged = map(json.loads, path.read_text().splitlines())
+    # What is unchanged is in the feed of another crawl.
+    [near] = map(json.loads, path.read_text().splitlines())
     assert near["item"] == {"url": f"{site[1]}/b"}
     assert (near["url"], near["original"]) == (f"{site[1]}/b", f"{site[1]}/a")
     assert (near["verdict"], near["method"]) == ("near-duplicate", "simhash")
     assert 0 < near["distance"] <= 3
-    assert unchanged["verdict"] == "unchanged"
     assert time.time() - time.mktime(time.strptime(near["dropped"][:10], "%Y-%m-%d")) < 200_000
 
 
@@ -855,7 +855,7 @@ def test_what_is_going_to_be_overwritten_is_warned_of(site, ledger, tmp_path):
     feeds = {str(feed): {"format": "jsonlines", "overwrite": True}}
     assert run(site, ledger=ledger, FEEDS=feeds).messages() == []
     [message] = run(site, ledger=ledger, FEEDS=feeds).messages()
-    assert message.startswith(f"{feed} is overwritten, and {ledger} knows 3 pages")
+    assert message.startswith(f"{feed} is overwritten, and {ledger} knows 3 pages, which")
 
 
 def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
