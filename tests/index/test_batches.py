@@ -65,7 +65,7 @@ class OfLatest(Sets):
 def test_pages_that_share_their_keys_with_many_others(most, size, max_distance):
     """The nearest one of so many of each key, ties to the oldest, as if all came one by one."""
     method, chooser = OfLatest(most, max_distance), random.Random(size)
-    for _ in range(8):
+    for _ in range(3):
         sketches = [
             frozenset(chooser.sample(range(9), chooser.randrange(1, 5))) for _ in range(150)
         ]
