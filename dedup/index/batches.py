@@ -18,6 +18,8 @@ from dedup.packed import Packed
 
 # Of which all that is compared fits the cache.
 _PAIRS_AT_ONCE = 1 << 11
+# What takes some 30 MB. Pages of one form may share keys with all others.
+_MOST_PAIRS = 1 << 20
 
 
 class BatchIndex(ABC):
@@ -125,7 +127,16 @@ class KeyBatches(BatchIndex):
 
     def _looked_up(self, keys: Array, places: Array) -> tuple[dict[int, Match], Array]:
         """Return the nearest match of each place among the chains, and how many were compared."""
-        of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key)
+        of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key, _MOST_PAIRS)
+        if len(of_keys) > _MOST_PAIRS:
+            is_first = places <= (places[0] + places[-1]) // 2
+            if is_first.all():
+                of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key)
+            else:
+                first, second = (
+                    self._looked_up(keys[part], places[part]) for part in (is_first, ~is_first)
+                )
+                return first[0] | second[0], first[1] + second[1]
         pairs = np.unique(places[of_keys].astype(np.uint64) << np.uint64(32) | numbers)
         of_pairs, numbers = (pairs >> np.uint64(32)).astype(np.intp), pairs.astype(np.uint32)
         nearest: dict[int, Match] = {}

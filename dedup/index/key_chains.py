@@ -58,17 +58,21 @@ class KeyChains:
         is_last[:-1] = ~is_same
         self._heads[chains[is_last]] = rows[is_last]
 
-    def find(self, keys: Array, most: int | None = None) -> tuple[Array, Array]:
+    def find(
+        self, keys: Array, most: int | None = None, limit: int | None = None
+    ) -> tuple[Array, Array]:
         """Return places in *keys* (int64), and a position under the key there for each (uint32).
 
-        In no order. *most*: so many of each key, the newest ones; ``None``: all.
+        In no order. *most*: so many of each key, the newest ones; ``None``: all. *limit*: to stop
+        where more than so many were found in all.
         """
         wanted = _compared(keys)
         places = np.arange(len(wanted))
         rows = self._heads[self._chains(wanted)]
         counts = np.zeros(len(wanted), np.int64)
         found = [(places[:0], self._positions[:0])]
-        while True:
+        count = 0
+        while limit is None or count <= limit:
             [going_on] = (rows != _NOTHING).nonzero()
             if not len(going_on):
                 break
@@ -76,6 +80,7 @@ class KeyChains:
             [equal] = (self._keys[rows] == wanted[places]).nonzero()
             if len(equal):
                 found.append((places[equal], self._positions[rows[equal]]))
+                count += len(equal)
             rows = self._next[rows]
             if most is not None and len(equal):
                 counts[places[equal]] += 1

@@ -6,6 +6,7 @@ import pytest
 from test_keys import Sets
 from texts import CHINESE, ENGLISH, article, edited
 
+from dedup.index import batches
 from dedup.index.batches import DigestBatches, KeyBatches, OneByOne
 from dedup.methods import METHODS
 from dedup.search import batch_index_for, index_for
@@ -70,6 +71,12 @@ def test_pages_that_share_their_keys_with_many_others(most, size, max_distance):
             frozenset(chooser.sample(range(9), chooser.randrange(1, 5))) for _ in range(150)
         ]
         assert in_batches(method, sketches, size) == one_by_one(method, sketches)
+
+
+def test_pages_that_share_keys_with_all_others_are_looked_up_in_parts(monkeypatch):
+    monkeypatch.setattr(batches, "_MOST_PAIRS", 20)
+    test_pages_that_share_their_keys_with_many_others(None, 16, 3)
+    test_pages_that_share_their_keys_with_many_others(5, 16, 0)
 
 
 def test_which_index_is_asked_one_by_one():
