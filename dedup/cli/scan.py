@@ -122,6 +122,7 @@ def run(options: argparse.Namespace) -> None:
                 write_clusters(clusters_file, outcome)
             form.check_unchanged()
             figures = _figures(form, outcome, options)
+            figures["from_ledger"] = ledger.found if ledger else 0
             figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
             if json_file:
                 json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
@@ -285,6 +286,8 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     a_second = records / max(figures["seconds"], 0.001)
     table.add_row("records", f"{records:,} ({a_second:,.0f} a second)")
+    if figures["from_ledger"]:
+        table.add_row("  of these, from the ledger", share("from_ledger"))
     table.add_row("  kept", share("kept"))
     for name, label in (
         ("kept_empty", "    without text"),

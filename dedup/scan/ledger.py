@@ -63,6 +63,8 @@ class ScanLedger:
         *identity*: what the records depend on, an object of JSON; its "inputs" are a list of lists
         of a path and what tells its state. *overwrite*: a ledger with another one begins afresh.
 
+        `found` tells how many records it has then, `is_whole` whether that is all of them.
+
         Raises LedgerError if the file is in use, is damaged, is no ledger of a scan, or has another
         identity and is not to be overwritten; OSError if it cannot be made.
         """
@@ -82,13 +84,14 @@ class ScanLedger:
                     self._create()
                 self._file = sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=30)
                 self._check(overwrite=overwrite)
-                [self._count], [self.is_whole] = (
+                [self.found], [self.is_whole] = (
                     self._file.execute(query).fetchone()
                     for query in (
                         "SELECT coalesce(max(number) + 1, 0) FROM records",
                         "SELECT EXISTS (SELECT 1 FROM about WHERE name = 'whole')",
                     )
                 )
+                self._count = self.found
         except BaseException:
             self.close()
             raise

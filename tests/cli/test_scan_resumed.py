@@ -117,6 +117,7 @@ def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, 
     assert run(capsys, "scan", path, "-o", targets[1], *arguments, "--overwrite")[0] == 0
     figures.append(json.loads((tmp_path / "figures").read_text()))
     assert [of.pop("seconds") > 0 for of in figures] == [True, True]
+    assert [of.pop("from_ledger") for of in figures] == [0, len(TEXTS)]
     assert figures[0] == figures[1]
     assert contents(targets[0]) == contents(targets[1])
 
@@ -140,7 +141,8 @@ def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypat
         )
         assert err == ""
         lines = [" ".join(line.split()) for line in out.splitlines()]
-        shown.append([line for line in lines if "second" not in line])
+        assert ("of these, from the ledger 3 (100.0%)" in lines) == (len(shown) == 1)
+        shown.append([line for line in lines if not ("second" in line or "ledger" in line)])
         monkeypatch.setattr(JsonLines, "record", None)
     assert shown[0] == shown[1]
     assert any("first bad record" in line and "record 3: no JSON" in line for line in shown[0])
