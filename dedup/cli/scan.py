@@ -210,7 +210,7 @@ def _ledger(
         "extractor": options.extractor if form.has_html else None,
         **method.identity,
     }
-    with closing(ScanLedger(options.ledger, identity, overwrite=options.overwrite)) as ledger:
+    with closing(ScanLedger(options.ledger, identity)) as ledger:
         yield ledger
 
 

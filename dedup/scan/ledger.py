@@ -57,16 +57,16 @@ class ScanLedger:
     the records up to some number.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Open or create the file *path*, and lock it.
 
         *identity*: what the records depend on, an object of JSON; its "inputs" are a list of lists
-        of a path and what tells its state. *overwrite*: a ledger with another one begins afresh.
+        of a path and what tells its state.
 
         `found` tells how many records it has then, `is_whole` whether that is all of them.
 
         Raises LedgerError if the file is in use, is damaged, is no ledger of a scan, or has another
-        identity and is not to be overwritten; OSError if it cannot be made.
+        identity; OSError if it cannot be made.
         """
         self.path = path.absolute()
         self._identity = json.loads(json.dumps(identity))
@@ -83,7 +83,7 @@ class ScanLedger:
                 if not self.path.exists():
                     self._create()
                 self._file = sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=30)
-                self._check(overwrite=overwrite)
+                self._check()
                 [self.found], [self.is_whole] = (
                     self._file.execute(query).fetchone()
                     for query in (
@@ -104,15 +104,13 @@ class ScanLedger:
             file.executescript(_SCHEMA)
             file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             file.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-            self._begin(file)
+            file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(self._identity),))
+        # What a killed scan has left beside a file that was removed would be taken for this one's.
+        for end in ("-wal", "-shm"):
+            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
         os.replace(aside, self.path)
 
-    def _begin(self, file: sqlite3.Connection) -> None:
-        file.execute("DELETE FROM records")
-        file.execute("DELETE FROM about")
-        file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(self._identity),))
-
-    def _check(self, *, overwrite: bool) -> None:
+    def _check(self) -> None:
         assert self._file
         [application_id] = self._file.execute("PRAGMA application_id").fetchone()
         [version] = self._file.execute("PRAGMA user_version").fetchone()
@@ -130,15 +128,12 @@ class ScanLedger:
         if row is None:
             raise sqlite3.DatabaseError("it does not say what it is of")
         stored = json.loads(row[0])
-        if stored == self._identity:
-            return
-        if not overwrite:
+        if stored != self._identity:
+            differences = "; ".join(_differences(stored, self._identity))
             raise LedgerError(
-                f"{self.path} is of another scan: {'; '.join(_differences(stored, self._identity))}"
-                ". Name another file, or begin it afresh (--overwrite)"
+                f"{self.path} is of another scan: {differences}. Name another file, or remove this "
+                "one if it is of no use any more"
             )
-        with self._file as file:
-            self._begin(file)
 
     def stored(self) -> Iterator[list[Sketched]]:
         """Yield the records that are there, in order, in pieces."""

@@ -20,15 +20,23 @@ from dedup.records import JsonLines
 from dedup.scan import ScanLedger
 
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
-# Commits, and tasks, as small as they can be.
+# Commits, and tasks, as small as they can be; and an end as sudden as that by kill -9, some
+# microseconds after the ledger was given record number NUMBER.
 SCAN = """
-import sys
+import signal, sys
 from dedup.cli import main
-from dedup.scan import deciding, ledger
+from dedup.scan import ScanLedger, deciding, ledger
+number, seconds = int(sys.argv[1]), float(sys.argv[2])
 ledger._SECONDS_BETWEEN_COMMITS = 0
 deciding._RECORDS_OF_A_TASK = 8
 deciding._BYTES_OF_A_WORKER = 100_000
-sys.exit(main(sys.argv[1:]))
+add = ScanLedger.add
+def add_and_end(self, records):
+    if self._count <= number < self._count + len(records):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    add(self, records)
+ScanLedger.add = add_and_end
+sys.exit(main(sys.argv[3:]))
 """
 
 
@@ -48,15 +56,11 @@ def count(ledger):
     return 0
 
 
-def killed_at(number, arguments, ledger):
-    """Scan in a process that is killed as soon as the ledger has *number* records."""
-    with subprocess.Popen([sys.executable, "-c", SCAN, *arguments], stderr=subprocess.PIPE) as scan:
-        end = time.monotonic() + 30
-        while scan.poll() is None and count(ledger) < number and time.monotonic() < end:
-            time.sleep(0.002)
-        scan.send_signal(signal.SIGKILL)
-        scan.communicate()
-    assert scan.returncode == -signal.SIGKILL
+def killed_at(number, seconds, arguments):
+    """Scan in a process that ends so many seconds after the ledger gets a record."""
+    command = [sys.executable, "-c", SCAN, str(number), str(seconds), *arguments]
+    scan = subprocess.run(command, capture_output=True, timeout=60)
+    assert (scan.returncode, scan.stderr) == (-signal.SIGALRM, b"")
 
 
 @pytest.mark.parametrize("keep", ["first", "longest"])
@@ -76,11 +80,12 @@ def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path,
 
     assert main(arguments("whole")) == 0
     resumed = [*arguments("resumed"), "--ledger", str(ledger)]
-    for target in sorted(chooser.sample(range(1, len(texts) - 100), 3)):
+    for _ in range(3):
         before = count(ledger)
-        killed_at(max(target, before + 1), resumed, ledger)
+        number = chooser.randrange(before + 10, before + 120)
+        killed_at(number, chooser.uniform(1e-6, 5e-3), resumed)
         assert not (tmp_path / f"resumed-{name}").exists()
-        assert before < count(ledger) < len(texts)
+        assert number - 8 <= count(ledger) < len(texts)
     assert main(resumed) == 0
     assert count(ledger) == len(texts)
     for end in (name, "clusters"):
@@ -176,12 +181,12 @@ def scanned(tmp_path, capsys, monkeypatch):
 def test_a_ledger_of_another_scan_is_refused(scanned, capsys, arguments, difference):
     before = (scanned / "ledger").read_bytes()
     code, out, err = run(
-        capsys, "scan", "a.jsonl", *arguments, "-o", "c.jsonl", "--ledger", "ledger"
+        capsys, "scan", "a.jsonl", *arguments, "-o", "c.jsonl", "--ledger", "ledger", "--overwrite"
     )
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"dedup scan: {scanned / 'ledger'} is of another scan: ")
     assert difference in err
-    assert err.endswith(". Name another file, or begin it afresh (--overwrite)\n")
+    assert err.endswith(". Name another file, or remove this one if it is of no use any more\n")
     assert (scanned / "ledger").read_bytes() == before
 
 
@@ -193,17 +198,28 @@ def test_what_does_not_change_what_is_read_may_be_other(scanned, capsys):
     assert len((scanned / "c.jsonl").read_bytes().splitlines()) == 5
 
 
-def test_an_input_that_has_changed_is_read_again_only_if_that_is_asked_for(scanned, capsys):
+def test_an_input_that_has_changed_needs_another_ledger(scanned, capsys):
     with (scanned / "a.jsonl").open("a") as file:
         file.write('\n{"text": "one more"}\n')
-    arguments = ["scan", "a.jsonl", "-o", "b.jsonl", "--ledger", "ledger"]
-    (scanned / "b.jsonl").unlink()
+    arguments = ["scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger"]
     code, _, err = run(capsys, *arguments)
     assert code == 2
     assert f"is of another scan: {scanned / 'a.jsonl'} changed since. " in err
-    assert run(capsys, *arguments, "--overwrite")[0] == 0
+    (scanned / "ledger").unlink()
+    assert run(capsys, *arguments)[0] == 0
     assert count("ledger") == 7
-    assert run(capsys, *arguments, "--overwrite")[0] == 0
+
+
+def test_what_a_kill_left_beside_a_removed_ledger_is_no_harm(scanned, capsys):
+    (scanned / "ledger").unlink()
+    write(scanned / "large.jsonl", [article(number) for number in range(200)])
+    killed_at(10, 1e-6, ["scan", "large.jsonl", "-o", "c.jsonl", "--ledger", "ledger"])
+    assert (scanned / "ledger-wal").exists()
+    (scanned / "ledger").unlink()
+    arguments = ["scan", "more.jsonl", "-o", "c.jsonl", "--ledger", "ledger", "--overwrite"]
+    for _ in range(2):
+        assert run(capsys, *arguments)[0] == 0
+        assert count("ledger") == 6
 
 
 def test_a_folder_with_another_file_is_another_input(tmp_path, capsys):
