@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dedup.index import HammingIndex, Index
+from dedup.index.batches import BatchIndex, KeyBatches, OneByOne
 from dedup.index.keys import KeyIndex
 from dedup.index.spots import SpotIndex
 from dedup.methods import FingerprintMethod, KeyMethod, Method
@@ -30,6 +31,14 @@ def index_for(method: Method) -> Index:
             return create(method)
     name = type(method).__name__
     raise TypeError(f"no index for {name}: it is neither a FingerprintMethod nor a KeyMethod")
+
+
+def batch_index_for(method: Method) -> BatchIndex:
+    """Return an empty index that finds what that of `index_for` does, asked in batches."""
+    index = index_for(method)
+    if isinstance(method, KeyMethod) and isinstance(index, KeyIndex):
+        return KeyBatches(method)
+    return OneByOne(index, method)
 
 
 def fill(

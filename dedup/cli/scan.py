@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,9 @@ from dedup.text import printable
 
 if TYPE_CHECKING:
     from dedup.extraction import Extractor
+    from dedup.methods import Method
     from dedup.records import Form
-    from dedup.scan import Outcome
+    from dedup.scan import Outcome, ScanLedger
 
 SUMMARY = "leave out the duplicates in files or folders of pages"
 EXAMPLES = """\
@@ -75,6 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave bad records out and count them, instead of stopping at the first")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N",
         help="how many processes read records (default: one for each core)")  # fmt: skip
+    parser.add_argument("--ledger", type=Path, metavar="FILE",
+        help="keep what was read in FILE, to go on after an interruption")  # fmt: skip
     parser.add_argument("--clusters", type=Path, metavar="FILE",
         help="write which records repeat which kept one to FILE, as JSONL")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
@@ -82,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.page import PageReader
+    from dedup.ledger import LedgerError
     from dedup.records import RecordError
     from dedup.scan import RecordReader, scan, write_clusters
 
@@ -97,15 +100,15 @@ def run(options: argparse.Namespace) -> None:
     try:
         form = _form(options)
         _check_outputs(options, form)
-        with progress(None) as advance:
+        with _ledger(options, form, method) as ledger, progress(None) as advance:
             outcome = scan(
-                RecordReader(form, PageReader(extractor, method)),
-                method,
+                RecordReader(form, method, extractor),
                 workers=workers,
                 keep=options.keep,
                 min_tokens=options.min_tokens,
                 skip_bad=options.skip_bad,
                 with_keys=options.clusters is not None,
+                ledger=ledger,
                 advance=advance,
             )
         # All files are put in place at the end, the records first.
@@ -119,10 +122,11 @@ def run(options: argparse.Namespace) -> None:
                 write_clusters(clusters_file, outcome)
             form.check_unchanged()
             figures = _figures(form, outcome, options)
+            figures["from_ledger"] = ledger.found if ledger else 0
             figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
             if json_file:
                 json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
-    except RecordError as error:
+    except (RecordError, LedgerError) as error:
         raise CommandError(str(error)) from error
     _show(figures, options)
 
@@ -173,12 +177,41 @@ def _check_outputs(options: argparse.Namespace, form: "Form") -> None:
     else:
         files.insert(0, options.output)
     check_outputs(options, *files)
+    if ledger := options.ledger:
+        if ledger.is_dir() or not ledger.resolve().parent.is_dir():
+            raise CommandError(f"{ledger} must be a file in a folder that exists")
+        if ledger.resolve() in {path.resolve() for path in (output, *filter(None, files))}:
+            raise CommandError(f"{ledger} is named for the ledger and for an output")
+        files.append(ledger)
     for path in (options.output, *filter(None, files)):
         for given in options.inputs:
             if path.resolve() == given.resolve() or (
                 given.is_dir() and given.resolve() in path.resolve().parents
             ):
                 raise CommandError(f"{path} is an input, or in one")
+
+
+@contextmanager
+def _ledger(
+    options: argparse.Namespace, form: "Form", method: "Method"
+) -> Iterator["ScanLedger | None"]:
+    from dedup.scan import ScanLedger
+
+    if options.ledger is None:
+        yield None
+        return
+    fields = form.fields
+    identity = {
+        "inputs": form.state,
+        "encoding": fields.encoding,
+        "html field" if fields.is_html else "text field": fields.content,
+        "key field": fields.key,
+        "date field": fields.date,
+        "extractor": options.extractor if form.has_html else None,
+        **method.identity,
+    }
+    with closing(ScanLedger(options.ledger, identity)) as ledger:
+        yield ledger
 
 
 def _write(form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack) -> int:
@@ -253,6 +286,8 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     a_second = records / max(figures["seconds"], 0.001)
     table.add_row("records", f"{records:,} ({a_second:,.0f} a second)")
+    if figures["from_ledger"]:
+        table.add_row("  of these, from the ledger", share("from_ledger"))
     table.add_row("  kept", share("kept"))
     for name, label in (
         ("kept_empty", "    without text"),

@@ -3,10 +3,15 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
+
+import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.text import Document
+
+Array = np.ndarray[Any, Any]
 
 
 class Method(ABC):
@@ -127,6 +132,25 @@ class KeyMethod(Method):
     def distances(self, sketch: Any, kept: Sequence[bytes]) -> list[float]:
         """Return the distances of *sketch* from others, of which there is what `kept` gave."""
         return [self.distance(sketch, self.from_bytes(data)) for data in kept]
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        """Return the keys of many sketches, of each in turn, how many each has, and what is `kept`.
+
+        *sketches*: as `to_bytes` gave them. The keys have the shape (n,), uint64.
+        """
+        decoded = [self.from_bytes(sketch) for sketch in sketches]
+        keys = [list(dict.fromkeys(self.keys(sketch))) for sketch in decoded]
+        counts = np.fromiter(map(len, keys), np.int64, len(keys))
+        flat = np.fromiter(chain.from_iterable(keys), np.uint64, int(counts.sum()))
+        return flat, counts, [self.kept(sketch) for sketch in decoded]
+
+    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        """Return the distance of each of *ones* from its one of *others*, shape (n,), float64.
+
+        Both are what `kept` gave; a method that keeps something else than sketches has its own way.
+        """
+        pairs = zip(map(self.from_bytes, ones), map(self.from_bytes, others), strict=True)
+        return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(ones))
 
 
 def check_arguments(kind: type[Method], arguments: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_whole
-from dedup.methods.hashing import fold, key, mix_folded, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import fold, mix, mix_folded, seeds, shingle_hashes_of, shingles
 from dedup.text import Document
 
 Signature = np.ndarray[Any, Any]
@@ -62,8 +62,23 @@ class MinHash(KeyMethod):
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
     def keys(self, sketch: Signature) -> Iterable[int]:
-        data, size = self.to_bytes(sketch), 8 * self.rows
-        return [key(band, data[band * size : (band + 1) * size]) for band in range(self.bands)]
+        return self._keys(sketch).tolist()  # type: ignore[no-any-return]
+
+    def _keys(self, signatures: Signature) -> Signature:
+        """Return the keys of signatures, shape (..., bands * rows), as shape (..., bands)."""
+        bands = signatures.reshape(*signatures.shape[:-1], self.bands, self.rows)
+        factors = seeds(self.rows) | np.uint64(1)
+        return mix((bands * factors).sum(axis=-1, dtype=np.uint64) ^ seeds(self.bands))
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Signature, Signature, list[bytes]]:
+        signatures = self.from_bytes(b"".join(sketches)).reshape(-1, self.bands * self.rows)
+        counts = np.full(len(sketches), self.bands)
+        return self._keys(signatures).reshape(-1), counts, list(sketches)
+
+    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Signature:
+        one, other = (self.from_bytes(b"".join(data)) for data in (ones, others))
+        differs = (one != other).reshape(-1, self.bands * self.rows)
+        return np.count_nonzero(differs, axis=1)  # type: ignore[no-any-return]
 
     def distance(self, one: Signature, other: Signature) -> float:
         return int(np.count_nonzero(one != other))

@@ -58,24 +58,25 @@ def _ask_together(least: Array, filled: Array) -> Array:
     Which probe found a donor is written down in binary, a number for each binary digit.
     """
     count, bins = filled.shape
-    asked = _probes(bins, 0, 1 << _PROBES_TOGETHER_BITS)
+    asked = _first_probes(bins)
     bits = _as_bits(filled)
     pending = _as_bits(~filled)
     digits = np.zeros((_PROBES_TOGETHER_BITS, bins), np.uint64)
-    for probe in range(1 << _PROBES_TOGETHER_BITS):
-        found = bits.take(asked[:, probe])
+    found = np.empty_like(bits)
+    for probe, donors in enumerate(asked):
+        bits.take(donors, out=found, mode="clip")  # others would be copied on the way
         found &= pending
         pending ^= found
         for digit in range(probe.bit_length()):
             if probe >> digit & 1:
                 digits[digit] |= found
     left = _from_bits(pending, count)
-    probes = np.zeros((count, bins), np.intp)
+    probes = np.zeros((count, bins), np.uint8)
     for digit, numbers in enumerate(digits):
-        probes |= _from_bits(numbers, count).astype(np.intp) << digit
+        probes |= _from_bits(numbers, count).view(np.uint8) << np.uint8(digit)
     done = np.flatnonzero(~(filled | left))
-    bin_, probe_ = done % bins, probes.reshape(-1).take(done)
-    donors = asked.reshape(-1).take(bin_ * asked.shape[1] + probe_)
+    bin_, probe_ = done % bins, probes.reshape(-1).take(done).astype(np.intp)
+    donors = asked.reshape(-1).take(probe_ * bins + bin_)
     flat = least.reshape(-1)
     flat[done] = flat.take(done - bin_ + donors)
     return left
@@ -84,8 +85,8 @@ def _ask_together(least: Array, filled: Array) -> Array:
 def _as_bits(values: Array) -> Array:
     """Return booleans of shape (n, bins), n up to 64, as numbers of 64 bits, shape (bins,)."""
     octets = np.zeros((values.shape[1], 8), np.uint8)
-    packed = np.packbits(values, axis=0, bitorder="little")
-    octets[:, : len(packed)] = packed.T
+    packed = np.packbits(np.ascontiguousarray(values.T), axis=1, bitorder="little")
+    octets[:, : packed.shape[1]] = packed
     return octets.view("<u8")[:, 0].astype(np.uint64)
 
 
@@ -110,6 +111,12 @@ def _ask_one_by_one(least: Array, filled: Array, empty: Array, probe: int) -> No
         flat[places[found]] = flat.take(donors.reshape(-1).take(first[found]))
         places = places[~found]
         probe += count
+
+
+@cache
+def _first_probes(bins: int) -> Array:
+    """Return the bins that are asked together, a row for each probe: shape (probes, bins), intp."""
+    return np.ascontiguousarray(_probes(bins, 0, 1 << _PROBES_TOGETHER_BITS).T.astype(np.intp))
 
 
 @cache

@@ -118,8 +118,15 @@ class Verified(KeyMethod):
         return sketch.checked
 
     def distances(self, sketch: VerifiedSketch, kept: Sequence[bytes]) -> list[float]:
-        one = np.frombuffer(sketch.checked, _CHECKED)
-        others = np.frombuffer(b"".join(kept), _CHECKED)
+        return self.distances_of_pairs([sketch.checked], kept).tolist()  # type: ignore[no-any-return]
+
+    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Any:
+        """Return the distances of pairs; a single one of *ones* is that of them all."""
+        return self._distances(
+            np.frombuffer(b"".join(ones), _CHECKED), np.frombuffer(b"".join(others), _CHECKED)
+        )
+
+    def _distances(self, one: Any, others: Any) -> Any:
         differing = np.bitwise_count(one["signature"] ^ others["signature"])
         distances = 2 * differing.sum(axis=1, dtype=np.int64) / _SIGNATURE_BITS
         # Most candidates are too far anyway.
@@ -127,11 +134,11 @@ class Verified(KeyMethod):
         # Where one has no numbers, none were replaced.
         near = np.flatnonzero(is_near & (others["numbers"] > 0) & (one["numbers"] > 0))
         if not len(near):
-            return distances.tolist()  # type: ignore[no-any-return]
-        others = others[near]
+            return distances
+        one, others = one if len(one) == 1 else one[near], others[near]
         tokens = np.minimum(one["tokens"], others["tokens"])
         distances[near] += _REPLACED * np.sqrt(_replaced(one, others)) / tokens
-        return distances.tolist()  # type: ignore[no-any-return]
+        return distances
 
     def to_bytes(self, sketch: VerifiedSketch) -> bytes:
         keys = b"".join(key.to_bytes(_KEY_BYTES, "little") for key in sketch.bands)
@@ -141,6 +148,12 @@ class Verified(KeyMethod):
         ends = range(_KEY_BYTES, _KEY_BYTES * _BANDS + 1, _KEY_BYTES)
         bands = tuple(int.from_bytes(data[end - _KEY_BYTES : end], "little") for end in ends)
         return VerifiedSketch(bands, data[_KEY_BYTES * _BANDS :])
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Any, Any, list[bytes]]:
+        end = _KEY_BYTES * _BANDS
+        octets = np.frombuffer(b"".join(data[:end] for data in sketches), np.uint8)
+        keys = octets.reshape(-1, _KEY_BYTES) @ (1 << 8 * np.arange(_KEY_BYTES, dtype=np.uint64))
+        return keys, np.full(len(sketches), _BANDS), [data[end:] for data in sketches]
 
 
 def _bands(shingles: Sequence[Any]) -> list[list[int]]:
@@ -172,8 +185,8 @@ def number_hashes(tokens: Iterable[str]) -> Any:
 def _replaced(one: Any, others: Any) -> Any:
     """Return how many numbers of the page with fewer the other page lacks, shape (n,), float64.
 
-    *one*: shape (1,); *others*: shape (n,). Exact for up to 16 numbers; of more, estimated by the
-    16 least hashes of both pages together.
+    *one*: shape (1,) or (n,); *others*: shape (n,). Exact for up to 16 numbers; of more, estimated
+    by the 16 least hashes of both pages together.
 
     Source: Broder, "On the Resemblance and Containment of Documents", SEQUENCES 1997, section 3.
     """

@@ -110,6 +110,14 @@ class Form(ABC):
         """How large the files are, in bytes."""
         return sum(size for size, _ in self._found)
 
+    @property
+    def state(self) -> list[list[Any]]:
+        """What is equal as long as the files are: of each path, its size and its last change."""
+        return [
+            [str(path.resolve()), *state]
+            for path, state in zip(self.paths, self._found, strict=True)
+        ]
+
     def check_unchanged(self) -> None:
         """Raise RecordError if a file has changed since this was made."""
         for path, before, now in zip(self._files(), self._found, self._states(), strict=True):

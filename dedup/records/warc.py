@@ -2,6 +2,7 @@
 
 import zlib
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -78,6 +79,8 @@ class Warc(Form):
                 )
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
+        if len(self._ids) < len(keep):  # nobody has read the records before
+            deque(self.items(), maxlen=0)
         dropped = {id_ for id_, kept in zip(self._ids, keep, strict=True) if not kept} - {_NO_ID}
         verdicts = iter(keep)
         for given in self.paths:

@@ -1,7 +1,9 @@
 """Duplicates in what is already on disk: files of records -> which of them to keep."""
 
 from dedup.scan.clusters import write_clusters
-from dedup.scan.deciding import KEEP, Found, Outcome, scan
+from dedup.scan.deciding import KEEP, scan
+from dedup.scan.judging import Found, Outcome
+from dedup.scan.ledger import ScanLedger
 from dedup.scan.reading import RecordReader
 
-__all__ = ["KEEP", "Found", "Outcome", "RecordReader", "scan", "write_clusters"]
+__all__ = ["KEEP", "Found", "Outcome", "RecordReader", "ScanLedger", "scan", "write_clusters"]

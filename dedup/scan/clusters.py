@@ -3,7 +3,7 @@
 import json
 from typing import BinaryIO
 
-from dedup.scan.deciding import Found, Outcome
+from dedup.scan.judging import Found, Outcome
 
 
 def write_clusters(file: BinaryIO, outcome: Outcome) -> int:

@@ -1,18 +1,14 @@
 """Which records of a collection are kept: the first pass over it."""
 
-from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from enum import IntEnum
+from contextlib import closing, contextmanager
 from itertools import islice
 
-from dedup.detector import Detector, Kind
-from dedup.methods import Method
-from dedup.packed import Packed
-from dedup.page import Page
 from dedup.records import Item, RecordError
+from dedup.scan.judging import Found, Judge, Outcome
+from dedup.scan.ledger import ScanLedger
 from dedup.scan.reading import ReadRecords, RecordReader, Sketched
 from dedup.scan.sketches import Sketches
 from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
@@ -28,25 +24,8 @@ _SECONDS_OF_TEXTS = 600.0
 _BYTES_OF_A_WORKER = 2 << 20
 # A wrong name of a field shall not cost hours.
 _RECORDS_WITHOUT_FIELD = 1_000
+_JUDGED_AT_ONCE = 256
 
-
-class Found(IntEnum):
-    """What became of a record; those from `NEW` on are kept."""
-
-    BAD = 0
-    EXACT = 1
-    NEAR = 2
-    NEW = 3
-    EMPTY = 4
-    UNREAD = 5
-
-
-_KINDS = {
-    Kind.EXACT: Found.EXACT,
-    Kind.NEAR: Found.NEAR,
-    Kind.NEW: Found.NEW,
-    Kind.SKIPPED: Found.EMPTY,
-}
 # The record that is kept is the first of its content in this order.
 KEEP: dict[str, Callable[[Sketches], list[int]] | None] = {
     "first": None,
@@ -55,114 +34,64 @@ KEEP: dict[str, Callable[[Sketches], list[int]] | None] = {
 }
 
 
-@dataclass
-class Outcome:
-    """What a scan found, by the numbers of the records, 0, 1, ... over all inputs.
-
-    *found* has a `Found` for each; *duplicates*, *originals* and *distances* tell which repeats
-    which kept one, in the order in which they were judged. *keys* is empty unless asked for.
-    """
-
-    found: bytearray = field(default_factory=bytearray)
-    duplicates: "array[int]" = field(default_factory=lambda: array("Q"))
-    originals: "array[int]" = field(default_factory=lambda: array("Q"))
-    distances: "array[float]" = field(default_factory=lambda: array("d"))
-    keys: Packed = field(default_factory=Packed)
-    short: int = 0
-    first_bad: str | None = None
-    first_unread: str | None = None
-
-    @property
-    def keep(self) -> list[int]:
-        """Whether each record is kept, as 0 or 1."""
-        return [found >= Found.NEW for found in self.found]
-
-    def count(self, found: Found) -> int:
-        return self.found.count(found)
-
-    def key(self, number: int) -> str | None:
-        key = self.keys[number]
-        return key[1:].decode("utf-8", "surrogatepass") if key else None
-
-
 def scan(
     reader: RecordReader,
-    method: Method,
     *,
     workers: int,
     keep: str = "first",
     min_tokens: int = 20,
     skip_bad: bool = False,
     with_keys: bool = False,
+    ledger: ScanLedger | None = None,
     advance: Callable[[int], object] = lambda count: None,
 ) -> Outcome:
     """Judge the records that *reader* reads, and return which are kept.
 
     A record is compared with kept ones only. They are judged in their order, or with *keep*
     "longest" or "newest" in that order, after all have been read. *workers*: how many processes
-    read, 1 or more; *advance* is told how many records have been read since it was called last.
+    read, 1 or more; *ledger*: what it has is not read again, and it is given what is; *advance* is
+    told how many records have been read since it was called last.
 
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
-    and if there is no record, or none has the fields that were asked for.
+    and if there is no record, or none has the fields that were asked for. Raises LedgerError.
     """
-    judge = _Judge(method, min_tokens)
+    judge = Judge(reader.method, min_tokens)
     outcome = judge.outcome
     order = KEEP[keep]
-    sketches = Sketches(method)
+    sketches = Sketches()
     fields = _FieldsSeen(reader)
-    pool, tasks = _pool(reader, workers)
-    try:
-        for number, (item, record) in enumerate(_read(reader, pool, tasks, advance)):
-            found = Found.NEW
-            if record.error is not None:
-                message = f"{item.source}, record {item.number}: {record.error}"
-                if not skip_bad:
-                    raise RecordError(message)
-                outcome.first_bad = outcome.first_bad or message
-                found = Found.BAD
-            elif record.unread is not None:
-                message = f"{item.source}, record {item.number}: {record.unread}"
-                outcome.first_unread = outcome.first_unread or message
-                found = Found.UNREAD
-            else:
-                fields.see(record)
-            outcome.found.append(found)
-            if with_keys:
-                key = "" if record.key is None else f"={record.key}"
-                outcome.keys.append(key.encode("utf-8", "surrogatepass"))
-            if order:
-                sketches.append(record)
-            elif found is Found.NEW:
-                judge.judge(number, record.page())
-    finally:
-        pool.close()
+    with closing(_records(reader, workers, ledger)) as batches:
+        for records in batches:
+            judged, numbers = [], []
+            for record in records:
+                found = Found.NEW
+                if record.error is not None:
+                    if not skip_bad:
+                        raise RecordError(record.error)
+                    outcome.first_bad = outcome.first_bad or record.error
+                    found = Found.BAD
+                elif record.unread is not None:
+                    outcome.first_unread = outcome.first_unread or record.unread
+                    found = Found.UNREAD
+                else:
+                    fields.see(record)
+                    numbers.append(len(outcome.found))
+                    judged.append(record)
+                outcome.found.append(found)
+                if with_keys:
+                    key = "" if record.key is None else f"={record.key}"
+                    outcome.keys.append(key.encode("utf-8", "surrogatepass"))
+                if order:
+                    sketches.append(record)
+            if not order:
+                judge.judge(numbers, judged)
+            advance(len(records))
     fields.check()
-    for number in order(sketches) if order else ():
-        if outcome.found[number] == Found.NEW:
-            judge.judge(number, sketches.page(number))
+    if order:
+        wanted = (number for number in order(sketches) if outcome.found[number] == Found.NEW)
+        while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
+            judge.judge(numbers, [sketches.record(number) for number in numbers])
     return outcome
-
-
-class _Judge:
-    """Writes down what the detector says of records by number."""
-
-    def __init__(self, method: Method, min_tokens: int) -> None:
-        self.outcome = Outcome()
-        self._min_tokens = min_tokens
-        self._detector = Detector(method, min_tokens=min_tokens)
-
-    def judge(self, number: int, page: Page) -> None:
-        verdict = self._detector.judge(str(number), page)
-        outcome = self.outcome
-        outcome.found[number] = _KINDS[verdict.kind]
-        if verdict.is_duplicate:
-            assert verdict.original is not None
-            assert verdict.distance is not None
-            outcome.duplicates.append(number)
-            outcome.originals.append(int(verdict.original))
-            outcome.distances.append(verdict.distance)
-        elif verdict.kind is Kind.NEW and (page.tokens < self._min_tokens or page.sketch is None):
-            outcome.short += 1
 
 
 class _FieldsSeen:
@@ -198,8 +127,28 @@ class _FieldsSeen:
                 )
 
 
-def _pool(reader: RecordReader, workers: int) -> tuple[Pool, int]:
-    """Return a pool that is started, and how many tasks it shall have at a time.
+def _records(
+    reader: RecordReader, workers: int, ledger: ScanLedger | None
+) -> Generator[list[Sketched], None, None]:
+    """Yield all records in order: those that the *ledger* has, then those that are read now."""
+    number = 0
+    for records in ledger.stored() if ledger else ():
+        number += len(records)
+        yield records
+    if ledger and ledger.is_whole:
+        return
+    with _pool(reader, workers) as (pool, tasks):
+        for records in _read(reader, pool, tasks, number):
+            if ledger:
+                ledger.add(records)
+            yield records
+    if ledger:
+        ledger.end()
+
+
+@contextmanager
+def _pool(reader: RecordReader, workers: int) -> Iterator[tuple[Pool, int]]:
+    """Yield a pool that is started, and how many tasks it shall have at a time.
 
     Texts are read in this process if one is enough for them; HTML is always read in others, which
     may crash, hang or be killed.
@@ -214,16 +163,18 @@ def _pool(reader: RecordReader, workers: int) -> tuple[Pool, int]:
         limit = _SECONDS_OF_A_PAGE if has_html else _SECONDS_OF_TEXTS
         pool = WorkerPool(reader, workers=workers, page_timeout=limit)
         tasks = _TASKS_UNDER_WAY * workers
-    pool.start()
-    return pool, tasks
+    try:
+        pool.start()
+        yield pool, tasks
+    finally:
+        pool.close()
 
 
-def _read(
-    reader: RecordReader, pool: Pool, tasks: int, advance: Callable[[int], object]
-) -> Iterator[tuple[Item, Sketched]]:
-    """Yield the records in order while others are being read."""
+def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[list[Sketched]]:
+    """Yield the records from number *first* on, in order, while others are being read."""
     under_way: deque[tuple[list[Item], Future[list[Sketched]]]] = deque()
-    batches = _batches(reader.form.items(), 1 if reader.form.has_html else _RECORDS_OF_A_TASK)
+    items = islice(reader.form.items(), first, None)
+    batches = _batches(items, 1 if reader.form.has_html else _RECORDS_OF_A_TASK)
     while True:
         for batch in islice(batches, tasks - len(under_way)):
             raws = [item.raw for item in batch if item.error is None]
@@ -232,9 +183,10 @@ def _read(
             return
         batch, future = under_way.popleft()
         read = iter(_result(future, batch, pool))
-        for item in batch:
-            yield item, next(read) if item.error is None else Sketched(error=item.error)
-        advance(len(batch))
+        yield [
+            (next(read) if item.error is None else Sketched(error=item.error)).told_of(item)
+            for item in batch
+        ]
 
 
 def _batches(items: Iterator[Item], most: int) -> Iterator[list[Item]]:

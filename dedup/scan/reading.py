@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dedup.extraction import Extractor
+from dedup.methods import Method
 from dedup.page import Page, PageReader
-from dedup.records import Form, Record, RecordError
+from dedup.records import Form, Item, Record, RecordError
 
 
 class Sketched(NamedTuple):
     """A record reduced to what is judged, without its text.
 
-    *has_field* says whether there was a text at all, *length* how many characters of main text. Of
-    a bad record (*error*) there is nothing else; of an *unread* one, whose text could not be found
-    out, for the reason given, there is no digest.
+    *has_field* says whether there was a text at all, *length* how many characters of main text;
+    *sketch* is the method's as bytes. Of a bad record (*error*) there is nothing else; of an
+    *unread* one, whose text could not be found out, for the reason given, there is no digest.
     """
 
     key: str | None = None
@@ -22,21 +24,28 @@ class Sketched(NamedTuple):
     length: int = 0
     tokens: int = 0
     digest: bytes | None = None
-    sketch: Any | None = None
+    sketch: bytes | None = None
     error: str | None = None
     unread: str | None = None
 
-    def page(self) -> Page:
-        """Return what the detector judges."""
-        return Page(None, None, None, self.tokens, self.digest, self.sketch)
+    def told_of(self, item: Item) -> "Sketched":
+        """Return this with the place of *item* in what is wrong with it."""
+        if self.error is None and self.unread is None:
+            return self
+        error, unread = (
+            wrong and f"{item.source}, record {item.number}: {wrong}"
+            for wrong in (self.error, self.unread)
+        )
+        return self._replace(error=error, unread=unread)
 
 
 class RecordReader:
     """Reads records of one form; sent to each worker once."""
 
-    def __init__(self, form: Form, pages: PageReader) -> None:
+    def __init__(self, form: Form, method: Method, extractor: Extractor) -> None:
         self.form = form
-        self._pages = pages
+        self.method = method
+        self._pages = PageReader(extractor, method)
 
     def warm_up(self) -> None:
         if self.form.has_html:
@@ -51,7 +60,7 @@ class RecordReader:
         return [
             Sketched(error=str(record))
             if isinstance(record, RecordError)
-            else _sketched(
+            else self._sketched(
                 record,
                 self._pages.read_html(record.content or "") if record.is_html else next(pages),
             )
@@ -64,17 +73,16 @@ class RecordReader:
         except RecordError as error:
             return error
 
-
-def _sketched(record: Record, page: Page) -> Sketched:
-    return Sketched(
-        record.key,
-        record.date,
-        record.content is not None,
-        len(page.text or ""),
-        page.tokens,
-        page.digest,
-        page.sketch,
-    )
+    def _sketched(self, record: Record, page: Page) -> Sketched:
+        return Sketched(
+            record.key,
+            record.date,
+            record.content is not None,
+            len(page.text or ""),
+            page.tokens,
+            page.digest,
+            None if page.sketch is None else self.method.to_bytes(page.sketch),
+        )
 
 
 @dataclass(frozen=True, slots=True)

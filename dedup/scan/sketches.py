@@ -2,9 +2,7 @@
 
 from array import array
 
-from dedup.methods import Method
 from dedup.packed import Packed
-from dedup.page import Page
 from dedup.scan.reading import Sketched
 
 _NO_DIGEST = bytes(16)
@@ -13,8 +11,7 @@ _NO_DIGEST = bytes(16)
 class Sketches:
     """The records of a scan by their numbers, 0, 1, ...: sketches, digests, lengths and dates."""
 
-    def __init__(self, method: Method) -> None:
-        self._method = method
+    def __init__(self) -> None:
         self._sketches = Packed()
         self._digests = Packed()
         self._tokens = array("Q")
@@ -22,8 +19,7 @@ class Sketches:
         self._dates = array("d")
 
     def append(self, record: Sketched) -> None:
-        sketch = record.sketch
-        self._sketches.append(b"" if sketch is None else self._method.to_bytes(sketch))
+        self._sketches.append(record.sketch or b"")
         self._digests.append(record.digest or _NO_DIGEST)
         self._tokens.append(record.tokens)
         self._lengths.append(record.length)
@@ -32,16 +28,13 @@ class Sketches:
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def page(self, number: int) -> Page:
-        """Return what the detector judges."""
-        digest, sketch = self._digests[number], self._sketches[number]
-        return Page(
-            None,
-            None,
-            None,
-            self._tokens[number],
-            None if digest == _NO_DIGEST else digest,
-            self._method.from_bytes(sketch) if sketch else None,
+    def record(self, number: int) -> Sketched:
+        """Return what is judged of a record."""
+        digest = self._digests[number]
+        return Sketched(
+            tokens=self._tokens[number],
+            digest=None if digest == _NO_DIGEST else digest,
+            sketch=self._sketches[number] or None,
         )
 
     def longest_first(self) -> list[int]:

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import xxhash
 from texts import CHINESE, ENGLISH
@@ -190,6 +191,25 @@ def test_its_index_finds_what_a_scan_finds(method, text):
         assert found == sorted(found)
         assert index.query(sketch) == (found[0] if found else None)
         assert index.add(sketch) == number
+
+
+@pytest.mark.parametrize("count", [0, 1, 12])
+def test_what_an_index_asks_of_many_sketches_is_what_it_asks_of_each(method, count):
+    if not isinstance(method, KeyMethod):
+        pytest.skip("it has no keys")
+    documents = [Document(edited(ENGLISH + " 12 34", 0.03, seed)) for seed in range(count)]
+    sketches = [sketch for document in documents if (sketch := method.sketch(document)) is not None]
+    keys, counts, kept = method.split([method.to_bytes(sketch) for sketch in sketches])
+    borders = np.cumsum(counts)
+    assert [set(own.tolist()) for own in np.split(keys, borders)[: len(sketches)]] == [
+        set(method.keys(sketch)) for sketch in sketches
+    ]
+    assert kept == [method.kept(sketch) for sketch in sketches]
+    pairs = [(one, other) for one in range(len(sketches)) for other in range(one)]
+    distances = method.distances_of_pairs(*([kept[pair[n]] for pair in pairs] for n in (0, 1)))
+    assert distances.tolist() == [
+        method.distances(sketches[one], [kept[other]])[0] for one, other in pairs
+    ]
 
 
 def test_its_parameters_can_be_written_as_json(method):

@@ -32,13 +32,13 @@ def lines(path, objects):
 
 def reader_of(path, method, extractor=misbehaving, **fields):
     form = form_of([path])([path], Fields(**fields))
-    return RecordReader(form, PageReader(extractor, method))
+    return RecordReader(form, method, extractor)
 
 
 def scanned(path, method=None, fields=None, extractor=misbehaving, **options):
     method = method or SimHash(8)
     options.setdefault("workers", 1)
-    return scan(reader_of(path, method, extractor, **fields or {}), method, **options)
+    return scan(reader_of(path, method, extractor, **fields or {}), **options)
 
 
 def found(outcome):
@@ -245,6 +245,6 @@ def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
 
     monkeypatch.setattr(reader.form, "items", counted)
     monkeypatch.setattr(type(reader), "__reduce__", lambda self: (reader_of, (path, SimHash())))
-    outcome = scan(reader, SimHash(), workers=2, advance=advance)
+    outcome = scan(reader, workers=2, advance=advance)
     assert (len(outcome.found), done) == (300, 300)
     assert 5 <= most_ahead <= 2 * 3 * 5

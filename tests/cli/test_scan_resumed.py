@@ -1,0 +1,300 @@
+"""``dedup scan --ledger``: what was read once is not read again."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+
+import pytest
+from collections_on_disk import NAMES, write
+from texts import article, edited, page
+
+from dedup.cli import main
+from dedup.ledger import LedgerError, SqliteLedger
+from dedup.records import JsonLines
+from dedup.scan import ScanLedger
+
+TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
+# Commits, and tasks, as small as they can be; and an end as sudden as that by kill -9, some
+# microseconds after the ledger was given record number NUMBER.
+SCAN = """
+import signal, sys
+from dedup.cli import main
+from dedup.scan import ScanLedger, deciding, ledger
+number, seconds = int(sys.argv[1]), float(sys.argv[2])
+ledger._SECONDS_BETWEEN_COMMITS = 0
+deciding._RECORDS_OF_A_TASK = 8
+deciding._BYTES_OF_A_WORKER = 100_000
+add = ScanLedger.add
+def add_and_end(self, records):
+    if self._count <= number < self._count + len(records):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    add(self, records)
+ScanLedger.add = add_and_end
+sys.exit(main(sys.argv[3:]))
+"""
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def count(ledger):
+    """How many records a ledger has, also while it is written."""
+    with (
+        suppress(sqlite3.OperationalError),  # it is not there yet
+        closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as file,
+    ):
+        return file.execute("SELECT count(*) FROM records").fetchone()[0]
+    return 0
+
+
+def killed_at(number, seconds, arguments):
+    """Scan in a process that ends so many seconds after the ledger gets a record."""
+    command = [sys.executable, "-c", SCAN, str(number), str(seconds), *arguments]
+    scan = subprocess.run(command, capture_output=True, timeout=60)
+    assert (scan.returncode, scan.stderr) == (-signal.SIGALRM, b"")
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.csv.gz"])
+def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path, name, keep):
+    chooser = random.Random(f"{name} {keep}")
+    texts = [article(number, 400) for number in range(350)]
+    texts += [edited(texts[number]) + " more" * (number % 3) for number in range(0, 350, 3)]
+    texts += ["", *["short"] * 4, *texts[:20]]
+    chooser.shuffle(texts)
+    path, ledger = write(tmp_path / name, texts), tmp_path / "ledger"
+
+    def arguments(to):
+        outputs = ["-o", tmp_path / f"{to}-{name}", "--clusters", tmp_path / f"{to}-clusters"]
+        options = ["--keep", keep, "--method", "verified", "--workers", "2"]
+        return ["scan", *map(str, [path, *outputs, *options])]
+
+    assert main(arguments("whole")) == 0
+    resumed = [*arguments("resumed"), "--ledger", str(ledger)]
+    for _ in range(3):
+        before = count(ledger)
+        number = chooser.randrange(before + 10, before + 120)
+        killed_at(number, chooser.uniform(1e-6, 5e-3), resumed)
+        assert not (tmp_path / f"resumed-{name}").exists()
+        assert number - 8 <= count(ledger) < len(texts)
+    assert main(resumed) == 0
+    assert count(ledger) == len(texts)
+    for end in (name, "clusters"):
+        whole, other = (tmp_path / f"{to}-{end}" for to in ("whole", "resumed"))
+        assert other.read_bytes() == whole.read_bytes()
+
+
+def test_ctrl_c_leaves_what_was_read(tmp_path):
+    path = write(tmp_path / "a.jsonl", [article(n, 2_000) for n in range(300)] * 10)
+    ledger, output = tmp_path / "ledger", tmp_path / "b.jsonl"
+    arguments = ["scan", path, "-o", output, "--ledger", ledger, "--workers", "1"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "dedup", *map(str, arguments)], stderr=subprocess.PIPE, text=True
+    ) as scan:
+        while not ledger.exists():
+            time.sleep(0.05)
+        time.sleep(0.5)
+        scan.send_signal(signal.SIGINT)
+        _, err = scan.communicate(timeout=60)
+    assert (scan.returncode, err) == (130, "interrupted\n")
+    assert count(ledger) > 0  # less than two seconds have passed: they were written at the end
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, name, keep):
+    path, ledger = write(tmp_path / name, TEXTS), tmp_path / "ledger"
+    targets = [tmp_path / f"{number}-{name}" for number in range(2)]
+    arguments = ("--ledger", ledger, "--workers", 1, "--keep", keep, "--json", tmp_path / "figures")
+    assert run(capsys, "scan", path, "-o", targets[0], *arguments)[0] == 0
+    figures = [json.loads((tmp_path / "figures").read_text())]
+    monkeypatch.setattr("dedup.scan.deciding._read", None)
+    assert run(capsys, "scan", path, "-o", targets[1], *arguments, "--overwrite")[0] == 0
+    figures.append(json.loads((tmp_path / "figures").read_text()))
+    assert [of.pop("seconds") > 0 for of in figures] == [True, True]
+    assert [of.pop("from_ledger") for of in figures] == [0, len(TEXTS)]
+    assert figures[0] == figures[1]
+    assert contents(targets[0]) == contents(targets[1])
+
+
+def contents(path):
+    files = sorted(path.rglob("*.*")) if path.is_dir() else [path]
+    return [(str(file.relative_to(path)), file.read_bytes()) for file in files]
+
+
+def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypatch):
+    path, ledger = tmp_path / "a.jsonl", tmp_path / "ledger"
+    lines = [
+        json.dumps({"text": text, "url": key}) for text, key in [("one", "\ud800"), ("two", 7)]
+    ]
+    path.write_text("\n".join([*lines, "{half"]))
+    arguments = ["--overwrite", "--skip-bad", "--clusters", tmp_path / "clusters"]
+    shown = []
+    for _ in range(2):
+        _, out, err = run(
+            capsys, "scan", path, "-o", tmp_path / "b.jsonl", "--ledger", ledger, *arguments
+        )
+        assert err == ""
+        lines = [" ".join(line.split()) for line in out.splitlines()]
+        assert ("of these, from the ledger 3 (100.0%)" in lines) == (len(shown) == 1)
+        shown.append([line for line in lines if not ("second" in line or "ledger" in line)])
+        monkeypatch.setattr(JsonLines, "record", None)
+    assert shown[0] == shown[1]
+    assert any("first bad record" in line and "record 3: no JSON" in line for line in shown[0])
+    # Without --skip-bad, it stops there, as it would have.
+    code, _, err = run(capsys, "scan", path, "-o", tmp_path / "c.jsonl", "--ledger", ledger)
+    assert code == 2
+    assert "record 3: no JSON" in err
+
+
+OTHER = {
+    "method": (["--method", "minhash"], "method 'simhash' there, 'minhash' here"),
+    "field": (["--text-field", "url"], "text field 'text' there, 'url' here"),
+    "html": (["--html-field", "text"], "extractor None there, 'trafilatura' here"),
+    "key": (["--key-field", "text"], "key field None there, 'text' here"),
+    "encoding": (["--encoding", "latin-1"], "encoding 'utf-8' there, 'latin-1' here"),
+    "date": (["--keep", "newest", "--date-field", "on"], "date field None there, 'on' here"),
+    "input": (["more.jsonl"], "the inputs are others, or in another order"),
+}
+
+
+@pytest.fixture
+def scanned(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.jsonl", "more.jsonl"):
+        write(tmp_path / name, TEXTS)
+    assert run(capsys, "scan", "a.jsonl", "-o", "b.jsonl", "--ledger", "ledger")[0] == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(("arguments", "difference"), OTHER.values(), ids=OTHER)
+def test_a_ledger_of_another_scan_is_refused(scanned, capsys, arguments, difference):
+    before = (scanned / "ledger").read_bytes()
+    code, out, err = run(
+        capsys, "scan", "a.jsonl", *arguments, "-o", "c.jsonl", "--ledger", "ledger", "--overwrite"
+    )
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"dedup scan: {scanned / 'ledger'} is of another scan: ")
+    assert difference in err
+    assert err.endswith(". Name another file, or remove this one if it is of no use any more\n")
+    assert (scanned / "ledger").read_bytes() == before
+
+
+def test_what_does_not_change_what_is_read_may_be_other(scanned, capsys):
+    options = ["--min-tokens", "5", "--keep", "longest", "--args", '{"max_distance": 0}']
+    options += ["--clusters", "clusters", "--workers", "2", "--extractor", "resiliparse"]
+    arguments = ["scan", "a.jsonl", "-o", "c.jsonl", *options]
+    assert run(capsys, *arguments, "--ledger", "ledger")[0] == 0
+    assert len((scanned / "c.jsonl").read_bytes().splitlines()) == 5
+
+
+def test_an_input_that_has_changed_needs_another_ledger(scanned, capsys):
+    with (scanned / "a.jsonl").open("a") as file:
+        file.write('\n{"text": "one more"}\n')
+    arguments = ["scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger"]
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert f"is of another scan: {scanned / 'a.jsonl'} changed since. " in err
+    (scanned / "ledger").unlink()
+    assert run(capsys, *arguments)[0] == 0
+    assert count("ledger") == 7
+
+
+def test_what_a_kill_left_beside_a_removed_ledger_is_no_harm(scanned, capsys):
+    (scanned / "ledger").unlink()
+    write(scanned / "large.jsonl", [article(number) for number in range(200)])
+    killed_at(10, 1e-6, ["scan", "large.jsonl", "-o", "c.jsonl", "--ledger", "ledger"])
+    assert (scanned / "ledger-wal").exists()
+    (scanned / "ledger").unlink()
+    arguments = ["scan", "more.jsonl", "-o", "c.jsonl", "--ledger", "ledger", "--overwrite"]
+    for _ in range(2):
+        assert run(capsys, *arguments)[0] == 0
+        assert count("ledger") == 6
+
+
+def test_a_folder_with_another_file_is_another_input(tmp_path, capsys):
+    folder, ledger = write(tmp_path / "a", TEXTS), tmp_path / "ledger"
+    arguments = ["scan", folder, "--ledger", ledger, "--workers", 1, "-o"]
+    assert run(capsys, *arguments, tmp_path / "b")[0] == 0
+    (folder / "more.txt").write_text("more")
+    code, _, err = run(capsys, *arguments, tmp_path / "c")
+    assert (code, f"{folder} changed since" in err) == (2, True)
+
+
+def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
+    path, crawl = write(tmp_path / "a.jsonl", TEXTS), tmp_path / "crawl"
+    SqliteLedger(crawl, {}).close()
+    (tmp_path / "text").write_text("no ledger at all, but a text" * 10)
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    for name, message in [
+        ("crawl", "is no ledger of a scan; name another file"),
+        ("empty", "is no ledger of a scan; name another file"),
+        ("text", "is damaged, or no ledger of a scan (file is not a database); name another"),
+        ("folder", "must be a file in a folder that exists"),
+        ("no/ledger", "must be a file in a folder that exists"),
+        ("a.jsonl", "a.jsonl is an input, or in one"),
+        ("b.jsonl", "b.jsonl is named for the ledger and for an output"),
+    ]:
+        before = {file: file.read_bytes() for file in (crawl, path, tmp_path / "text")}
+        code, _, err = run(
+            capsys, "scan", path, "-o", tmp_path / "b.jsonl", "--ledger", tmp_path / name,
+            "--overwrite",
+        )  # fmt: skip
+        assert (code, err.count("\n")) == (2, 1)
+        assert message in err
+        assert {file: file.read_bytes() for file in before} == before
+    assert not (tmp_path / "b.jsonl").exists()
+
+
+def test_a_crawl_refuses_the_ledger_of_a_scan(scanned):
+    with pytest.raises(LedgerError, match="is no ledger of scrapy-dedup"):
+        SqliteLedger(scanned / "ledger", {})
+
+
+def test_one_scan_at_a_time(scanned, capsys):
+    with closing(ScanLedger(scanned / "other", {"inputs": []})):
+        code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "other")
+    assert (code, err) == (2, "dedup scan: other is in use by another scan; name another file\n")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM records WHERE number = 2",
+        "UPDATE records SET digest = 'text' WHERE number = 3",
+        "UPDATE records SET tokens = 'many' WHERE number = 0",
+        "UPDATE records SET digest = x'00' WHERE number = 3",
+        "DELETE FROM about",
+        "UPDATE about SET value = '{'",
+        "DROP TABLE records",
+    ],
+)
+def test_a_damaged_ledger_is_told(scanned, capsys, damage):
+    with closing(sqlite3.connect("ledger")) as file, file:
+        file.execute(damage)
+    code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "ledger" in err
+    assert not os.path.exists("c.jsonl")
+
+
+def test_html_is_not_extracted_again(tmp_path, capsys, monkeypatch):
+    path, ledger = tmp_path / "a.jsonl", tmp_path / "ledger"
+    pages = [page(article(1)), page(article(1), "/b"), page(article(2))]
+    path.write_text("".join(f"{json.dumps({'html': html})}\n" for html in pages))
+    arguments = ["scan", path, "--html-field", "html", "--ledger", ledger, "-o"]
+    assert run(capsys, *arguments, tmp_path / "b.jsonl")[0] == 0
+    monkeypatch.setattr("dedup.scan.deciding.WorkerPool", None)
+    assert run(capsys, *arguments, tmp_path / "c.jsonl")[0] == 0
+    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()

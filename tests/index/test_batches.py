@@ -1,0 +1,98 @@
+"""Indexes that are asked in batches, against the same pages one by one."""
+
+import random
+
+import pytest
+from test_keys import Sets
+from texts import CHINESE, ENGLISH, article, edited
+
+from dedup.index import batches
+from dedup.index.batches import DigestBatches, KeyBatches, OneByOne
+from dedup.methods import METHODS
+from dedup.search import batch_index_for, index_for
+from dedup.text import Document
+
+
+def one_by_one(method, sketches):
+    """What each matches of those before it that matched nothing, and its distance."""
+    index, found = index_for(method), []
+    for sketch in sketches:
+        match = None if sketch is None else index.query(sketch)
+        found.append(match)
+        if sketch is not None and match is None:
+            index.add(sketch)
+    return found
+
+
+def in_batches(method, sketches, size):
+    index, found = batch_index_for(method), []
+    for start in range(0, len(sketches), size):
+        batch = sketches[start : start + size]
+        index.begin([None if sketch is None else method.to_bytes(sketch) for sketch in batch])
+        for place, sketch in enumerate(batch):
+            match = None if sketch is None else index.query(place)
+            found.append(match)
+            if sketch is not None and match is None:
+                index.add(place)
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_gets_the_same_matches(name, size):
+    method = METHODS[name]()
+    texts = [article(number % 25) for number in range(40)]
+    texts += [edited(article(number), f"w{n}") for number in range(20) for n in range(2)]
+    texts += ["", "short", "short", ENGLISH, CHINESE, ENGLISH]
+    random.Random(1).shuffle(texts)
+    sketches = [method.sketch(Document(text)) for text in texts]
+    expected = one_by_one(method, sketches)
+    assert in_batches(method, sketches, size) == expected
+    assert any(expected)
+
+
+class OfLatest(Sets):
+    """Of each key, only the latest few are compared."""
+
+    def __init__(self, most, max_distance=3):
+        super().__init__()
+        self.candidates_per_key = most
+        self.max_distance = max_distance
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 16, 64])
+@pytest.mark.parametrize("most", [1, 2, 5, None])
+@pytest.mark.parametrize("max_distance", [0, 1, 3])
+def test_pages_that_share_their_keys_with_many_others(most, size, max_distance):
+    """The nearest one of so many of each key, ties to the oldest, as if all came one by one."""
+    method, chooser = OfLatest(most, max_distance), random.Random(size)
+    for _ in range(3):
+        sketches = [
+            frozenset(chooser.sample(range(9), chooser.randrange(1, 5))) for _ in range(150)
+        ]
+        assert in_batches(method, sketches, size) == one_by_one(method, sketches)
+
+
+def test_pages_that_share_keys_with_all_others_are_looked_up_in_parts(monkeypatch):
+    monkeypatch.setattr(batches, "_MOST_PAIRS", 20)
+    test_pages_that_share_their_keys_with_many_others(None, 16, 3)
+    test_pages_that_share_their_keys_with_many_others(5, 16, 0)
+
+
+def test_which_index_is_asked_one_by_one():
+    kinds = {name: type(batch_index_for(kind())) for name, kind in METHODS.items()}
+    assert kinds["minhash"] is kinds["verified"] is kinds["exact"] is KeyBatches
+    assert kinds["simhash"] is kinds["spotsigs"] is OneByOne
+
+
+def test_equal_texts_are_found_by_their_digests():
+    texts, digests = DigestBatches(), [bytes([n % 2, *[0] * 14, n]) for n in range(6)]
+    assert texts.begin(digests[:4]) == [None] * 4
+    assert texts.added(digests[1]) is None
+    texts.add(digests[1])
+    texts.add(digests[2])
+    assert (texts.added(digests[1]), texts.added(digests[2])) == (0, 1)
+    assert texts.begin([*digests[:3], digests[1]]) == [None, 0, 1, 0]
+    texts.add(digests[0])
+    assert texts.begin(digests) == [2, 0, 1, None, None, None]
+    assert texts.begin([]) == []
