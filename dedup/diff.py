@@ -1,6 +1,7 @@
 """Two texts, word by word."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import islice
@@ -11,6 +12,7 @@ from dedup.text import printable
 # Chinese has no spaces: each character is shown as a word.
 _WORDS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+")
 _MOST_WORDS = 4000
+_MOST_EQUAL_WORDS = 300_000
 
 
 class Part(NamedTuple):
@@ -27,7 +29,10 @@ def word_diff(one: str, other: str, *, context: int = 8) -> Iterator[Part]:
     4,000 words are compared, since that takes time by their square.
     """
     words, others = (_words(text) for text in (one, other))
-    matcher = SequenceMatcher(None, words, others, autojunk=False)
+    # Texts that repeat few words are compared by their rare ones, or it would take minutes.
+    counts = Counter(others)
+    is_repetitive = sum(counts[word] for word in words) > _MOST_EQUAL_WORDS
+    matcher = SequenceMatcher(None, words, others, autojunk=is_repetitive)
     for tag, start, end, begin, stop in matcher.get_opcodes():
         if tag == "equal":
             yield Part("equal", _clipped(words[start:end], context))

@@ -19,6 +19,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+_MOST_PARTS = 20
 LEAST_COMPARED = 5
 """How many pages must have been compared before anything is advised."""
 
@@ -447,6 +448,8 @@ def _is_advised(agreed: int, compared: int) -> bool:
 
 def _without_parts(url: _Url) -> Iterator[tuple[str, str, _Url]]:
     """Yield kind and name of each part that *url* may do without, and what it is then."""
+    if max(len(url.query), url.path.count("/")) > _MOST_PARTS:
+        return  # of each part there would be a URL without it
     if url.query:
         names = dict.fromkeys(pair.partition("=")[0] for pair in url.query)
         for name in names:

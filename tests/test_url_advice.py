@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from time import perf_counter
 
 import pytest
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
@@ -232,3 +233,11 @@ def test_the_discarder_fetches_what_is_said(tmp_path_factory, urls):
     result = url_advice(pages)
     process = canonicalizer(result.advice, tmp_path_factory.mktemp("rules")).process_url
     assert len(pages) - len({process(url) for url in urls}) == result.with_discarder.pages
+
+
+def test_urls_of_very_many_parts_are_passed_over():
+    query = "&".join(f"p{number}=1" for number in range(400))
+    pages = [(f"http://a/{number}?{query}", number) for number in range(1000)]
+    start = perf_counter()
+    assert url_advice(pages).advice == ()
+    assert perf_counter() - start < 5

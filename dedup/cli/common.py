@@ -69,12 +69,12 @@ def extractor_named(name: str) -> "Extractor":
 def json_object(option: str, value: str) -> dict[str, Any]:
     try:
         arguments = json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CommandError(
-            f"{option} must be an object in JSON, got {value!r} ({error})"
+            f"{option} must be an object in JSON, got {value!r:.200} ({error})"
         ) from error
     if not isinstance(arguments, dict):
-        raise CommandError(f"{option} must be an object in JSON, got {value!r}")
+        raise CommandError(f"{option} must be an object in JSON, got {value!r:.200}")
     return arguments
 
 

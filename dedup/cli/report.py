@@ -11,7 +11,7 @@ from dedup.cli.common import CommandError, check_outputs, overwritable
 
 if TYPE_CHECKING:
     from dedup.detector import Detector
-    from dedup.ledger.reader import LedgerReader
+    from dedup.ledger.reader import Crawl, LedgerReader
     from dedup.methods import Method
     from dedup.report import Recorded
 
@@ -54,12 +54,14 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
     crawls = ledger.crawls()
     chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
     if not chosen:
-        known = ", ".join(str(crawl.id) for crawl in crawls) or "none"
+        if not crawls:
+            raise CommandError(f"{ledger.path} has no crawls")
+        known = ", ".join(str(crawl.id) for crawl in crawls)
         raise CommandError(f"--crawl must be one of {known}, got {number}")
     if number is not None and chosen[0].report:
         return chosen[0].report
     identity = ledger.identity
-    method = _method(identity)
+    method = _method(identity, crawls)
     settings = {
         "DEDUP_METHOD": identity.get("method"),
         "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
@@ -116,8 +118,11 @@ def _records(
     yield from merge(pages, matches, key=lambda record: record[0])
 
 
-def _method(identity: dict[str, Any]) -> "Method | None":
-    """Return the method that a ledger was made with, ``None`` if it is not one of ours."""
+def _method(identity: dict[str, Any], crawls: "list[Crawl]") -> "Method | None":
+    """Return the method of a ledger, with the threshold of its last crawl that tells one.
+
+    ``None`` if it is not one of ours.
+    """
     from dedup.methods import METHODS
     from dedup.methods.base import check_arguments
 
@@ -126,6 +131,10 @@ def _method(identity: dict[str, Any]) -> "Method | None":
         return None
     others = ("method", "version", "lexicon", "extractor", "item_field", "scope")
     arguments = {name: value for name, value in identity.items() if name not in others}
+    for crawl in crawls:
+        distance = (crawl.report or {}).get("settings", {}).get("DEDUP_MAX_DISTANCE")
+        if distance is not None:
+            arguments["max_distance"] = distance
     try:
         check_arguments(kind, arguments)
         return kind(**arguments)

@@ -74,17 +74,21 @@ class LedgerReader:
     @property
     def identity(self) -> dict[str, Any]:
         """What the sketches depend on: method, its arguments, extractor, scope, item field."""
-        [[value]] = self._rows("SELECT value FROM about WHERE name = 'identity'")
-        identity: dict[str, Any] = json.loads(value)
-        return identity
+        with named(self.path):
+            for (value,) in list(self._rows("SELECT value FROM about WHERE name = 'identity'")):
+                identity = json.loads(value)
+                if isinstance(identity, dict) and {"method", "version"} <= identity.keys():
+                    return identity
+            raise sqlite3.DatabaseError("it does not say what it was made with")
 
     def crawls(self) -> list[Crawl]:
         """Return all crawls, the oldest first."""
         query = "SELECT id, spider, job, started, finished, reason, report FROM crawls ORDER BY id"
-        return [
-            Crawl(id, spider, job, started, finished, reason, report and json.loads(report))
-            for id, spider, job, started, finished, reason, report in self._rows(query)
-        ]
+        with named(self.path):
+            return [
+                Crawl(id, spider, job, started, finished, reason, report and json.loads(report))
+                for id, spider, job, started, finished, reason, report in list(self._rows(query))
+            ]
 
     def counts(self) -> dict[str, int]:
         """Return how many pages count, how many have ended, and how many matches there are."""
@@ -194,4 +198,6 @@ def read_only(path: Path) -> sqlite3.Connection:
         mode = "mode=ro" if path.with_name(f"{path.name}-shm").exists() else "immutable=1"
     file = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
     file.execute("PRAGMA query_only = 1")
+    file.isolation_level = None
+    file.execute("BEGIN")  # one state of it, whatever a crawl writes meanwhile
     return file

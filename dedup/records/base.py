@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple
@@ -157,6 +157,8 @@ def timestamp(value: Any, field: str) -> float | None:
         return None
     if isinstance(value, datetime):
         return _in_utc(value)
+    if isinstance(value, date):  # of a column of dates
+        return _in_utc(datetime(value.year, value.month, value.day))
     try:
         if isinstance(value, int | float | str) and not isinstance(value, bool):
             return _seconds(value)

@@ -125,7 +125,12 @@ def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     """Return the first line of *path*, its delimiter and the names of the columns."""
     try:
         with reading(path) as file:
-            line = file.readline()
+            line = file.readline(_LONGEST)
+            # A name in quotes may hold line ends.
+            while line.count(b'"') % 2 and len(line) < _LONGEST:
+                if not (more := file.readline(_LONGEST)):
+                    break
+                line += more
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from error
     try:
@@ -133,7 +138,10 @@ def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     except UnicodeDecodeError as error:
         raise RecordError(f"{path}, header: not {encoding} ({error.reason})") from error
     delimiter = max(_DELIMITERS, key=text.count)
-    names = next(csv.reader([text], delimiter=delimiter), [])
+    try:
+        names = next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise RecordError(f"{path}, header: no row of CSV ({error})") from error
     if not names:
         raise RecordError(f"{path} is empty: a header with the names of the columns was expected")
     return line, delimiter, names

@@ -50,7 +50,13 @@ class Warc(Form):
             number = 0
             try:
                 for entry in _Entries(path):
-                    body = entry.body()
+                    wrong = None
+                    try:
+                        body = entry.body()
+                    except RecordError:
+                        raise
+                    except Exception as error:  # whatever a decoder raises
+                        body, wrong = b"", f"its body cannot be decoded ({error})"
                     entry.check_whole()
                     if body is None:
                         continue
@@ -58,7 +64,7 @@ class Warc(Form):
                     self._ids.append(_digest(entry.header("WARC-Record-ID")))
                     uri, date = entry.header("WARC-Target-URI"), entry.header("WARC-Date")
                     raw = (body, entry.content_type, uri, date)
-                    yield Item(str(path), number, len(body), raw)
+                    yield Item(str(path), number, len(body), None if wrong else raw, wrong)
             except RecordError as error:
                 self._ids.append(_NO_ID)
                 yield Item(str(path), number + 1, 0, None, str(error))

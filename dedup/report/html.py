@@ -108,7 +108,7 @@ class _Diffs:
                 parts.append("…")
                 break
             parts.append(_SIGNS[kind] + _cut(_UNSPACED.sub("", words), _LONGEST_PART))
-        self._bytes += len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace"))
+        self._bytes += _size(parts)
         self.shown.append(parts)
         return len(self.shown) - 1
 
@@ -138,10 +138,16 @@ def _groups(
             "count": group["duplicates"],
             "copies": copies,
         }
-        size += len(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+        size += _size(row)
         if size > _BYTES_OF_GROUPS:
             return
         yield row
+
+
+def _size(value: Any) -> int:
+    """Return the bytes that *value* takes in the page, where some characters are escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return len(text.encode("utf-8", "replace")) + 5 * sum(map(text.count, "<>&'"))
 
 
 def _url(url: str) -> str:
@@ -283,7 +289,7 @@ def _environment() -> "Environment":
         "distance": lambda value: f"{value:.3g}",
         "shown": lambda value: _cut(printable(str(value)), _LONGEST_URL),
         "messages": lambda name: _messages()[name],
-        "pretty": lambda rules: json.dumps(rules, ensure_ascii=False, indent=1),
+        "pretty": lambda rules: json.dumps(rules, indent=1),
     }
     return environment
 

@@ -72,7 +72,9 @@ class Summary:
         self._timeline = Timeline(len(_KINDS))
         self._lengths: dict[bool, Counter[int]] = {False: Counter(), True: Counter()}
         self._kept: Sample[tuple[str, Page]] = Sample(_NEAR_MISSES_SOUGHT)
-        self._urls: list[tuple[str, str]] = []
+        # What each URL has: its original, or something of its own.
+        self._urls: dict[str, str] = {}
+        self._more_urls = False
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the counter ``dedup/<name>``."""
@@ -87,6 +89,7 @@ class Summary:
         """
         self.count("pages")
         self._timeline.add(_KINDS.index(verdict.kind))
+        self._record_url(verdict, url)
         if verdict.kind is Kind.SKIPPED:
             self.count(f"skipped/{verdict.reason}")
             return
@@ -105,14 +108,31 @@ class Summary:
                 named.append({"url": url, "distance": verdict.distance})
         self._hosts.add(host(url), is_duplicate=verdict.is_duplicate)
         self._patterns.add(url_pattern(url), is_duplicate=verdict.is_duplicate)
-        if len(self._urls) < _URLS_ADVISED_FROM:
-            self._urls.append((url, verdict.original or url))
         if page:
             self._lengths[verdict.is_duplicate][page.tokens.bit_length()] += 1
             if verdict.kind in (Kind.NEW, Kind.CHANGED):
                 self._kept.add(url, (scope, replace(page, text=None, title=None)))
             if self._texts is not None:
                 self._texts.record(verdict, url, page)
+
+    def _record_url(self, verdict: Verdict, url: str) -> None:
+        """Note which content *url* has, for advice: one of its own if it was not compared."""
+        group = verdict.original or (f"{url}\0skipped" if verdict.kind is Kind.SKIPPED else url)
+        if self._urls.get(url, group) != group:
+            group = f"{url}\0several"
+        elif url not in self._urls and len(self._urls) >= _URLS_ADVISED_FROM:
+            self._more_urls = True
+            return
+        self._urls[url] = group
+
+    def _advice(self) -> dict[str, Any]:
+        """Return the advice; without rules if not all URLs are known: of those it would be bold."""
+        advice = url_advice(self._urls.items()).as_dict()
+        if self._more_urls:
+            advice["advice"] = [
+                {**one, "deny": None, "discarder": None} for one in advice["advice"]
+            ]
+        return advice
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
@@ -192,7 +212,7 @@ class Summary:
                 "names": len(self._patterns),
                 "largest": self._patterns.largest(_NAMES_SHOWN),
             },
-            "url_advice": url_advice(self._urls).as_dict(),
+            "url_advice": self._advice(),
             "saved": {
                 "bytes": self._value("bytes_saved"),
                 "pages_not_read_again": self._value("bodies_repeated")

@@ -12,7 +12,7 @@ from dedup.report.sample import priority
 
 # As long as half of the room is left, and later.
 _MOST_COPIES, _LEAST_COPIES = 20, 3
-_LONGEST = 40_000
+LONGEST = 40_000
 
 
 class TextStore:
@@ -73,7 +73,7 @@ class TextStore:
         self._put(url, page)
 
     def _put(self, url: str, page: Page) -> None:
-        text = zlib.compress((page.text or "")[:_LONGEST].encode("utf-8", "surrogatepass"))
+        text = zlib.compress((page.text or "")[:LONGEST].encode("utf-8", "surrogatepass"))
         title = page.title.encode("utf-8", "surrogatepass") if page.title else None
         self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", (_key(url), title, text))
         self._count += 1

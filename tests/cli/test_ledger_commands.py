@@ -98,3 +98,42 @@ def test_what_is_wrong_is_said_in_one_line(town, tmp_path, capsys, arguments, me
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_texts_that_were_cut_are_not_compared(tmp_path, capsys):
+    ledger = tmp_path / "pages.sqlite"
+    site = {"/a": page(article(1, words=9000)), "/b": page(article(2, words=9000))}
+    with served(site) as url:
+        crawl(spider_over(*(url + path for path in site)), DEDUP_INDEX=ledger)
+        code, _, err = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b")
+    assert code == 2
+    assert "has only the first 40,000 characters" in err
+
+
+def test_the_report_of_a_ledger_has_the_threshold_of_its_crawls(tmp_path, capsys):
+    ledger = tmp_path / "pages.sqlite"
+    with served({"/a": page(article(1))}) as url:
+        crawl(spider_over(f"{url}/a"), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=9)
+    assert run(capsys, "report", ledger, "-o", tmp_path / "r.html")[0] == 0
+    html = (tmp_path / "r.html").read_text()
+    assert "<code>DEDUP_MAX_DISTANCE</code></th><td" in html
+    assert ">9</td>" in html
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM about WHERE name = 'identity'",
+        "UPDATE about SET value = '{}' WHERE name = 'identity'",
+        "UPDATE crawls SET report = '{'",
+    ],
+)
+@pytest.mark.parametrize("command", [["stats"], ["report", "-o", "r.html"]])
+def test_damaged_ledgers_are_told_in_one_line(town, tmp_path, capsys, monkeypatch, damage, command):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(town[0], tmp_path / "pages.sqlite")
+    with closing(sqlite3.connect("pages.sqlite")) as file, file:
+        file.execute(damage)
+    code, _, err = run(capsys, command[0], "pages.sqlite", *command[1:])
+    assert (code, err.count("\n")) == (2, 1)
+    assert "is damaged" in err

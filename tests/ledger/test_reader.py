@@ -63,11 +63,13 @@ def test_texts_are_kept_with_the_end_of_a_crawl(path):
         ledger.text("http://a/1")
 
 
-def test_a_ledger_in_use_is_read_without_disturbing_it(path):
+def test_a_ledger_in_use_is_read_without_disturbing_it_and_as_it_was_at_one_moment(path):
     with closing(opened(path)) as crawl, LedgerReader(path) as ledger:
         crawl.add(entry(20))
         write(crawl)
-        assert ledger.counts()["pages"] == 3
+        assert ledger.counts()["pages"] == len(list(ledger.pages())) == 2
+        with LedgerReader(path) as later:
+            assert later.counts()["pages"] == 3
 
 
 def test_a_copy_in_a_folder_that_cannot_be_written_is_read(path, tmp_path):

@@ -462,3 +462,16 @@ def test_a_date_without_a_zone_is_in_utc_wherever_one_is(monkeypatch):
         time.tzset()
         assert timestamp("2024-05-01", "date") == 1714521600
     time.tzset()
+
+
+def test_a_header_of_several_lines_is_written_whole(tmp_path):
+    from dedup.cli import main
+
+    path, out = tmp_path / "pages.csv", tmp_path / "unique.csv"
+    header = 'url,text,"multi\nline"\n'
+    rows = ["a,one two three,x\n", "b,one two three,y\n", 'c,else,"z\nz"\n']
+    path.write_text(header + "".join(rows))
+    assert main(["scan", str(path), "-o", str(out)]) == 0
+    assert out.read_text() == header + rows[0] + rows[2]
+    (tmp_path / "cr.csv").write_bytes(b"url,text\ra,b\r")
+    assert main(["scan", str(tmp_path / "cr.csv"), "-o", str(tmp_path / "no.csv")]) == 2

@@ -386,3 +386,43 @@ def test_urls_are_advised_on(summary, detector):
         ("parameter", "utm_source")
     ]
     assert advice["with_deny"] == {"pages": 6, "contents": 0}
+
+
+def two_versions(summary, *, count=6):
+    """Pages of /v2/ with their copies in /v1/, and nothing else."""
+    for number in range(count):
+        summary.record(new(), f"http://a/v2/{number}.html", 10)
+        summary.record(exact(f"http://a/v2/{number}.html"), f"http://a/v1/{number}.html", 10)
+
+
+def rules(summary, detector):
+    advice = summary.finish(detector)["url_advice"]["advice"]
+    return [(one["deny"], one["discarder"]) for one in advice if one["deny"] or one["discarder"]]
+
+
+def test_what_is_a_copy_wherever_it_is_may_be_denied(summary, detector):
+    two_versions(summary)
+    assert rules(summary, detector)
+
+
+def test_pages_that_were_not_compared_are_not_denied(summary, detector):
+    two_versions(summary)
+    skipped = Verdict(Kind.SKIPPED, "simhash", reason="empty")
+    summary.record(skipped, "http://a/v1/gallery.html", 10)
+    assert not [deny for deny, _ in rules(summary, detector) if deny and "v1" in deny]
+
+
+def test_pages_of_which_an_item_is_unique_are_not_denied(summary, detector):
+    two_versions(summary)
+    for number in range(6):
+        summary.record(new(), f"http://a/v1/{number}.html", 10)
+    assert rules(summary, detector) == []
+
+
+def test_where_not_all_urls_are_known_nothing_is_denied(summary, detector, monkeypatch):
+    monkeypatch.setattr("dedup.report.summary._URLS_ADVISED_FROM", 12)
+    two_versions(summary)
+    assert rules(summary, detector)
+    summary.record(new(), "http://a/v1/unique.html", 10)
+    assert rules(summary, detector) == []
+    assert summary.finish(detector)["url_advice"]["advice"]
