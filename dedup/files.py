@@ -9,8 +9,10 @@ from typing import BinaryIO
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
     """Yield a file to write; it takes the place of *path* when the block ends.
+
+    *is_new*: raise FileExistsError if there is one by then.
 
     Whatever goes wrong leaves what was there. A link stays, and the file behind it is replaced; the
     mode of a file that was there is kept. Raises OSError, also if *path* is no regular file.
@@ -25,7 +27,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(aside, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
-        os.replace(aside, path)
+        if is_new:
+            try:
+                os.link(aside, path)  # unlike a replacement, it fails where there is one
+            except FileExistsError as error:
+                raise FileExistsError(f"{path} was made by another meanwhile") from error
+        else:
+            os.replace(aside, path)
     finally:
         Path(aside).unlink(missing_ok=True)
 

@@ -112,12 +112,13 @@ def run(options: argparse.Namespace) -> None:
                 advance=advance,
             )
         # All files are put in place at the end, the records first.
+        is_new = not options.overwrite
         with ExitStack() as outputs:
             json_file, clusters_file = (
-                outputs.enter_context(replacing(path)) if path else None
+                outputs.enter_context(replacing(path, is_new=is_new)) if path else None
                 for path in (options.json, options.clusters)
             )
-            written = _write(form, outcome, options.output, outputs)
+            written = _write(form, outcome, options.output, outputs, is_new=is_new)
             if clusters_file:
                 write_clusters(clusters_file, outcome)
             form.check_unchanged()
@@ -214,13 +215,15 @@ def _ledger(
         yield ledger
 
 
-def _write(form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack) -> int:
+def _write(
+    form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack, *, is_new: bool
+) -> int:
     """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
     from dedup.records import Folder
 
     if isinstance(form, Folder):
         return form.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
-    file = outputs.enter_context(replacing(output))
+    file = outputs.enter_context(replacing(output, is_new=is_new))
     form.write(file, output, outcome.keep)
     return file.tell()
 

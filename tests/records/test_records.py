@@ -475,3 +475,19 @@ def test_a_header_of_several_lines_is_written_whole(tmp_path):
     assert out.read_text() == header + rows[0] + rows[2]
     (tmp_path / "cr.csv").write_bytes(b"url,text\ra,b\r")
     assert main(["scan", str(tmp_path / "cr.csv"), "-o", str(tmp_path / "no.csv")]) == 2
+
+
+def test_an_output_that_another_makes_meanwhile_is_not_replaced(tmp_path):
+    from dedup.files import replacing
+
+    path = tmp_path / "unique.jsonl"
+    writing = replacing(path, is_new=True)
+    writing.__enter__().write(b"mine")
+    path.write_text("precious")
+    with pytest.raises(FileExistsError, match="was made by another meanwhile"):
+        writing.__exit__(None, None, None)
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
+    with replacing(path) as file:
+        file.write(b"mine")
+    assert path.read_text() == "mine"
