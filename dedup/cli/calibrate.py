@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 SUMMARY = "find the threshold for your pages by judging some pairs"
 EXAMPLES = """\
 examples:
+  dedup calibrate pages.sqlite                        the texts that a ledger has kept
   dedup calibrate pages.jsonl --answers answers.tsv          asks in the terminal, goes on later
   dedup calibrate pages.jsonl --method simhash verified --answers answers.tsv
   dedup calibrate pages.jsonl --pairs-out pairs.tsv          to be judged elsewhere, and then:
@@ -47,7 +48,7 @@ _QUESTION = "Near-duplicates? [y]es [n]o [s]kip [f]ull texts [q]uit: "
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="INPUT",
-        help="a JSONL file, a line a page")  # fmt: skip
+        help="a JSONL file, a line a page, or a ledger: its pages whose texts it kept")  # fmt: skip
     parser.add_argument("--field", default="text", help="the field of the text (default: text)")
     parser.add_argument("--key", default="url",
         help="the field that names a page (default: url)")  # fmt: skip
@@ -163,6 +164,11 @@ def _distinct(options: argparse.Namespace) -> tuple[list[str], list[Document]]:
 
 def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str, str]]:
     """Yield where each page with a text is, its key, and its text."""
+    from dedup.ledger.sqlite import is_sqlite
+
+    if path.is_file() and is_sqlite(path):
+        yield from _records_of_ledger(path)
+        return
     try:
         with path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
@@ -186,6 +192,15 @@ def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str, str]]
         raise CommandError(f"{path} cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not UTF-8 ({error})") from error
+
+
+def _records_of_ledger(path: Path) -> Iterator[tuple[str, str, str]]:
+    from dedup.ledger.reader import LedgerReader
+
+    with LedgerReader(path) as ledger:
+        for url, _, text in ledger.texts():
+            if text:
+                yield f"{path}, {url}", url, text
 
 
 def _labels(

@@ -356,17 +356,21 @@ def named(path: Path) -> Iterator[None]:
         raise damaged(path, error) from error
 
 
+def is_sqlite(path: Path) -> bool:
+    """Return whether a file begins like one of SQLite; raises OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
 def check_beginning(path: Path) -> None:
     """Raise LedgerError if *path* is no SQLite file."""
-    with named(path), path.open("rb") as file:
-        beginning = file.read(len(_SQLITE))
-        if not beginning:
-            raise sqlite3.DatabaseError("it is empty")
-        if beginning != _SQLITE:
-            raise LedgerError(
-                f"{path} is no ledger: it is no SQLite file, or damaged at its beginning; the "
-                "ledger is the file of DEDUP_INDEX"
-            )
+    if not path.stat().st_size:
+        raise damaged(path, sqlite3.DatabaseError("it is empty"))
+    if not is_sqlite(path):
+        raise LedgerError(
+            f"{path} is no ledger: it is no SQLite file, or damaged at its beginning; the ledger "
+            "is the file of DEDUP_INDEX"
+        )
 
 
 def stored_pages(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredPages]:

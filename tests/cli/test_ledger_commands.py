@@ -137,3 +137,16 @@ def test_damaged_ledgers_are_told_in_one_line(town, tmp_path, capsys, monkeypatc
     code, _, err = run(capsys, command[0], "pages.sqlite", *command[1:])
     assert (code, err.count("\n")) == (2, 1)
     assert "is damaged" in err
+
+
+def test_the_texts_of_a_ledger_can_be_calibrated_on(tmp_path, capsys):
+    ledger, pairs = tmp_path / "pages.sqlite", tmp_path / "pairs.tsv"
+    site = {}
+    for number in range(12):
+        site[f"/{number}"] = page(article(number))
+        site[f"/{number}/copy"] = page(edited(article(number)))
+    with served(site) as url:
+        crawl(spider_over(*(url + path for path in site)), DEDUP_INDEX=ledger)
+    code, _, err = run(capsys, "calibrate", ledger, "--pairs-out", pairs)
+    assert (code, err) == (0, "")
+    assert f"{url}/3/copy" in pairs.read_text()
