@@ -1,6 +1,7 @@
 """The commands that look at the ledger of real crawls."""
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -150,3 +151,11 @@ def test_the_texts_of_a_ledger_can_be_calibrated_on(tmp_path, capsys):
     code, _, err = run(capsys, "calibrate", ledger, "--pairs-out", pairs)
     assert (code, err) == (0, "")
     assert f"{url}/3/copy" in pairs.read_text()
+
+
+def test_changed_pages_are_told_from_new_ones(town, tmp_path, capsys):
+    path = tmp_path / "report.html"
+    run(capsys, "report", town[0], "-o", path)
+    figures = re.findall(r'<div class="figure (\w+)"><strong>(\d+)', path.read_text())
+    assert dict(figures)["changed"] == "1"
+    assert dict(figures)["new"] == "3"

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sqlite3
 from contextlib import closing
 
 import pytest
@@ -120,3 +121,14 @@ def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "missing is no file" in err
+
+
+def test_a_reader_cannot_write(path):
+    with LedgerReader(path) as ledger, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        ledger._file.execute("DELETE FROM pages")
+
+
+def test_a_page_that_was_met_twice_is_no_duplicate_of_itself(path):
+    query(path, "UPDATE matches SET url = 'http://a/0'")
+    with LedgerReader(path) as ledger:
+        assert list(ledger.matches()) == []

@@ -21,6 +21,7 @@ from collections_on_disk import (
 )
 from warcio.archiveiterator import ArchiveIterator
 
+from dedup.cli import main
 from dedup.records import FORMS, Fields, Folder, RecordError, form_of, form_of_name
 from dedup.records.base import timestamp
 from dedup.records.compressed import writing
@@ -465,8 +466,6 @@ def test_a_date_without_a_zone_is_in_utc_wherever_one_is(monkeypatch):
 
 
 def test_a_header_of_several_lines_is_written_whole(tmp_path):
-    from dedup.cli import main
-
     path, out = tmp_path / "pages.csv", tmp_path / "unique.csv"
     header = 'url,text,"multi\nline"\n'
     rows = ["a,one two three,x\n", "b,one two three,y\n", 'c,else,"z\nz"\n']
@@ -491,3 +490,11 @@ def test_an_output_that_another_makes_meanwhile_is_not_replaced(tmp_path):
     with replacing(path) as file:
         file.write(b"mine")
     assert path.read_text() == "mine"
+
+
+def test_a_byte_order_mark_before_a_quoted_header_is_none_of_its_names(tmp_path):
+    path, out = tmp_path / "pages.csv", tmp_path / "unique.csv"
+    content = b'\xef\xbb\xbf"url","text"\na,one two three\nb,four five six\n'
+    path.write_bytes(content)
+    assert main(["scan", str(path), "-o", str(out)]) == 0
+    assert out.read_bytes() == content
