@@ -16,6 +16,7 @@ from dedup.cli.common import (
     check_outputs,
     console,
     created,
+    json_lines,
     json_object,
     method_class,
     overwritable,
@@ -169,29 +170,14 @@ def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str, str]]
     if path.is_file() and is_sqlite(path):
         yield from _records_of_ledger(path)
         return
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, 1):
-                where = f"{path}, line {number}"
-                if not line.strip():
-                    continue
-                try:
-                    page = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise CommandError(f"{where}: no JSON object") from error
-                if not isinstance(page, dict):
-                    raise CommandError(f"{where}: no JSON object")
-                text, name = page.get(field), page.get(key)
-                if not (text is None or isinstance(text, str)):
-                    raise CommandError(f"{where}: the field {field!r} must be a string")
-                if text:
-                    if not isinstance(name, str) or not name:
-                        raise CommandError(f"{where}: the key {key!r} must be a string")
-                    yield where, without_surrogates(name), without_surrogates(text)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not UTF-8 ({error})") from error
+    for where, page in json_lines(path):
+        text, name = page.get(field), page.get(key)
+        if not (text is None or isinstance(text, str)):
+            raise CommandError(f"{where}: the field {field!r} must be a string")
+        if text:
+            if not isinstance(name, str) or not name:
+                raise CommandError(f"{where}: the key {key!r} must be a string")
+            yield where, without_surrogates(name), without_surrogates(text)
 
 
 def _records_of_ledger(path: Path) -> Iterator[tuple[str, str, str]]:

@@ -66,6 +66,30 @@ def extractor_named(name: str) -> "Extractor":
     return EXTRACTORS[name]
 
 
+def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where each object of a JSONL file is, for messages, and the object.
+
+    Raises CommandError for a line that is none, and for a file that cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, 1):
+                where = f"{path}, line {number}"
+                if not line.strip():
+                    continue
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise CommandError(f"{where}: no JSON object") from error
+                if not isinstance(value, dict):
+                    raise CommandError(f"{where}: no JSON object")
+                yield where, value
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path} is not UTF-8 ({error})") from error
+
+
 def json_object(option: str, value: str) -> dict[str, Any]:
     try:
         arguments = json.loads(value)

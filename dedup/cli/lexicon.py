@@ -1,17 +1,17 @@
 """``dedup lexicon``: count in how many documents each word is."""
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from dedup.cli.common import CommandError, check_outputs, overwritable, progress
+from dedup.cli.common import CommandError, check_outputs, json_lines, overwritable, progress
 
 SUMMARY = "count in how many documents each word is"
 EXAMPLES = """\
 examples:
-  dedup lexicon pages.jsonl -o pages.lexicon          the field "text" of each line (.jsonl, .jl)
-  dedup lexicon texts/*.txt -o texts.lexicon          a document each
+  dedup lexicon pages.jsonl -o pages.lexicon    the field "text" of each line (.jsonl, .ndjson)
+  dedup lexicon texts/*.txt -o texts.lexicon    a document each
 
 then, in settings.py:
   DEDUP_METHOD = "i-match"
@@ -63,26 +63,21 @@ def run(options: argparse.Namespace) -> None:
 
 def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
     for path in paths:
+        if path.suffix.lower() in (".jsonl", ".jl", ".ndjson"):
+            for where, record in json_lines(path):
+                yield _field(record, field, where)
+            continue
         try:
-            with path.open(encoding="utf-8-sig") as file:
-                if path.suffix.lower() not in (".jsonl", ".jl"):
-                    yield file.read()
-                    continue
-                for number, line in enumerate(file, 1):
-                    if line.strip():
-                        yield _field(line, field, f"{path}, line {number}")
+            yield path.read_text("utf-8-sig")
         except OSError as error:
             raise CommandError(f"{path} cannot be read ({error.strerror})") from error
         except UnicodeDecodeError as error:
             raise CommandError(f"{path} is not UTF-8 ({error})") from error
 
 
-def _field(line: str, field: str, where: str) -> str | None:
-    """Return a field of a line of JSON; ``None`` if it is empty, as of pages that are no HTML."""
-    try:
-        value = json.loads(line).get(field)
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise CommandError(f"{where}: no JSON object") from error
+def _field(record: dict[str, Any], field: str, where: str) -> str | None:
+    """Return a field of a record; ``None`` if it is empty, as of pages that are no HTML."""
+    value = record.get(field)
     if not (value is None or isinstance(value, str)):
         raise CommandError(f"{where}: the field {field!r} must be a string")
     return value or None

@@ -1,7 +1,6 @@
 """``dedup reindex``: a ledger for other settings, made of one that there is."""
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from dedup.cli.common import (
     CommandError,
     check_outputs,
     created,
+    json_lines,
     json_object,
     method_class,
     overwritable,
@@ -73,14 +73,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _texts(paths: Iterable[Path], url_field: str, text_field: str) -> Iterator[tuple[str, str]]:
     for path in paths:
-        with path.open(encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    record = json.loads(line)
-                    url, text = record.get(url_field), record.get(text_field)
-                except (ValueError, AttributeError, RecursionError) as error:
-                    raise CommandError(f"{path}, line {number}: no JSON object") from error
-                if isinstance(url, str) and isinstance(text, str):
-                    yield url, text
+        for _, record in json_lines(path):
+            url, text = record.get(url_field), record.get(text_field)
+            if isinstance(url, str) and isinstance(text, str):
+                yield url, text

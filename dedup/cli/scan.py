@@ -19,6 +19,7 @@ from dedup.cli.common import (
     check_outputs,
     console,
     created,
+    extractor_named,
     json_object,
     method_class,
     overwritable,
@@ -28,7 +29,6 @@ from dedup.files import replacing
 from dedup.text import printable
 
 if TYPE_CHECKING:
-    from dedup.extraction import Extractor
     from dedup.methods import Method
     from dedup.records import Form
     from dedup.scan import Outcome, ScanLedger
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
 
     start = perf_counter()
     method = created(method_class(options.method), json_object("--args", options.args))
-    extractor = _extractor(options.extractor)
+    extractor = extractor_named(options.extractor)
     if options.min_tokens < 0:
         raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
     workers = _cores() if options.workers is None else options.workers
@@ -239,18 +239,6 @@ def _new_folder(path: Path) -> Iterator[Path]:
         os.rename(folder, path)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def _extractor(name: str) -> "Extractor":
-    from importlib.util import find_spec
-
-    from dedup.extraction import EXTRACTORS
-
-    if name not in EXTRACTORS:
-        raise CommandError(f"--extractor must be one of {', '.join(EXTRACTORS)}, got {name!r}")
-    if not find_spec(name):
-        raise CommandError(f"--extractor {name} needs: pip install 'scrapy-dedup[{name}]'")
-    return EXTRACTORS[name]
 
 
 def _cores() -> int:

@@ -72,7 +72,7 @@ class Fingerprints:
             return rows.tolist()  # type: ignore[no-any-return]
         return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in rows]
 
-    def repeat(self, rows: Array) -> bool:
+    def any_equal(self, rows: Array) -> bool:
         """Return whether any two rows are equal."""
         if self.words > 1:
             return len(np.unique(rows, axis=0)) < len(rows)

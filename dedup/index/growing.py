@@ -355,7 +355,7 @@ class GrowingIndex:
         """Make the tables of *rows*, and take them in place of everything."""
         repeats = Repeats()
         pages = pages.astype(np.uint32)
-        if self._prints.repeat(rows):
+        if self._prints.any_equal(rows):
             rows, pages = self._once(rows, pages, repeats)
         positions = np.arange(len(rows), dtype=np.uint32)
         tables: list[tuple[int, int, Array | None, Buckets]] = []

@@ -254,7 +254,6 @@ def _chart(draw: Any, name: str, labels: list[str], bars: list[tuple[str, Any]])
     rows = zip(labels, *(values for _, values in bars), strict=True)
     return {
         "svg": draw(labels, bars, title_id=f"{name}-title"),
-        "columns": [kind for kind, _ in bars],
         "rows": [row for row in rows if any(row[1:])],
     }
 
