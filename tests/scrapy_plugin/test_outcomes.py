@@ -27,7 +27,11 @@ SITE = {
 
 
 class Storage:
-    """A pipeline that does to an item what the spider says, by the last part of its URL."""
+    """A pipeline that does to an item what the spider says, by the last part of its URL.
+
+    Fail, drop it, or wait: until another item is stored (a name), or until that many pages or
+    items have waited (a number).
+    """
 
     @classmethod
     def from_crawler(cls, crawler: Any) -> "Storage":
@@ -44,9 +48,16 @@ class Storage:
                 raise OSError("disk full")
             if action == "drop":
                 raise DropItem("not wanted")
-            await asyncio.sleep(action)
+            async with asyncio.timeout(30):
+                while not self.is_time(action):
+                    await asyncio.sleep(0.01)
         self.stored.append(name)
         return item
+
+    def is_time(self, action: str | int) -> bool:
+        if isinstance(action, str):
+            return action in self.stored
+        return self.crawler.stats.get_value("dedup/claims/waited", 0) >= action
 
 
 class Replacing(Storage):
@@ -120,14 +131,14 @@ def open_pages(*paths: str, **options: Any) -> Any:
 
 
 def test_near_duplicates_of_an_open_page_wait_and_are_dropped_when_it_is_stored():
-    stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [[0.8]]})
+    stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [["other", 2]]})
     assert stored == ["other", "a"]
     assert [item["url"][-1] for item, _ in result.dropped] == ["b", "c"]
     assert claims(result) == {"committed": 2, "waited": 2}
 
 
 def test_near_duplicates_of_an_open_page_wait_and_one_takes_over_when_it_fails():
-    stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [[0.8, "fail"]]})
+    stored, result = open_pages("/a", "/b", "/c", "/other", actions={"a": [["other", 2, "fail"]]})
     assert stored == ["other", "b"]
     assert [item["url"][-1] for item, _ in result.dropped] == ["c"]
     # The last one waited for the second, too.
@@ -135,7 +146,7 @@ def test_near_duplicates_of_an_open_page_wait_and_one_takes_over_when_it_fails()
 
 
 def test_one_that_waits_too_long_is_kept_and_counted():
-    stored, result = open_pages("/a", "/b", actions={"a": [[1.5]]}, DEDUP_WAIT_TIMEOUT=0.3)
+    stored, result = open_pages("/a", "/b", actions={"a": [["b"]]}, DEDUP_WAIT_TIMEOUT=0.3)
     assert stored == ["b", "a"]
     assert result.dedup_stats["skipped/unresolved"] == 1
 
@@ -236,7 +247,7 @@ def test_single_items_are_claimed_each_by_its_own():
             yield {"url": f"{response.url}{number}", "text": article(1)}
 
     stored, result = run(
-        "/a", parse=parse, actions={"a0": [[0.3, "fail"]]}, DEDUP_ITEM_FIELD="text"
+        "/a", parse=parse, actions={"a0": [[2, "fail"]]}, DEDUP_ITEM_FIELD="text"
     )
     assert stored == ["a1"]
     assert claims(result) == {"committed": 1, "released": 1, "waited": 3}
@@ -244,7 +255,7 @@ def test_single_items_are_claimed_each_by_its_own():
 
 def test_no_claim_is_left_open():
     stored, result = open_pages(
-        "/a", "/b", "/c", "/other", actions={"a": [[0.2, "fail"]], "b": [["drop"]]}
+        "/a", "/b", "/c", "/other", actions={"a": [["other", 2, "fail"]], "b": [["drop"]]}
     )
     assert stored == ["other", "c"]
     ended = claims(result)
@@ -291,6 +302,6 @@ def test_a_response_that_is_gone_releases_its_claims():
 
 
 def test_without_a_time_to_wait_nothing_waits():
-    stored, result = open_pages("/a", "/b", actions={"a": [[0.5]]}, DEDUP_WAIT_TIMEOUT=0)
+    stored, result = open_pages("/a", "/b", actions={"a": [["b"]]}, DEDUP_WAIT_TIMEOUT=0)
     assert stored == ["b", "a"]
     assert claims(result) == {"committed": 1}
