@@ -246,9 +246,7 @@ def test_single_items_are_claimed_each_by_its_own():
         for number in range(3):
             yield {"url": f"{response.url}{number}", "text": article(1)}
 
-    stored, result = run(
-        "/a", parse=parse, actions={"a0": [[2, "fail"]]}, DEDUP_ITEM_FIELD="text"
-    )
+    stored, result = run("/a", parse=parse, actions={"a0": [[2, "fail"]]}, DEDUP_ITEM_FIELD="text")
     assert stored == ["a1"]
     assert claims(result) == {"committed": 1, "released": 1, "waited": 3}
 
