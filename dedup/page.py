@@ -53,7 +53,7 @@ class PageReader:
         documents = [Document.from_main_text(without_surrogates(text)) for text in texts]
         sketches = self._method.sketches(documents)
         return [
-            Page(document.main_text, None, None, len(document.tokens), digest_of(document), sketch)
+            Page(document.main_text, None, None, document.token_count, digest_of(document), sketch)
             for document, sketch in zip(documents, sketches, strict=True)
         ]
 

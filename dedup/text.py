@@ -31,7 +31,11 @@ _RUN_IN_WORD = regex.compile(
 _LONGEST_WORD = 40
 # Every unspaced script lies above: a text wholly below needs no second look at its words.
 _FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
-# What is no lower-case letter or digit of ASCII becomes a blank: thrice as fast as an expression.
+# Most texts of many languages are ASCII, where tables of bytes are several times as fast as methods
+# of strings and expressions: one for lower case with blanks only, one for words.
+_ASCII_LOWER = bytes(
+    32 if chr(code).isspace() else ord(chr(code).lower()) for code in range(128)
+).ljust(256)
 _ASCII_WORDS = bytes(code if chr(code) in ascii_lowercase + digits else 32 for code in range(256))
 # Unicode's property Default_Ignorable_Code_Point, as NFKC_Casefold removes it; of ranges, since a
 # text is searched several times faster so.
@@ -73,6 +77,22 @@ class Document:
         return tokenise(self.text)
 
     @cached_property
+    def joined_tokens(self) -> bytes:
+        """The tokens in UTF-8, a blank between each two: for most texts sooner at hand than they.
+
+        >>> Document.from_main_text("Dog -- bites man!").joined_tokens
+        b'dog bites man'
+        """
+        if self.text.isascii():
+            return _translated(self.text, _ASCII_WORDS)
+        return " ".join(self.tokens).encode()
+
+    @cached_property
+    def token_count(self) -> int:
+        """How many tokens the text has."""
+        return self.joined_tokens.count(b" ") + 1 if self.joined_tokens else 0
+
+    @cached_property
     def paragraphs(self) -> list[str]:
         """The lines of the main text that are not empty, each normalised."""
         lines = (self.text if self.main_text is None else self.main_text).splitlines()
@@ -88,11 +108,19 @@ def normalise(text: str) -> str:
     'fine text�'
     """
     if text.isascii():
-        return " ".join(text.lower().split())
+        return _translated(text, _ASCII_LOWER).decode()
     text = _MARKS.sub(r"\1", _IGNORABLE.sub("", without_surrogates(text)))
     # Lower case may undo the composition (İ), so the form is restored after it.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     return " ".join(text.split())
+
+
+def _translated(text: str, table: bytes) -> bytes:
+    """Return ASCII *text* by *table*, without blanks at its ends and with single ones inside."""
+    data = text.encode().translate(table)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data.strip(b" ")
 
 
 def without_surrogates(text: str) -> str:
@@ -100,7 +128,7 @@ def without_surrogates(text: str) -> str:
 
     An unpaired surrogate can be neither hashed nor stored as UTF-8, and lxml stops at it.
     """
-    if not _SURROGATE.search(text):
+    if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -125,7 +153,7 @@ def tokenise(text: str) -> list[str]:
     ['the', '2nd', 'cat', 's', '北京大学', 'さく', 'くら']
     """
     if text.isascii():
-        return text.encode().translate(_ASCII_WORDS).decode().split()
+        return _translated(text, _ASCII_WORDS).decode().split()
     words: list[str] = _WORD.findall(text)
     if not _FIRST_UNSPACED.search(text):
         return words

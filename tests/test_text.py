@@ -197,6 +197,14 @@ def test_tokens_are_the_same_without_rjieba():
     assert run.stderr == b""
 
 
+@given(ANY_TEXT)
+def test_joined_tokens_are_the_tokens(text):
+    document = Document.from_main_text(text)
+    assert document.joined_tokens.decode().split() == document.tokens
+    assert document.joined_tokens.count(b" ") == max(0, len(document.tokens) - 1)
+    assert document.token_count == len(document.tokens)
+
+
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_gives_the_same_tokens_beside_chinese(text):
     assert words(text + " 中") == [*words(text), "中"]

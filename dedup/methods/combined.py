@@ -30,7 +30,7 @@ class Combined(KeyMethod):
     """
 
     name = "combined"
-    version = 1
+    version = 2
     sweep = ("max_distance", (0, 2, 4, 6, 8, 10, 12, 16, 20, 24, 29, 35, 42, 50, 60))
 
     def __init__(

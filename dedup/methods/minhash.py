@@ -1,17 +1,16 @@
 """MinHash: signatures whose equal components estimate the Jaccard similarity of shingles."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import cache, reduce
 
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_whole
-from dedup.methods.hashing import fold, mix, mix_folded, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import Array, mix, seeds, shingle_hashes_of, shingles
 from dedup.text import Document
 
-Signature = np.ndarray[Any, Any]
 # As many as the cache holds, however many shingles a page has.
-_HASHES_AT_A_TIME = 1 << 14
+_HASHES_AT_A_TIME = 1 << 15
 
 
 class MinHash(KeyMethod):
@@ -28,7 +27,7 @@ class MinHash(KeyMethod):
     """
 
     name = "minhash"
-    version = 1
+    version = 2
     sweep = ("max_distance", tuple(range(0, 101, 4)))
 
     def __init__(
@@ -49,59 +48,74 @@ class MinHash(KeyMethod):
         self.bands = bands
         self.rows = rows
 
-    def sketch(self, document: Document) -> Signature | None:
-        """Return the signature, shape (bands * rows,), uint64; ``None`` if there are no tokens."""
+    def sketch(self, document: Document) -> Array | None:
+        """Return the signature, shape (bands * rows,), uint32; ``None`` if there are no tokens."""
         return self.sketches([document])[0]
 
-    def sketches(self, documents: Sequence[Document]) -> list[Signature | None]:
-        hashes = shingle_hashes_of([document.tokens for document in documents], self.width)
+    def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
+        hashes = shingle_hashes_of(documents, self.width)
         count = self.bands * self.rows
         return [minimums(own, count) if len(own) else None for own in hashes]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
-    def keys(self, sketch: Signature) -> Iterable[int]:
+    def keys(self, sketch: Array) -> Iterable[int]:
         return self._keys(sketch).tolist()  # type: ignore[no-any-return]
 
-    def _keys(self, signatures: Signature) -> Signature:
+    def _keys(self, signatures: Array) -> Array:
         """Return the keys of signatures, shape (..., bands * rows), as shape (..., bands)."""
         bands = signatures.reshape(*signatures.shape[:-1], self.bands, self.rows)
         factors = seeds(self.rows) | np.uint64(1)
         return mix((bands * factors).sum(axis=-1, dtype=np.uint64) ^ seeds(self.bands))
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Signature, Signature, list[bytes]]:
+    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
         signatures = self.from_bytes(b"".join(sketches)).reshape(-1, self.bands * self.rows)
         counts = np.full(len(sketches), self.bands)
         return self._keys(signatures).reshape(-1), counts, list(sketches)
 
-    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Signature:
+    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Array:
         one, other = (self.from_bytes(b"".join(data)) for data in (ones, others))
         differs = (one != other).reshape(-1, self.bands * self.rows)
         return np.count_nonzero(differs, axis=1)  # type: ignore[no-any-return]
 
-    def distance(self, one: Signature, other: Signature) -> float:
+    def distance(self, one: Array, other: Array) -> float:
         return int(np.count_nonzero(one != other))
 
-    def to_bytes(self, sketch: Signature) -> bytes:
-        return sketch.astype("<u8").tobytes()
+    def to_bytes(self, sketch: Array) -> bytes:
+        return sketch.astype("<u4").tobytes()
 
-    def from_bytes(self, data: bytes) -> Signature:
-        return np.frombuffer(data, "<u8")
+    def from_bytes(self, data: bytes) -> Array:
+        return np.frombuffer(data, "<u4")
 
 
-def minimums(hashes: Signature, count: int) -> Signature:
-    """Return the least of *hashes* under each of *count* hash functions, shape (count,), uint64.
+def minimums(hashes: Array, count: int) -> Array:
+    """Return the least of *hashes* under each of *count* hash functions, shape (count,), uint32.
+
+    *hashes*: shape (n,), uint64, at least one, and well mixed: of such, linear functions modulo
+    2**32 are good enough, and several times as fast as others. Of each, its first half is taken.
+
+    Source: Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem",
+    Journal of Algorithms 25, 1997 (multiply-add hashing).
 
     >>> from dedup.methods.hashing import shingle_hashes
     >>> shingles = shingle_hashes("a rose is a rose is a rose".split(), 3)
     >>> len(shingles), len(minimums(shingles, 84))
     (6, 84)
     """
-    functions = fold(seeds(count))[:, None]
-    least = np.full(count, np.iinfo(np.uint64).max, np.uint64)
+    factors, summands = _functions(count)
+    halves = (hashes >> np.uint64(32)).astype(np.uint32)
     step = max(1, _HASHES_AT_A_TIME // count)
-    for start in range(0, len(hashes), step):
-        part = fold(hashes[start : start + step]) ^ functions
-        least = np.minimum(least, mix_folded(part).min(axis=1))
-    return least
+    minimums = []
+    for start in range(0, len(halves), step):
+        values = factors * halves[start : start + step]
+        values += summands
+        minimums.append(values.min(axis=1))
+    return reduce(np.minimum, minimums)
+
+
+@cache
+def _functions(count: int) -> tuple[Array, Array]:
+    """Return the factors and summands of linear functions, each of shape (count, 1), uint32."""
+    numbers = seeds(count)[:, None]
+    return (numbers >> np.uint64(32)).astype(np.uint32) | np.uint32(1), numbers.astype(np.uint32)

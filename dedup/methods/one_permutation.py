@@ -9,7 +9,7 @@ import numpy as np
 from dedup.methods.hashing import mix, seeds
 
 Array = np.ndarray[Any, Any]
-_NOTHING = np.uint64(2**64 - 1)
+_NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
 # As many sets as a number has bits are asked for a bin together. Fewer are faster one by one.
 _SETS_AT_ONCE = 64
@@ -19,12 +19,13 @@ _PROBES_TOGETHER_BITS = 6
 
 
 def bin_minimums(sets: Sequence[Array], bins: int) -> Array:
-    """Return the least hash of each of *bins* bins of each of *sets*, shape (sets, bins), uint64.
+    """Return the least value of each of *bins* bins of each of *sets*, shape (sets, bins), uint32.
 
-    *sets*: the hashes of at least one element each, uint64, well mixed, in any order; each falls
-    into one bin. An empty bin takes the minimum of the first non-empty one in an order of its own,
-    so that two sets have a component equal with a probability of nearly their Jaccard similarity,
-    as with MinHash, at the cost of one hash function.
+    *sets*: the hashes of at least one element each, uint64, well mixed, in any order. Each falls
+    into a bin by its first half; its second half, but for a bit, is its value. An empty bin takes
+    the minimum of the first non-empty one in an order of its own, so that two sets have a component
+    equal with a probability of nearly their Jaccard similarity, as with MinHash, at the cost of one
+    hash function.
 
     Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, "Optimal
     Densification for Fast and Accurate Minwise Hashing", ICML 2017, section 4.
@@ -41,9 +42,9 @@ def _fill(least: Array, sets: Sequence[Array]) -> None:
     flat = least.reshape(-1)
     hashes = np.concatenate(sets)
     firsts = np.repeat(np.arange(len(sets)) * bins, [len(own) for own in sets])
-    # The bin by the high bits (a product instead of a remainder), the order by another mix.
+    # A product instead of a remainder.
     places = ((hashes >> np.uint64(32)) * np.uint64(bins)) >> np.uint64(32)
-    np.minimum.at(flat, firsts + places.astype(np.intp), mix(hashes) >> np.uint64(1))
+    np.minimum.at(flat, firsts + places.astype(np.intp), hashes.astype(np.uint32) >> np.uint32(1))
     filled = least != _NOTHING
     if len(sets) < _FEW_SETS:
         _ask_one_by_one(least, filled, ~filled, 0)
@@ -130,10 +131,12 @@ def _probes(bins: int, first: int, count: int) -> Array:
 def one_bit_signatures(sets: Sequence[Array], bits: int) -> Array:
     """Return one bit of each of *bits* minimums of *sets*, packed: shape (sets, bits / 8), uint8.
 
-    Two sets have a bit equal with a probability of (1 + J) / 2. The bit is hashed from the minimum
-    and the number of its bin, so that bins that share a minimum have independent bits.
+    Two sets have a bit equal with a probability of (1 + J) / 2. It is the first bit of a product of
+    the minimum and an odd number of its bin, so that bins that share a minimum have independent
+    bits.
 
-    Source: Li, König, "b-Bit Minwise Hashing", WWW 2010, section 2.
+    Source: Li, König, "b-Bit Minwise Hashing", WWW 2010, section 2; Dietzfelbinger et al., "A
+    Reliable Randomized Algorithm for the Closest-Pair Problem", Journal of Algorithms 25, 1997.
     """
-    values = mix(bin_minimums(sets, bits) ^ seeds(bits))
-    return np.packbits((values & np.uint64(1)).astype(np.uint8), axis=1)
+    factors = seeds(bits).astype(np.uint32) | np.uint32(1)
+    return np.packbits(bin_minimums(sets, bits) * factors >= np.uint32(2**31), axis=1)

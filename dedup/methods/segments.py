@@ -38,7 +38,7 @@ class Segments(DigestMethod):
     """
 
     name = "segments"
-    version = 1
+    version = 2
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
     def __init__(

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_whole
-from dedup.methods.hashing import Array, key, shingle_hashes, shingles
+from dedup.methods.hashing import Array, key, shingle_hashes_of, shingles
 from dedup.methods.minhash import minimums
 from dedup.text import Document
 
@@ -29,7 +29,7 @@ class Shingling(KeyMethod):
     """
 
     name = "shingling"
-    version = 1
+    version = 2
     sweep = ("max_distance", tuple(range(6)))
 
     def __init__(
@@ -66,7 +66,7 @@ class Shingling(KeyMethod):
         A text of fewer tokens than *width* has one shingle, the whole of it, so that it matches
         its equals only.
         """
-        hashes = shingle_hashes(document.tokens, self.width)
+        [hashes] = shingle_hashes_of([document], self.width)
         if not len(hashes):
             return None
         return hashes_of_parts(minimums(hashes, self.minimums), self.supershingles)

@@ -2,14 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import filterfalse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dedup.methods.base import KeyMethod, check_share
-from dedup.methods.hashing import feature_hashes, mix, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import feature_hash, mix, seeds, shingle_hashes_of, shingles
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.text import Document
 
@@ -21,7 +20,7 @@ _SIGNATURE_BITS = 1024
 _NUMBERS = 16
 # What stands where a page has fewer numbers; no number has it as its hash.
 _NO_NUMBER = 2**16 - 1
-_NO_NUMBERS = np.empty(0, np.uint16)
+_NO_NUMBERS = [_NO_NUMBER] * _NUMBERS
 _REPLACED = 10.0
 _CHECKED = np.dtype(
     [
@@ -67,7 +66,7 @@ class Verified(KeyMethod):
     """
 
     name = "verified"
-    version = 1
+    version = 2
     key_bits = _KEY_BITS
     candidates_per_key = 128
     sweep = ("max_distance", tuple(round(0.05 * step, 2) for step in range(1, 15)))
@@ -85,25 +84,22 @@ class Verified(KeyMethod):
         return self.sketches([document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[VerifiedSketch | None]:
-        texts = [document.tokens for document in documents if document.tokens]
+        texts = [document for document in documents if document.token_count]
         if not texts:
             return [None] * len(documents)
         hashes = shingle_hashes_of(texts, _WIDTH)
         checked = np.zeros(len(texts), _CHECKED)
-        checked["tokens"] = [min(len(tokens), 2**16 - 1) for tokens in texts]
-        checked["least_numbers"] = _NO_NUMBER
-        for row, tokens in zip(checked, texts, strict=True):
-            numbers = number_hashes(tokens)
-            if len(numbers):
-                row["numbers"] = min(len(numbers), 2**16 - 1)
-                row["least_numbers"][: len(numbers)] = numbers[:_NUMBERS]
+        checked["tokens"] = [min(document.token_count, 2**16 - 1) for document in texts]
+        numbers = [number_hashes(document.joined_tokens.decode()) for document in texts]
+        checked["numbers"] = [min(len(own), 2**16 - 1) for own in numbers]
+        checked["least_numbers"] = [(own + _NO_NUMBERS)[:_NUMBERS] for own in numbers]
         checked["signature"] = one_bit_signatures(hashes, _SIGNATURE_BITS)
         data, size = checked.tobytes(), _CHECKED.itemsize
         sketches = (
             VerifiedSketch(tuple(bands), data[number * size : (number + 1) * size])
             for number, bands in enumerate(_bands(hashes))
         )
-        return [next(sketches) if document.tokens else None for document in documents]
+        return [next(sketches) if document.token_count else None for document in documents]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, _WIDTH), 1.0)
@@ -158,7 +154,7 @@ class Verified(KeyMethod):
 
 def _bands(shingles: Sequence[Any]) -> list[list[int]]:
     # Other bins than those of the signature: hashed once more.
-    mixed = [mix(own) for own in shingles]
+    mixed = np.split(mix(np.concatenate(shingles)), np.cumsum([len(own) for own in shingles[:-1]]))
     minimums = bin_minimums(mixed, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
     keys = seeds(_BANDS)
     for row in range(_ROWS):
@@ -166,20 +162,26 @@ def _bands(shingles: Sequence[Any]) -> list[list[int]]:
     return (keys & np.uint64(2**_KEY_BITS - 1)).tolist()  # type: ignore[no-any-return]
 
 
-def number_hashes(tokens: Iterable[str]) -> Any:
-    """Return different 16-bit hashes, sorted, shape (n,), of the tokens that have a digit.
+def number_hashes(tokens: str) -> list[int]:
+    """Return different 16-bit hashes, sorted, of the tokens that have a digit.
 
-    A number that comes again has another hash each time, as in a multiset.
+    *tokens*: with a blank between each two. A number that comes again has another hash each time,
+    as in a multiset.
     """
-    # What is letters only has none, and is told from the rest sooner.
-    with_digits = list(filter(_DIGIT.search, filterfalse(str.isalpha, tokens)))
-    if not with_digits:
-        return _NO_NUMBERS
-    counts = Counter(with_digits)
+    counts = Counter(_tokens_with_digits(tokens))
     numbers = [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
-    hashes = feature_hashes(numbers, len(numbers)) >> np.uint64(48)
-    different = {min(number, _NO_NUMBER - 1) for number in hashes.tolist()}
-    return np.array(sorted(different), np.uint16)
+    return sorted({min(feature_hash(number) >> 48, _NO_NUMBER - 1) for number in numbers})
+
+
+def _tokens_with_digits(tokens: str) -> Iterator[str]:
+    digit = _DIGIT.search(tokens)
+    while digit:
+        start = tokens.rfind(" ", 0, digit.start()) + 1
+        end = tokens.find(" ", digit.end())
+        if end < 0:
+            end = len(tokens)
+        yield tokens[start:end]
+        digit = _DIGIT.search(tokens, end)
 
 
 def _replaced(one: Any, others: Any) -> Any:
