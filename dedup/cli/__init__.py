@@ -40,6 +40,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     except (CommandError, ValueError, OSError) as error:
         print(f"{program} {options.command}: {printable(str(error))}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print(f"{program} {options.command}: out of memory", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT

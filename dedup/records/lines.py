@@ -18,6 +18,11 @@ from dedup.records.base import (
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
+# A file that has no lines, or a small one that decompresses to endless ones, shall not take all
+# memory.
+_LONGEST_LINE = 1 << 28
+_TOO_LONG = f"the line has more than {_LONGEST_LINE >> 20} MB"
+
 
 class JsonLines(Form):
     """Lines of JSON, which are written back byte for byte; empty ones are no records."""
@@ -31,13 +36,16 @@ class JsonLines(Form):
             source, number = str(path), 0
             try:
                 with reading(path) as file:
-                    for line in file:
-                        if number == 0:
+                    for line in _lines(file):
+                        if number == 0 and line:
                             line = line.removeprefix(BOM_UTF8)
-                        if line.isspace() or not line:
+                        if line is not None and (line.isspace() or not line):
                             continue
                         number += 1
-                        yield Item(source, number, len(line), line)
+                        if line is None:
+                            yield Item(source, number, 0, None, _TOO_LONG)
+                        else:
+                            yield Item(source, number, len(line), line)
             except RecordError as error:
                 yield Item(source, number + 1, 0, None, str(error))
 
@@ -66,3 +74,14 @@ class JsonLines(Form):
                     output.write(item.raw)
                     if not item.raw.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield the lines; ``None`` for one that is too long."""
+    while line := file.readline(_LONGEST_LINE + 1):
+        if len(line) <= _LONGEST_LINE:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_LONGEST_LINE)
+        yield None

@@ -260,3 +260,19 @@ def test_a_reader_that_stops_reading_is_no_error(collection):
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(60) == 0
+
+
+def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
+    path = tmp_path / "zeros.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)  # takes no room on the disk, and is one line
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20));"
+        "from dedup.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, "lexicon", path, "-o", tmp_path / "lexicon.gz"],
+        capture_output=True, text=True, timeout=120, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert (run.returncode, run.stderr) == (2, "dedup lexicon: out of memory\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["zeros.jsonl"]

@@ -22,7 +22,7 @@ from collections_on_disk import (
 from warcio.archiveiterator import ArchiveIterator
 
 from dedup.cli import main
-from dedup.records import FORMS, Fields, Folder, RecordError, form_of, form_of_name
+from dedup.records import FORMS, Fields, Folder, RecordError, form_of, form_of_name, lines
 from dedup.records.base import timestamp
 from dedup.records.compressed import writing
 
@@ -188,6 +188,22 @@ class TestJsonLines:
         line = {"text": "long " * 1_000_000, "deep": json.loads("[" * 900 + "]" * 900)}
         path = self.written(tmp_path, json.dumps(line).encode())
         assert records(opened(path))[0].content == line["text"]
+
+    @pytest.mark.parametrize("longer", [0, 1, 99, 100, 101, 1000])
+    @pytest.mark.parametrize("end", [b"\n", b""])
+    def test_a_line_that_is_too_long_is_one_bad_record(self, tmp_path, monkeypatch, longer, end):
+        monkeypatch.setattr(lines, "_LONGEST_LINE", 100)
+        good = b'{"text": "a"}\n'
+        long = b'{"text": "%s"}' % (b"b" * (88 - len(end) + longer)) + end
+        path = self.written(tmp_path, good + long + (good if end else b""))
+        found = errors(opened(path))
+        assert found[0] is None
+        assert (found[1] is None) == (longer == 0)
+        assert found[2:] == ([None] if end else [])
+        keep = [1, longer == 0, 1][: len(found)]
+        target = rewritten(opened(path), tmp_path / "b.jsonl", keep)
+        kept = good + (long.rstrip(b"\n") + b"\n" if longer == 0 else b"") + (good if end else b"")
+        assert target.read_bytes() == kept
 
     def test_another_encoding_is_read(self, tmp_path):
         path = self.written(tmp_path, '{"text": "北京"}\n'.encode("gbk"))
