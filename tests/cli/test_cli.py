@@ -272,7 +272,10 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
     )
     run = subprocess.run(
         [sys.executable, "-c", code, "lexicon", path, "-o", tmp_path / "lexicon.gz"],
-        capture_output=True, text=True, timeout=120, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
     assert (run.returncode, run.stderr) == (2, "dedup lexicon: out of memory\n")
     assert [each.name for each in tmp_path.iterdir()] == ["zeros.jsonl"]
