@@ -208,11 +208,11 @@ def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
 
 
 def test_chinese_is_compared_by_characters():
-    assert diff("我们在北京大学", "我们在上海大学").plain == "我 们 在 [-北 京-] {+上 海+} 大 学 "
+    assert diff("我们在北京大学", "我们在上海大学").plain == "我们在[-北京-]{+上海+}大学"
 
 
 def test_a_line_end_separates_words():
-    assert diff("one\ntwo", "one\n\ntwo three\x1b").plain == "one two {+three\ufffd+} "
+    assert diff("one\ntwo", "one\n\ntwo three\x1b").plain == "one two {+three\ufffd+}"
 
 
 def test_a_long_text_has_a_diff_in_time():

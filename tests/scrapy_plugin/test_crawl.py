@@ -528,7 +528,7 @@ def test_the_html_report_shows_what_a_copy_changed(tmp_path: Any):
     assert group["url"] == f"{url}/original"
     [[copy, distance, diff]] = group["copies"]
     assert (copy, distance > 0) == (f"{url}/copy", True)
-    assert "+otherwise" in data["diffs"][diff]
+    assert "+ otherwise" in data["diffs"][diff]
     assert "simhash" in source
 
 
@@ -542,7 +542,7 @@ def test_items_that_are_judged_by_a_field_are_compared_in_the_report_too(tmp_pat
         crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_ITEM_FIELD="body")
     _, data = html_report(tmp_path)
     assert [group["url"] for group in data["groups"]] == ["http://a/1"]
-    assert any("+otherwise" in diff for diff in data["diffs"])
+    assert any("+ otherwise" in diff for diff in data["diffs"])
 
 
 @pytest.mark.parametrize("texts", [0, 1])
