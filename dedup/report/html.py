@@ -297,7 +297,7 @@ def _translated(name: str, *values: Any) -> "Markup":
     """
     from markupsafe import Markup, escape
 
-    if name not in _messages():  # a stage or scope of somebody else's
+    if name not in _messages():  # a stage, scope or reason of somebody else's
         return escape(printable(name.partition("_")[2].replace("_", " ")))
     values = tuple(f"{value:,}" if isinstance(value, int) else value for value in values)
     return Markup("").join(
