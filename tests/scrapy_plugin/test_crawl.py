@@ -19,6 +19,7 @@ from texts import article, edited, page
 from web import Answer, served
 
 from dedup.scrapy_plugin import Extension
+from dedup.scrapy_plugin.settings import DedupSettings
 
 ORIGINAL, COPY, OTHER = page(article(1)), page(edited(article(1))), page(article(2))
 SITE = {"/original": ORIGINAL, "/copy": COPY, "/other": OTHER}
@@ -499,6 +500,11 @@ def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
     assert set(report["seconds_per_page"]) == {"extraction", "tokens", "sketch", "waiting", "index"}
     [logged] = [m for m in result.messages(logging.INFO) if m.startswith("Dedup report:")]
     assert f"= {url}/copy" in logged
+    assert re.search(r"\| other settings +\| workers=0, +\|\n\| +\| report=", logged)  # no others
+    assert report["settings"] == dict(DedupSettings.defaults()) | {
+        "DEDUP_WORKERS": 0,
+        "DEDUP_REPORT": str(path.parent),
+    }
 
 
 def test_reports_of_crawls_that_begin_in_one_second_stand_side_by_side(tmp_path: Any):
