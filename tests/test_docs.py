@@ -4,10 +4,11 @@ A document is a session in a folder of its own, from its top to its end:
 
 * ``sh`` is run by a shell in which ``dedup``, ``scrapy`` and ``python`` are those of the tests,
 * ``text`` or ``json`` after it is what it prints; after a crawl, these are lines of its log,
-* ``python`` that sets settings is loaded as the settings of a crawl, any other is executed,
-* ``sql`` is asked of the ledger of the session, and finds something.
+* ``python`` that sets settings is loaded as the settings of a crawl, in a copy of the folder; any
+  other is executed,
+* ``sql`` is asked of the ledger of the session.
 
-README.zh.md has the blocks of README.md (`test_readme.py`).
+README.zh.md has the blocks of README.md.
 """
 
 import ast
@@ -20,7 +21,9 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import chdir, closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import collections_on_disk
@@ -55,6 +58,8 @@ INSTEAD = {
 """What is run in the place of something that a shell is told."""
 
 CHANGING = {
+    # The last columns of an evaluation: pages a second, milliseconds and bytes of a page.
+    r"  [\d,]+ +\d+\.\d\d +[\d,]+$": "  # # #",
     r"\d[\d,.]* a second": "# a second",
     # The demonstration takes another port if its own is taken.
     r"127\.0\.0\.1:\d+": "127.0.0.1:#",
@@ -133,7 +138,10 @@ class Session:
         (folder / "hurried.py").write_text(HURRIED)
 
     def run(self, block: Block) -> None:
-        getattr(self, f"_run_{block.language}")(block)
+        runs = {"sh": self._run_sh, "python": self._run_python, "sql": self._run_sql}
+        if block.language not in runs:
+            pytest.fail(f"no output of a command, and neither run nor in NOT_RUN:\n{block.text}")
+        runs[block.language](block)
 
     def _run_sh(self, block: Block) -> None:
         commands = block.text
@@ -162,12 +170,14 @@ class Session:
         settings: dict[str, Any] = {}
         exec(block.text, settings)
         del settings["__builtins__"]
-        check_settings(settings)
+        with TemporaryDirectory() as copy:
+            shutil.copytree(self._folder, copy, dirs_exist_ok=True)
+            with chdir(copy):
+                check_settings(settings)
 
     def _run_sql(self, block: Block) -> None:
-        connection = sqlite3.connect(self._folder / "pages.sqlite")
-        assert connection.execute(block.text).fetchall()
-        connection.close()
+        with closing(sqlite3.connect(self._folder / "pages.sqlite")) as connection:
+            connection.execute(block.text).fetchall()
 
 
 def _write_command(path: Path, line: str) -> None:
@@ -323,7 +333,7 @@ def site() -> Iterator[str]:
 def test_every_block_works(
     document: str, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)  # what is executed may write files
     session = Session(tmp_path, site)
     if document in INPUTS:
         INPUTS[document](tmp_path)
@@ -332,7 +342,7 @@ def test_every_block_works(
             continue
         try:
             session.run(block)
-        except Exception as error:
+        except (Exception, pytest.fail.Exception) as error:
             error.add_note(f"{document}, line {block.line}")
             raise
     if document in RESULTS:
@@ -345,6 +355,11 @@ def test_no_reason_is_left_of_a_block_that_is_gone():
         assert [f"{b.document}: {b.text}".startswith(start) for b in blocks].count(True) == 1, start
     told = "\n".join(block.text for block in blocks)
     assert [written for written in INSTEAD if written not in told] == []
+
+
+def test_the_chinese_readme_has_the_blocks_of_the_english_one():
+    blocks = [[block[2:] for block in blocks_of(f"README{it}.md")] for it in ("", ".zh")]
+    assert blocks[0] == blocks[1]
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, "README.zh.md"])

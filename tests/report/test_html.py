@@ -182,6 +182,20 @@ def test_near_misses_are_compared(browser, report):
     assert browser.find_elements("css selector", ".diff") == []
 
 
+def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path):
+    texts = TextStore(2)
+    summary = Summary(Counters(), SETTINGS, texts=texts)
+    text = "从前这里是一个码头，用 Scrapy 2.16抓取。"
+    summary.record(new(), "http://a/", 10, page(text))
+    copy = page(text.replace("码头", "车站").replace("2.16", "2.17"))
+    summary.record(near("http://a/", 3), "http://b/", 10, copy)
+    show(browser, written(tmp_path, {"spider": "test", **summary.finish(None)}, texts))
+    browser.find_element("css selector", "#group-table .open").click()
+    shown = browser.find_element("css selector", ".diff").text.partition("\n")[2]
+    assert shown.strip() == "从前这里是一个码头车站，用 Scrapy 2.16 2.17抓取。"
+    assert texts_of(browser, ".diff ins") == ["车站", "2.17"]
+
+
 def test_advice_is_given_with_its_rules(browser, report):
     show(browser, report[1])
     advice = browser.find_element("id", "advice").text
