@@ -60,7 +60,7 @@ class Collection:
 
 
 def read_collection(
-    folder: Path, *, min_tokens: int = 30, extractor: Extractor | None = None
+    folder: Path, *, min_tokens: int = 20, extractor: Extractor | None = None
 ) -> Collection:
     """Read ``docs.jsonl`` and ``pairs.tsv`` of *folder*.
 

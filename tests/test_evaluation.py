@@ -45,9 +45,9 @@ def test_pages_of_another_kind_are_left_out_with_their_labels(tmp_path):
 
 
 def test_the_size_of_a_page_may_be_given_and_counts_han_characters_one_by_one(tmp_path):
-    with pytest.raises(CollectionError, match=r"docs\.jsonl has no page of 30 tokens or more"):
-        read_collection(write(tmp_path / "given", ntok=29))
-    chinese = {"zh": "镇上有十九家米粉店没有一家做晚饭的生意早上五点开门卖到十点锅一刷"}
+    with pytest.raises(CollectionError, match=r"docs\.jsonl has no page of 20 tokens or more"):
+        read_collection(write(tmp_path / "given", ntok=19))
+    chinese = {"zh": "镇上有十九家米粉店没有一家做晚饭的生意早"}
     assert len(read_collection(write(tmp_path / "zh", chinese, []))) == 1
 
 

@@ -16,11 +16,13 @@ def colored(parts: Iterable[Part]) -> Text:
     """Return the parts of a diff: what only the first has in red, only the second in green."""
     text = Text()
     for kind, words in parts:
+        # The blank before the words stands before their brackets.
+        text.append(" " * words.startswith(" "))
+        words = words.removeprefix(" ")
         if kind == "removed":
             text.append(f"[-{words}-]", style="red")
         elif kind == "added":
             text.append(f"{{+{words}+}}", style="green")
         else:
             text.append(words)
-        text.append(" ")
     return text

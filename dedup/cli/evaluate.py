@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="names of methods, or all (default: simhash)")  # fmt: skip
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
-    parser.add_argument("--min-tokens", type=int, default=30, metavar="N",
-        help="leave out shorter pages (default: 30)")  # fmt: skip
+    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
+        help="leave out shorter pages; each Han character counts (default: 20)")  # fmt: skip
     parser.add_argument("--extractor", metavar="NAME",
         help="take the main text of the pages' HTML with this, as trafilatura")  # fmt: skip
     parser.add_argument("--sweep", action="store_true",

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -107,14 +106,12 @@ class _Diffs:
             if len(parts) == _PARTS_OF_A_DIFF:
                 parts.append("…")
                 break
-            parts.append(_SIGNS[kind] + _cut(_UNSPACED.sub("", words), _LONGEST_PART))
+            parts.append(_SIGNS[kind] + _cut(words, _LONGEST_PART))
         self._bytes += _size(parts)
         self.shown.append(parts)
         return len(self.shown) - 1
 
 
-# The diff has each Chinese character for a word.
-_UNSPACED = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
 _SIGNS = {"equal": "=", "removed": "-", "added": "+"}
 
 
@@ -300,7 +297,7 @@ def _translated(name: str, *values: Any) -> "Markup":
     """
     from markupsafe import Markup, escape
 
-    if name not in _messages():  # a stage or scope of somebody else's
+    if name not in _messages():  # a stage, scope or reason of somebody else's
         return escape(printable(name.partition("_")[2].replace("_", " ")))
     values = tuple(f"{value:,}" if isinstance(value, int) else value for value in values)
     return Markup("").join(

@@ -20,18 +20,20 @@ _BAR = 30
 _ROWS = 20
 
 
-def as_text(numbers: Mapping[str, Any]) -> str:
+def as_text(numbers: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
     """Return the report of `Summary.finish` as plain text, about 100 columns wide.
 
-    Built of ASCII lines, since logs are read in all kinds of terminals and files.
+    Settings are shown whose values are not those of *defaults*, by their names. Built of ASCII
+    lines, since logs are read in all kinds of terminals and files.
     """
     output = io.StringIO()
     console = Console(file=output, width=_WIDTH, color_system=None, legacy_windows=False)
     table = Table(box=box.ASCII2, show_header=False, title="Duplicates in this crawl", expand=True)
     table.add_column(no_wrap=True)
     table.add_column(ratio=1, overflow="fold")
-    for section in (_pages, _duplicates, _cost):
-        for label, value in section(numbers):
+    sections = (_pages(numbers), _duplicates(numbers), _cost(numbers, defaults or {}))
+    for section in sections:
+        for label, value in section:
             # Text, not str: a URL may contain what would be markup to rich.
             table.add_row(Text(label), Text(value))
         table.add_section()
@@ -118,7 +120,7 @@ def _copy(copy: Mapping[str, Any]) -> str:
     return f"  = {printable(copy['url'])} ({how})"
 
 
-def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _cost(numbers: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     saved, index = numbers["saved"], numbers["index"]
     yield (
         "saved",
@@ -144,9 +146,10 @@ def _cost(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     others = ", ".join(
         f"{name.removeprefix('DEDUP_').lower()}={value}"
         for name, value in settings.items()
-        if name not in ("DEDUP_METHOD", "DEDUP_MAX_DISTANCE") and value not in ("", {}, None)
+        if name not in ("DEDUP_METHOD", "DEDUP_MAX_DISTANCE")
+        and not (name in defaults and value == defaults[name])
     )
-    yield "settings", others
+    yield "other settings", others or "the defaults"
 
 
 def _share(count: int, total: int) -> str:

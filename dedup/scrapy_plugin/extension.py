@@ -179,7 +179,7 @@ class Extension:
             "spider": spider.name,
             **self._summary.finish(self._detector, self._judge.bodies.nbytes, self._ledger),
         }
-        self._table = as_text(numbers)
+        self._table = as_text(numbers, DedupSettings.defaults())
         if self._ledger and self._checkpoints:
             texts = list(self._texts)
             await self._checkpoints.note_end(partial(self._ledger.finish, reason, numbers, texts))

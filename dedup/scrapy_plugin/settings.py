@@ -128,6 +128,11 @@ class DedupSettings:
         read.warn_of_unknown()
         return result
 
+    @classmethod
+    def defaults(cls) -> Mapping[str, Any]:
+        """Return the values of a crawl that sets nothing, in the form of *shown*."""
+        return cls.from_settings(BaseSettings()).shown
+
     @property
     def identity(self) -> dict[str, Any]:
         """What stored sketches depend on: a ledger is for crawls with an equal one."""

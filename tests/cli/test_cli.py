@@ -1,3 +1,4 @@
+import argparse
 import json
 import os
 import signal
@@ -9,10 +10,11 @@ import pytest
 from test_evaluation import WORDS, write
 from texts import ENGLISH
 
-from dedup.cli import main
+from dedup.cli import COMMANDS, main
 from dedup.cli.diff import diff
 from dedup.lexicon import load_lexicon
 from dedup.methods import METHODS
+from dedup.scrapy_plugin.settings import DedupSettings
 
 
 @pytest.fixture
@@ -34,6 +36,16 @@ def test_a_collection_is_scored_by_the_default_method(collection, capsys):
     columns = ["collection", "method", "found", "/", "to", "find", "precision", "recall", "F1"]
     assert header.split()[:9] == columns
     assert row.split()[:8] == ["news", "simhash", "1", "/", "3", "1.000", "0.333", "0.500"]
+
+
+def test_pages_are_short_to_every_command_as_they_are_in_a_crawl():
+    defaults = {}
+    for name, command in COMMANDS.items():
+        command.add_arguments(parser := argparse.ArgumentParser())
+        defaults[name] = parser.get_default("min_tokens")
+    asked = {"calibrate", "evaluate", "explain", "scan"}
+    assert {name for name, default in defaults.items() if default is not None} == asked
+    assert {defaults[name] for name in asked} == {DedupSettings.defaults()["DEDUP_MIN_TOKENS"]}
 
 
 def test_all_methods_are_compared_and_the_figures_are_written(collection, tmp_path, capsys):
@@ -208,11 +220,11 @@ def test_nothing_in_a_collection_steers_the_terminal(tmp_path, capsys):
 
 
 def test_chinese_is_compared_by_characters():
-    assert diff("我们在北京大学", "我们在上海大学").plain == "我 们 在 [-北 京-] {+上 海+} 大 学 "
+    assert diff("我们在北京大学", "我们在上海大学").plain == "我们在[-北京-]{+上海+}大学"
 
 
 def test_a_line_end_separates_words():
-    assert diff("one\ntwo", "one\n\ntwo three\x1b").plain == "one two {+three\ufffd+} "
+    assert diff("one\ntwo", "one\n\ntwo three\x1b").plain == "one two {+three\ufffd+}"
 
 
 def test_a_long_text_has_a_diff_in_time():

@@ -49,7 +49,7 @@ def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
     html = path.read_text()
     assert "The first" in html
     assert f"{url}/d" in html
-    assert '"+otherwise"' in html  # of the difference between /a and its copy
+    assert '"+ otherwise"' in html  # of the difference between /a and its copy
 
 
 def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):

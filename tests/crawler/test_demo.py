@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 from collections import defaultdict
@@ -134,25 +132,3 @@ def test_items_hold_clean_text_title_and_language(outcome: Any):
     assert item["title"]
     assert "广告" not in item["text"]
     assert set(item) == {"url", "title", "text", "language", "fetched"}
-
-
-def test_the_walk_through_of_the_ledger(tmp_path: Path):
-    """Its two commands, as they stand there, and what the second crawl stores."""
-    text = (PROJECT / "docs" / "ledger.md").read_text()
-    [commands] = re.findall(r"```sh\n(scrapy crawl site .*?)```", text, re.DOTALL)
-    for command in commands.splitlines():
-        # Its files, in the test's folder.
-        command = re.sub(r"(\w+\.(?:sqlite|jsonl))", rf"{tmp_path}/\1", command)
-        arguments = shlex.split(command)
-        subprocess.run(
-            [sys.executable, "-m", *arguments, "-s", "DEDUP_REPORT=", "-s", "LOG_LEVEL=CRITICAL"],
-            cwd=PROJECT, check=True, timeout=120,
-        )  # fmt: skip
-    lines = (tmp_path / "second.jsonl").read_text().splitlines()
-    stored = {"/" + json.loads(line)["url"].split("/", 3)[3] for line in lines}
-    assert len((tmp_path / "first.jsonl").read_text().splitlines()) == 57
-    assert stored == {
-        "/article/horse-tram.html", "/tag/transport/", "/article/goat-cheese.html",
-        "/zh/article/wetland.html", "/archive/page/4/",
-        "/sitemap.xml", "/media/levels.json", "/media/walk", "/map/", "/gallery/",
-    }  # fmt: skip

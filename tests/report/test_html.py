@@ -10,7 +10,7 @@ from browsers import chromium, console, show
 from report_of import SETTINGS, exact, near, new, page, report_of
 from texts import CHINESE, article, edited
 
-from dedup.detector import Detector
+from dedup.detector import Detector, Kind, Verdict
 from dedup.methods import SimHash
 from dedup.report import Summary, TextStore, write_html
 from dedup.report.html import as_html
@@ -182,6 +182,20 @@ def test_near_misses_are_compared(browser, report):
     assert browser.find_elements("css selector", ".diff") == []
 
 
+def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path):
+    texts = TextStore(2)
+    summary = Summary(Counters(), SETTINGS, texts=texts)
+    text = "从前这里是一个码头，用 Scrapy 2.16抓取。"
+    summary.record(new(), "http://a/", 10, page(text))
+    copy = page(text.replace("码头", "车站").replace("2.16", "2.17"))
+    summary.record(near("http://a/", 3), "http://b/", 10, copy)
+    show(browser, written(tmp_path, {"spider": "test", **summary.finish(None)}, texts))
+    browser.find_element("css selector", "#group-table .open").click()
+    shown = browser.find_element("css selector", ".diff").text.partition("\n")[2]
+    assert shown.strip() == "从前这里是一个码头车站，用 Scrapy 2.16 2.17抓取。"
+    assert texts_of(browser, ".diff ins") == ["车站", "2.17"]
+
+
 def test_advice_is_given_with_its_rules(browser, report):
     show(browser, report[1])
     advice = browser.find_element("id", "advice").text
@@ -215,6 +229,37 @@ def test_the_language_is_the_browsers_and_can_be_changed(browser, report):
     with chromium("zh-CN,zh") as chinese:
         show(chinese, report[1])
         assert chinese.find_element("css selector", "html").get_attribute("lang") == "zh"
+
+
+def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(browser, tmp_path):
+    summary = Summary(Counters(), SETTINGS)
+    for reason in ("too_short", "too_short", "empty", "of_my_own"):
+        summary.record(Verdict(Kind.SKIPPED, "simhash", reason=reason), "http://a/", 5)
+    summary.count("unread/timeout", 3)
+    summary.count("unread/crash")
+    numbers = summary.finish(None)
+    show(browser, written(tmp_path, numbers, TextStore(0)))
+    reasons, causes = ".reasons", ".problem"
+    assert texts_of(browser, f"{reasons}, {causes}") == [
+        "not compared, kept: no text 1, of my own 1, too short 2",
+        "Problems: pages that could not be read: 4 (the worker crashed 1, took too long 3).",
+    ]
+    browser.find_element("css selector", "[data-language=zh]").click()
+    assert texts_of(browser, f"{reasons}, {causes}") == [
+        "未比较，保留: 没有正文 1, of my own 1, 太短 2",
+        "问题: 无法读取的页面：4 (工作进程崩溃 1, 超时 3).",
+    ]
+
+
+def test_every_documented_reason_has_a_text_of_its_own():
+    documented = (Path(__file__).parents[2] / "docs" / "stats.md").read_text("utf-8")
+    reasons = documented.partition("Skip reasons: ")[2].partition(".\n\n")[0]
+    causes = documented.partition("| `dedup/unread/<cause>` |")[2].partition("\n")[0]
+    folder = Path(as_html.__code__.co_filename).parent / "templates"
+    messages = json.loads((folder / "messages.json").read_text("utf-8"))
+    for kind, names in (("skipped", reasons), ("unread", causes)):
+        told = {name.partition("_")[2] for name in messages if name.startswith(f"{kind}_")}
+        assert told == set(re.findall(r"`([a-z_]+)`", names))
 
 
 def test_every_control_has_a_name_and_the_page_its_landmarks(browser, report):
@@ -382,4 +427,6 @@ def test_the_interface_is_there_in_both_languages():
             "stage",
             "scope",
             "action",
+            "skipped",
+            "unread",
         }

@@ -215,7 +215,15 @@ def test_an_empty_crawl_has_a_table(summary, detector):
     assert "Duplicates in this crawl" in table
     assert row(table, "pages") == "0 (0.0 a second)"
     assert row(table, "method") == "simhash, distance at most 3"
-    assert row(table, "settings") == "scope=crawl"
+    assert row(table, "other settings") == "scope=crawl"
+
+
+def test_the_table_shows_the_settings_that_are_not_the_defaults(summary, detector):
+    numbers = {**summary.finish(detector)}
+    defaults = {**SETTINGS, "DEDUP_WORKERS": 1, "DEDUP_REPORT": "reports"}
+    numbers["settings"] = {**defaults, "DEDUP_SCOPE": "host", "DEDUP_REPORT": ""}
+    assert row(as_text(numbers, defaults), "other settings") == "scope=host, report="
+    assert row(as_text(numbers, numbers["settings"]), "other settings") == "the defaults"
 
 
 def test_the_table_shows_counts_with_their_shares(summary, detector):

@@ -19,6 +19,7 @@ from texts import article, edited, page
 from web import Answer, served
 
 from dedup.scrapy_plugin import Extension
+from dedup.scrapy_plugin.settings import DedupSettings
 
 ORIGINAL, COPY, OTHER = page(article(1)), page(edited(article(1))), page(article(2))
 SITE = {"/original": ORIGINAL, "/copy": COPY, "/other": OTHER}
@@ -499,6 +500,11 @@ def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
     assert set(report["seconds_per_page"]) == {"extraction", "tokens", "sketch", "waiting", "index"}
     [logged] = [m for m in result.messages(logging.INFO) if m.startswith("Dedup report:")]
     assert f"= {url}/copy" in logged
+    assert re.search(r"\| other settings +\| workers=0, +\|\n\| +\| report=", logged)  # no others
+    assert report["settings"] == dict(DedupSettings.defaults()) | {
+        "DEDUP_WORKERS": 0,
+        "DEDUP_REPORT": str(path.parent),
+    }
 
 
 def test_reports_of_crawls_that_begin_in_one_second_stand_side_by_side(tmp_path: Any):
@@ -528,7 +534,7 @@ def test_the_html_report_shows_what_a_copy_changed(tmp_path: Any):
     assert group["url"] == f"{url}/original"
     [[copy, distance, diff]] = group["copies"]
     assert (copy, distance > 0) == (f"{url}/copy", True)
-    assert "+otherwise" in data["diffs"][diff]
+    assert "+ otherwise" in data["diffs"][diff]
     assert "simhash" in source
 
 
@@ -542,7 +548,7 @@ def test_items_that_are_judged_by_a_field_are_compared_in_the_report_too(tmp_pat
         crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_ITEM_FIELD="body")
     _, data = html_report(tmp_path)
     assert [group["url"] for group in data["groups"]] == ["http://a/1"]
-    assert any("+otherwise" in diff for diff in data["diffs"])
+    assert any("+ otherwise" in diff for diff in data["diffs"])
 
 
 @pytest.mark.parametrize("texts", [0, 1])

@@ -40,11 +40,13 @@
     const same = parts.every((part) => part[0] === "=");
     box.append(element("p", { class: "quiet" }, say(same ? "js_diff_same" : "js_diff")));
     for (const part of parts) {
-      const words = part.slice(1);
+      // A blank before the words stands before their line, too.
+      const words = part.slice(1).trimStart();
+      if (part[1] === " ") box.append(" ");
       if (part[0] === "…") box.append(element("p", { class: "quiet" }, say("js_cut")));
-      else if (part[0] === "+") box.append(element("ins", {}, words), " ");
-      else if (part[0] === "-") box.append(element("del", {}, words), " ");
-      else box.append(element("bdi", {}, words), " ");
+      else if (part[0] === "+") box.append(element("ins", {}, words));
+      else if (part[0] === "-") box.append(element("del", {}, words));
+      else box.append(element("bdi", {}, words));
     }
     return box;
   }

@@ -1,0 +1,369 @@
+"""Every fenced block of the documentation is run, or it is said here why it is not.
+
+A document is a session in a folder of its own, from its top to its end:
+
+* ``sh`` is run by a shell in which ``dedup``, ``scrapy`` and ``python`` are those of the tests,
+* ``text`` or ``json`` after it is what it prints; after a crawl, these are lines of its log,
+* ``python`` that sets settings is loaded as the settings of a crawl, in a copy of the folder; any
+  other is executed,
+* ``sql`` is asked of the ledger of the session.
+
+README.zh.md has the blocks of README.md.
+"""
+
+import ast
+import csv
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import chdir, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import collections_on_disk
+import pytest
+import scrapy.squeues
+from crawls import crawl, spider_over
+from texts import article, edited, page, replaced
+from web import served
+
+from dedup.cli import main
+
+ROOT = Path(__file__).parents[1]
+
+NOT_RUN = {
+    "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
+    "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
+    "docs/architecture.md: response": "a drawing",
+    "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
+}
+"""Blocks that are not run, by how they begin, and why."""
+
+if not hasattr(scrapy.squeues, "PickleLifoSQLiteQueue"):
+    NOT_RUN["docs/guarantees.md: SCHEDULER_DISK_QUEUE"] = "queues of Scrapy 2.19"
+
+INSTEAD = {
+    # The environment of the tests is made already.
+    "python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
+    "install -q -e . && ": "",
+    # A site on loopback.
+    "https://docs.example.com/": "{site}/",
+}
+"""What is run in the place of something that a shell is told."""
+
+CHANGING = {
+    # The last columns of an evaluation: pages a second, milliseconds and bytes of a page.
+    r"  [\d,]+ +\d+\.\d\d +[\d,]+$": "  # # #",
+    r"\d[\d,.]* a second": "# a second",
+    # The demonstration takes another port if its own is taken.
+    r"127\.0\.0\.1:\d+": "127.0.0.1:#",
+}
+"""Figures that are others each time, and what is compared in their place."""
+
+
+HURRIED = "from crawler.settings import *\n\nAUTOTHROTTLE_ENABLED = False\n"
+"""The settings of the project; a server of one's own needs no politeness."""
+
+SQLITE = """
+import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1]).execute(sys.argv[2]): print(*row, sep='|')
+"""
+"""The command ``sqlite3``, where the system has none."""
+
+
+class Block(NamedTuple):
+    """A fenced block, and what its text is said to print, if the next block tells."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+    printed: str | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not run."""
+        here = f"{self.document}: {self.text}"
+        return next((NOT_RUN[start] for start in NOT_RUN if here.startswith(start)), None)
+
+
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks_of(document: str) -> list[Block]:
+    """Return the blocks of a document, an output with what prints it."""
+    source = (ROOT / document).read_text()
+    found: list[Block] = []
+    for match in FENCED.finditer(source):
+        language, text = match.groups()
+        before = found[-1] if found else None
+        if before and before[2::2] == ("sh", None) and language in ("text", "json"):
+            found[-1] = before._replace(printed=text)
+        else:
+            line = source.count("\n", 0, match.start()) + 1
+            found.append(Block(document, line, language, text))
+    return found
+
+
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT))
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
+    if path.name != "README.zh.md"
+)
+WITH_BLOCKS = [document for document in DOCUMENTS if blocks_of(document)]
+
+
+class Session:
+    """Runs the blocks of a document, one after the other, in *folder*."""
+
+    def __init__(self, folder: Path, site: str) -> None:
+        self._folder = folder
+        self._site = site
+        self._names: dict[str, Any] = {}
+        commands = folder / ".venv" / "bin"
+        commands.mkdir(parents=True)
+        for name, arguments in (("dedup", "-m dedup"), ("scrapy", "-m scrapy"), ("python", "")):
+            _write_command(commands / name, f'exec "{sys.executable}" {arguments} "$@"')
+        if not shutil.which("sqlite3"):
+            _write_command(commands / "sqlite3", f'exec "{sys.executable}" -c "{SQLITE}" "$@"')
+        path = f"{commands}{os.pathsep}{os.environ['PATH']}"
+        self._environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = hurried\n")
+        (folder / "hurried.py").write_text(HURRIED)
+
+    def run(self, block: Block) -> None:
+        runs = {"sh": self._run_sh, "python": self._run_python, "sql": self._run_sql}
+        if block.language not in runs:
+            pytest.fail(f"no output of a command, and neither run nor in NOT_RUN:\n{block.text}")
+        runs[block.language](block)
+
+    def _run_sh(self, block: Block) -> None:
+        commands = block.text
+        for written, run in INSTEAD.items():
+            commands = commands.replace(written, run.format(site=self._site))
+        shows_errors = re.search(r"^dedup \w+: ", block.printed or "", re.MULTILINE)
+        done = subprocess.run(
+            ["sh", *([] if shows_errors else ["-e"]), "-c", commands],
+            cwd=self._folder, env=self._environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0 or shows_errors, done.stdout
+        if block.printed is None:
+            return
+        printed, shown = _steady(done.stdout), _steady(block.printed)
+        if "scrapy crawl" in commands:
+            # Pages arrive in another order each time.
+            assert [line for line in shown if line not in printed and "..." not in line] == []
+        else:
+            assert printed == shown
+
+    def _run_python(self, block: Block) -> None:
+        if not all(isinstance(statement, ast.Assign) for statement in ast.parse(block.text).body):
+            exec(block.text, self._names)
+            return
+        settings: dict[str, Any] = {}
+        exec(block.text, settings)
+        del settings["__builtins__"]
+        with TemporaryDirectory() as copy:
+            shutil.copytree(self._folder, copy, dirs_exist_ok=True)
+            with chdir(copy):
+                check_settings(settings)
+
+    def _run_sql(self, block: Block) -> None:
+        with closing(sqlite3.connect(self._folder / "pages.sqlite")) as connection:
+            connection.execute(block.text).fetchall()
+
+
+def _write_command(path: Path, line: str) -> None:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+def _steady(output: str) -> list[str]:
+    """Return the lines of an output, without what is another each time."""
+    lines = []
+    for line in output.splitlines():
+        steady = line
+        for pattern, mask in CHANGING.items():
+            steady = re.sub(pattern, mask, steady)
+        # The columns after it stand elsewhere then.
+        lines.append((line if steady == line else re.sub(" +", " ", steady)).rstrip())
+    return lines
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Crawl with *settings*: a copy is dropped, or marked, and nothing is warned of."""
+    if "EXTENSIONS" in settings:
+        settings["ADDONS"] = {}
+    if "SCHEDULER_DISK_QUEUE" in settings:
+        settings["JOBDIR"] = "job"
+    text = article(1)
+    site = {"/page": page(text), "/copy": page(text, footer="Mirror"), "/other": page(article(2))}
+
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": response.url, "body": response.text}
+
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site), parse=parse), **settings)
+    copies = [item["url"] for item, _ in result.dropped]
+    if settings.get("DEDUP_ACTION") == "mark":
+        copies = [i["url"] for i in result.items if i["dedup"]["verdict"] == "exact-duplicate"]
+    assert copies == [f"{url}/copy"]
+    assert not result.messages()
+    assert "log_count/ERROR" not in result.stats
+
+
+def write_pages_to_calibrate(folder: Path) -> None:
+    """Write 300 pages, 100 copies of some with ever more words replaced, and 80 answers.
+
+    Whoever answered them calls it a copy as long as a seventh of the words or less is another.
+    """
+    texts = {f"https://example.com/{number}": article(number, 300) for number in range(300)}
+    copies = {f"https://mirror.example.org/{number}": number // 2 + 1 for number in range(100)}
+    for number, (url, count) in enumerate(copies.items()):
+        texts[url] = replaced(article(number, 300), count)
+    lines = (json.dumps({"url": url, "text": text}) + "\n" for url, text in texts.items())
+    (folder / "pages.jsonl").write_text("".join(lines))
+    methods = ["--method", "simhash", "verified"]
+    asked = folder / "asked.tsv"
+    main(["calibrate", str(folder / "pages.jsonl"), *methods, "--pairs", "80",
+        "--pairs-out", str(asked)])  # fmt: skip
+    with asked.open(newline="") as file, (folder / "answers.tsv").open("w") as answers:
+        answers.write("key1\tkey2\tlabel\n")
+        for row in csv.DictReader(file, delimiter="\t"):
+            one, other = row["key1"], row["key2"]
+            is_copy = one.rpartition("/")[2] == other.rpartition("/")[2]
+            is_right = is_copy and max(copies.get(one, 0), copies.get(other, 0)) < 300 / 7
+            answers.write(f"{one}\t{other}\t{'yes' if is_right else 'no'}\n")
+
+
+def write_files_to_scan(folder: Path) -> None:
+    """Write two WARCs and a Parquet table."""
+    (folder / "crawl").mkdir()
+    texts = [article(1), article(2), article(1)]
+    for number in range(2):
+        name = folder / "crawl" / f"{number}.warc.gz"
+        collections_on_disk.write(name, texts, first=10 * number)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    days = [f"2026-01-0{day}" for day in (1, 2, 3)]
+    pq.write_table(pa.table({"text": texts, "fetched": days}), folder / "pages.parquet")
+
+
+def write_dropped_items(folder: Path) -> None:
+    """Crawl a page and two copies, of which one is at distance 3; put the copies aside."""
+    text = article(5)
+    site = {"/page": page(text), "/near": page(edited(text)), "/equal": page(text)}
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site))
+        crawl(spider, DEDUP_DUPLICATES=folder / "dropped.jsonl")
+    dropped = [json.loads(line) for line in (folder / "dropped.jsonl").read_text().splitlines()]
+    assert [row["distance"] for row in dropped] == [3, 0]
+
+
+def write_method(folder: Path) -> None:
+    """Write the method that docs/architecture.md shows, and pages for a lexicon."""
+    (folder / "my_project").mkdir()
+    blocks = blocks_of("docs/architecture.md")
+    methods = "\n".join(block.text for block in blocks if block.language == "python")
+    (folder / "my_project" / "methods.py").write_text(methods)
+    lines = (json.dumps({"text": article(number)}) + "\n" for number in range(10))
+    (folder / "pages.jsonl").write_text("".join(lines))
+
+
+INPUTS: dict[str, Callable[[Path], None]] = {
+    "docs/commands.md": write_pages_to_calibrate,
+    "docs/ledger.md": write_dropped_items,
+    "docs/methods.md": write_method,
+    "docs/scan.md": write_files_to_scan,
+}
+"""What is there before the first block."""
+
+
+def check_readme(folder: Path) -> None:
+    [page] = map(json.loads, (folder / "pages.jsonl").read_text().splitlines())
+    assert set(page) == {"url", "title", "text", "language", "fetched"}
+    assert len([*(folder / "reports").glob("*.html")]) >= 2
+
+
+def check_ledger(folder: Path) -> None:
+    lines = (folder / "second.jsonl").read_text().splitlines()
+    stored = {"/" + json.loads(line)["url"].split("/", 3)[3] for line in lines}
+    assert len((folder / "first.jsonl").read_text().splitlines()) == 57
+    assert stored == {
+        "/article/horse-tram.html", "/tag/transport/", "/article/goat-cheese.html",
+        "/zh/article/wetland.html", "/archive/page/4/",
+        "/sitemap.xml", "/media/levels.json", "/media/walk", "/map/", "/gallery/",
+    }  # fmt: skip
+    assert "/near" in (folder / "pages.jsonl").read_text()
+
+
+def check_scan(folder: Path) -> None:
+    import pyarrow.parquet as pq
+
+    assert pq.read_table(folder / "unique.parquet")["fetched"].to_pylist() == [
+        "2026-01-02",
+        "2026-01-03",
+    ]
+    assert not (folder / "new.jsonl").exists()
+
+
+RESULTS: dict[str, Callable[[Path], None]] = {
+    "README.md": check_readme,
+    "docs/ledger.md": check_ledger,
+    "docs/scan.md": check_scan,
+}
+"""What has to be there after the last block."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with served({"/": page(article(1))}) as url:
+        yield url
+
+
+@pytest.mark.parametrize("document", WITH_BLOCKS)
+def test_every_block_works(
+    document: str, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)  # what is executed may write files
+    session = Session(tmp_path, site)
+    if document in INPUTS:
+        INPUTS[document](tmp_path)
+    for block in blocks_of(document):
+        if block.reason:
+            continue
+        try:
+            session.run(block)
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(f"{document}, line {block.line}")
+            raise
+    if document in RESULTS:
+        RESULTS[document](tmp_path)
+
+
+def test_no_reason_is_left_of_a_block_that_is_gone():
+    blocks = [block for document in WITH_BLOCKS for block in blocks_of(document)]
+    for start in NOT_RUN:
+        assert [f"{b.document}: {b.text}".startswith(start) for b in blocks].count(True) == 1, start
+    told = "\n".join(block.text for block in blocks)
+    assert [written for written in INSTEAD if written not in told] == []
+
+
+def test_the_chinese_readme_has_the_blocks_of_the_english_one():
+    blocks = [[block[2:] for block in blocks_of(f"README{it}.md")] for it in ("", ".zh")]
+    assert blocks[0] == blocks[1]
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "README.zh.md"])
+def test_every_fence_is_seen(document: str):
+    source = (ROOT / document).read_text()
+    fences = re.findall(r"^\s*(?:```|~~~)", source, re.MULTILINE)
+    assert len(fences) == 2 * len(FENCED.findall(source))
