@@ -22,7 +22,15 @@ from math import sqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from dedup.url_advice.rules import Forms, Rule, deny_rule, discarder_rule, hosts_of, www_rule
+from dedup.url_advice.rules import (
+    Forms,
+    Rule,
+    deny_rule,
+    discarder_rule,
+    hosts_of,
+    parameters_of,
+    www_rule,
+)
 from dedup.url_advice.sameness import Near, Sameness
 from dedup.url_advice.urls import Part, Url, in_any_folder, with_any_version, without_parts
 
@@ -35,7 +43,7 @@ LEAST_CONFIDENCE = 0.9
 # Of siblings, such as the versions of a documentation, each is compared with each by its texts,
 # and by its sketches with those that have most texts in common with it.
 _MOST_SIBLINGS = 64
-_MOST_RIVALS = 8
+_MOST_RIVALS = 4
 _MOST_SHOWN = 40
 # Where examples are sought.
 _PAIRS_OF_A_CLASS = 100
@@ -179,6 +187,8 @@ class _Evidence:
         self._urls: dict[Url, str] = {}
         self._contents: dict[Url, int] = {}
         self._by_host: dict[str, list[Url]] = defaultdict(list)
+        self._texts: dict[str, list[str]] = defaultdict(list)
+        self._by_parameter: dict[tuple[str, str], list[Url]] = defaultdict(list)
         self._incomplete = incomplete
         contents: list[Hashable] = []
         numbers: dict[Hashable, int] = {}
@@ -195,6 +205,9 @@ class _Evidence:
                 self._urls[url] = text
                 self._contents[url] = number
                 self._by_host[url.host].append(url)
+                self._texts[url.host].append(text)
+                for name in {pair.partition("=")[0] for pair in url.query}:
+                    self._by_parameter[url.host, name].append(url)
             elif self._contents[url] != number:  # two forms of one URL: it is not known what it has
                 self._contents[url] = len(contents)
                 contents.append(None)
@@ -258,9 +271,13 @@ class _Evidence:
         deny, host = deny_rule(item.part), item.part.host_alone
         if deny is None or host in self._incomplete:
             return None
-        barred = re.compile(deny).search
-        others = (self._urls[url] for url in self._by_host[host] if url not in item.members)
-        return None if any(map(barred, others)) else deny
+        members = [self._urls[url] for url in item.members]
+        of_all, of_members = (
+            # What matches has a name in it: most texts need no look with the regular expression.
+            sum(map(bool, map(re.compile(deny).search, _with_any(item.part.names, texts))))
+            for texts in (self._texts[host], members)
+        )
+        return deny if of_all == of_members else None
 
     def _with_discarder(self, found: Iterable[Advice]) -> tuple[list[Advice], Followed]:
         """Return the advice, without rules that lose more together than alone."""
@@ -269,8 +286,7 @@ class _Evidence:
         advice = []
         for item in found:
             if item.discarder:
-                urls = (url for host in hosts_of(item.discarder) for url in self._by_host[host])
-                changed = forms.changed_by(item.discarder, urls)
+                changed = forms.changed_by(item.discarder, self._concerned_by(item.discarder))
                 before, after = forms.classes(changed)
                 (compared, agreed), (compared_then, agreed_then) = (
                     self._evidence(classes.values()) for classes in (before, after)
@@ -284,6 +300,13 @@ class _Evidence:
                     item = replace(item, discarder=None)
             advice.append(item)
         return advice, Followed(pages, lost)
+
+    def _concerned_by(self, rule: Rule) -> Iterable[Url]:
+        """Return the URLs that *rule* may change."""
+        hosts = hosts_of(rule)
+        if names := parameters_of(rule):
+            return {url: None for h in hosts for n in names for url in self._by_parameter[h, n]}
+        return chain.from_iterable(self._by_host[host] for host in hosts)
 
     def _evidence(self, classes: Iterable[Sequence[Url]]) -> tuple[int, int]:
         """Return how many URLs of *classes* could be left out, and how many of them agreed.
@@ -356,21 +379,25 @@ class _Evidence:
 
     def _best_rivals(self, pages: Sequence[Mapping[Url, Url]]) -> Iterator[tuple[int, int]]:
         """Yield which of *pages* repeats which later one most."""
-        shared: dict[Url, list[int]] = defaultdict(list)
-        for number, found in enumerate(pages):
+        times = Counter(chain.from_iterable(pages))
+        numbers = {base: number for number, base in enumerate(b for b, n in times.items() if n > 1)}
+        contents = [
+            {numbers[base]: self._contents[url] for base, url in found.items() if base in numbers}
+            for found in pages
+        ]
+        shared: list[list[int]] = [[] for _ in numbers]
+        for number, found in enumerate(contents):
             for base in found:
                 shared[base].append(number)
         compared: Counter[tuple[int, int]] = Counter()
         equal: Counter[tuple[int, int]] = Counter()
-        for base, numbers in shared.items():
-            if len(numbers) > 1:
-                some = numbers[-_MOST_SIBLINGS:]
-                compared.update(combinations(some, 2))
-                by_content: dict[int, list[int]] = defaultdict(list)
-                for number in some:
-                    by_content[self._contents[pages[number][base]]].append(number)
-                for alike in by_content.values():
-                    equal.update(combinations(alike, 2))
+        for base, sharing in enumerate(shared):
+            by_content: dict[int, list[int]] = defaultdict(list)
+            for number in sharing[-_MOST_SIBLINGS:]:
+                by_content[contents[number][base]].append(number)
+            compared.update(combinations(sharing[-_MOST_SIBLINGS:], 2))
+            for alike in by_content.values():
+                equal.update(combinations(alike, 2))
         rivals: dict[int, list[int]] = defaultdict(list)
         for (number, other), count in compared.items():
             if count >= LEAST_COMPARED:
@@ -378,13 +405,10 @@ class _Evidence:
         for number, others in sorted(rivals.items()):
             agreed: Counter[int] = Counter()
             for other in nlargest(_MOST_RIVALS, others, key=lambda o: (equal[number, o], o)):
-                both = [
-                    (self._contents[url], self._contents[pages[other][base]])
-                    for base, url in pages[number].items()
-                    if base in pages[other]
-                ]
-                self._sameness.compare(both)
-                agreed[other] = sum(starmap(self._sameness.same, both))
+                both = contents[number].keys() & contents[other].keys()
+                pairs = [(contents[number][base], contents[other][base]) for base in both]
+                self._sameness.compare(pairs)
+                agreed[other] = sum(starmap(self._sameness.same, pairs))
             # Whatever the best one repeats itself, the better one repeats too: it is that one.
             yield number, max(agreed, key=lambda other: (agreed[other], other))
 
@@ -441,6 +465,10 @@ def _is_advised(agreed: int, compared: int) -> bool:
     if compared < LEAST_COMPARED:
         return False
     return agreed == compared or confidence(agreed, compared) > LEAST_CONFIDENCE
+
+
+def _with_any(names: Iterable[str], texts: Iterable[str]) -> set[str]:
+    return {text for name in names for text in texts if name in text}
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:

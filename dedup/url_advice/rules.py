@@ -1,6 +1,7 @@
 """A part of URLs -> the rules that leave it out: for duplicate-url-discarder, and to deny links."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
@@ -67,7 +68,12 @@ def www_rule(one: str, other: str) -> Rule | None:
 def hosts_of(rule: Rule) -> set[str]:
     """Return the hosts that a rule for duplicate-url-discarder holds for."""
     hosts = {pattern.partition("/")[0] for pattern in rule["urlPattern"]["include"]}
-    return hosts | {"www." + host for host in hosts}  # as duplicate-url-discarder has it
+    return hosts | {"www." + host for host in hosts}
+
+
+def parameters_of(rule: Rule) -> list[str]:
+    """Return the query parameters that a rule leaves out; none, if it changes other things."""
+    return rule["args"] if rule["processor"] == "queryRemoval" else []
 
 
 class Forms:
@@ -82,11 +88,13 @@ class Forms:
     def changed_by(self, rule: Rule, urls: Iterable[Url]) -> dict[Url, Url]:
         """Return the new forms of those of *urls* that have another one with *rule*."""
         patterns = [pattern.partition("/") for pattern in rule["urlPattern"]["include"]]
-        places = [(host, "/" + path) for host, _, path in patterns]
-        places += [("www." + host, path) for host, path in places]
+        folders: dict[str, tuple[str, ...]] = defaultdict(tuple)
+        for host, _, path in patterns:
+            for name in (host, "www." + host):  # as duplicate-url-discarder has it
+                folders[name] += ("/" + path,)
         changed = {}
         for url in urls:
-            if any(url.host == host and url.path.startswith(path) for host, path in places):
+            if url.path.startswith(folders[url.host]):
                 form = self._forms.get(url, url)
                 if (new := _canonical(form, rule)) != form:
                     changed[url] = new
