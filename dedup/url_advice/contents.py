@@ -4,7 +4,8 @@ from collections.abc import Collection, Hashable, Iterator
 from typing import Any, NamedTuple
 
 from dedup.methods import KeyMethod, Method
-from dedup.url_advice.advising import UrlAdvice, url_advice
+from dedup.url_advice.advice import UrlAdvice
+from dedup.url_advice.advising import url_advice
 from dedup.url_advice.urls import Url
 
 MOST_URLS = 100_000
