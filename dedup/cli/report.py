@@ -11,9 +11,10 @@ from dedup.cli.common import CommandError, check_outputs, overwritable
 
 if TYPE_CHECKING:
     from dedup.detector import Detector
-    from dedup.ledger.reader import Crawl, LedgerReader
+    from dedup.ledger.reader import Crawl, LedgerReader, StoredMatch
     from dedup.methods import Method
     from dedup.report import Recorded
+    from dedup.url_advice import Content
 
 SUMMARY = "write the HTML report of a ledger"
 EXAMPLES = """\
@@ -50,6 +51,7 @@ def run(options: argparse.Namespace) -> None:
 def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
     """Return what a crawl reported at its end, or else the numbers of what the ledger holds."""
     from dedup.report import numbers_of
+    from dedup.url_advice import Contents
 
     crawls = ledger.crawls()
     chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
@@ -70,7 +72,7 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
         "DEDUP_INDEX": str(ledger.path),
     }
     started = min(crawl.started for crawl in chosen)
-    records = list(_records(ledger, number, method))
+    records = list(_records(ledger, number, method, _setting(crawls, "DEDUP_MIN_TOKENS", 20)))
     ended = max((time for time, _ in records), default=started)
     numbers = numbers_of(
         (record for _, record in records),
@@ -79,6 +81,8 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
         started=datetime.fromtimestamp(started, UTC),
         seconds=max(0.0, ended - started),
         detector=_detector(ledger, method) if method else None,
+        # Pages that were not compared are not in the ledger.
+        contents=Contents(method, is_whole=False),
     )
     numbers |= {"crawls": len(chosen), "saved": None}  # what was saved, the ledger does not know
     numbers["pages"]["per_second"] = None
@@ -90,11 +94,12 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
 
 
 def _records(
-    ledger: "LedgerReader", crawl: int | None, method: "Method | None"
+    ledger: "LedgerReader", crawl: int | None, method: "Method | None", min_tokens: int
 ) -> Iterator[tuple[float, "Recorded"]]:
     """Yield the pages and the duplicates in the order in which they were met, with the times."""
     from dedup.detector import Kind
     from dedup.report import Recorded
+    from dedup.url_advice import Content
 
     pages = (
         (
@@ -103,19 +108,45 @@ def _records(
                 page.url,
                 Kind.CHANGED if page.is_change else Kind.NEW,
                 tokens=page.tokens,
-                sketch=method and page.sketch and method.from_bytes(page.sketch),
+                sketch=(sketch := method and page.sketch and method.from_bytes(page.sketch)),
                 scope=page.scope,
+                content=Content(
+                    page.id,
+                    page.scope,
+                    sketch if page.tokens >= min_tokens else None,
+                    is_past=page.ended is not None,
+                ),
             ),
         )
         for page in ledger.pages(ended=True)
         if crawl in (None, page.crawl)
     )
     matches = (
-        (match.found, Recorded(match.duplicate, Kind(match.kind), match.original, match.distance))
+        (
+            match.found,
+            Recorded(
+                match.duplicate,
+                Kind(match.kind),
+                match.original,
+                match.distance,
+                content=_content_of(match),
+            ),
+        )
         for match in ledger.matches()
         if crawl in (None, match.crawl)
     )
     yield from merge(pages, matches, key=lambda record: record[0])
+
+
+def _content_of(match: "StoredMatch") -> "Content":
+    """Return the content of a duplicate: that of its original, or one near that."""
+    from dedup.detector import Kind
+    from dedup.url_advice import Content
+
+    is_past = match.ended is not None
+    if match.kind == Kind.EXACT:
+        return Content(match.page, match.scope, is_past=is_past)
+    return Content(match.duplicate, match.scope, original=match.page, is_past=is_past)
 
 
 def _method(identity: dict[str, Any], crawls: "list[Crawl]") -> "Method | None":
@@ -131,15 +162,19 @@ def _method(identity: dict[str, Any], crawls: "list[Crawl]") -> "Method | None":
         return None
     others = ("method", "version", "lexicon", "extractor", "item_field", "scope")
     arguments = {name: value for name, value in identity.items() if name not in others}
-    for crawl in crawls:
-        distance = (crawl.report or {}).get("settings", {}).get("DEDUP_MAX_DISTANCE")
-        if distance is not None:
-            arguments["max_distance"] = distance
+    if (distance := _setting(crawls, "DEDUP_MAX_DISTANCE")) is not None:
+        arguments["max_distance"] = distance
     try:
         check_arguments(kind, arguments)
         return kind(**arguments)
     except (TypeError, ValueError):
         return None
+
+
+def _setting(crawls: "list[Crawl]", name: str, default: Any = None) -> Any:
+    """Return a setting of the last crawl that tells it."""
+    values = [(crawl.report or {}).get("settings", {}).get(name) for crawl in crawls]
+    return next((value for value in reversed(values) if value is not None), default)
 
 
 def _detector(ledger: "LedgerReader", method: "Method") -> "Detector":

@@ -44,7 +44,11 @@ class StoredPage(NamedTuple):
 
 
 class StoredMatch(NamedTuple):
-    """A duplicate that was found, the page it repeats, and when it was."""
+    """A duplicate that was found, the page it repeats, and when it was.
+
+    *page* is the number of that page, *scope* where it is compared, *ended* when it was replaced or
+    had expired, else ``None``.
+    """
 
     original: str
     duplicate: str
@@ -52,6 +56,9 @@ class StoredMatch(NamedTuple):
     distance: float
     crawl: int
     found: float
+    page: int
+    scope: str
+    ended: float | None
 
 
 class LedgerReader:
@@ -120,9 +127,9 @@ class LedgerReader:
     def matches(self) -> Iterator[StoredMatch]:
         """Yield the duplicates, in the order in which they were found."""
         query = (
-            "SELECT pages.url, matches.url, kind, distance, matches.crawl, found FROM matches "
-            "JOIN pages ON pages.id = matches.page WHERE matches.url <> pages.url "
-            "ORDER BY matches.rowid"
+            "SELECT pages.url, matches.url, kind, distance, matches.crawl, found, page, scope, "
+            "ended FROM matches JOIN pages ON pages.id = matches.page "
+            "WHERE matches.url <> pages.url ORDER BY matches.rowid"
         )
         for row in self._rows(query):
             yield StoredMatch(*row)

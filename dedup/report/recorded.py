@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from dedup.detector import Detector, Kind, Verdict
 from dedup.page import Page
 from dedup.report.summary import Summary
+from dedup.url_advice import Content, Contents
 
 
 class Recorded(NamedTuple):
@@ -14,7 +15,8 @@ class Recorded(NamedTuple):
 
     *original* is the URL of the page that a duplicate repeats, *tokens* the length of its main
     text, *size* that of its body in bytes, *reason* why a skipped page was not compared, *sketch*
-    and *scope* with what it was compared.
+    and *scope* with what it was compared. *content* is what it has, for URL advice; without it, the
+    rest has to tell.
     """
 
     url: str
@@ -26,6 +28,7 @@ class Recorded(NamedTuple):
     reason: str | None = None
     sketch: Any = None
     scope: str = ""
+    content: Content | None = None
 
 
 class Counters:
@@ -55,11 +58,12 @@ def numbers_of(
     started: datetime,
     seconds: float,
     detector: Detector | None = None,
+    contents: Contents | None = None,
 ) -> dict[str, Any]:
     """Return the numbers of *pages*, given in the order in which they came, as reports have them.
 
     What only a crawl knows is empty: stages and items. *started* has a time zone. *detector*: where
-    the pages are, for near misses.
+    the pages are, for near misses; *contents*: where what they have is noted, for URL advice.
 
     >>> from datetime import UTC
     >>> pages = [Recorded("http://a/", Kind.NEW), Recorded("http://b/", Kind.EXACT, "http://a/", 0)]
@@ -68,13 +72,13 @@ def numbers_of(
     >>> numbers["pages"]["judged"], numbers["largest_groups"][0]["original"]
     (2, 'http://a/')
     """
-    method = str(settings.get("DEDUP_METHOD", ""))
-    summary = Summary(Counters(), settings)
+    name = str(settings.get("DEDUP_METHOD", ""))
+    summary = Summary(Counters(), settings, contents=contents)
     for record in pages:
-        verdict = Verdict(record.kind, method, record.original, record.distance, record.reason)
+        verdict = Verdict(record.kind, name, record.original, record.distance, record.reason)
         length = record.tokens
         page = None if length is None else Page(None, None, None, length, None, record.sketch)
-        summary.record(verdict, record.url, record.size, page, record.scope)
+        summary.record(verdict, record.url, record.size, page, record.scope, content=record.content)
     numbers = summary.finish(detector)
     judged = numbers["pages"]["judged"]
     numbers["pages"]["per_second"] = round(judged / seconds, 2) if seconds else None

@@ -18,7 +18,7 @@ from dedup.report.tally import Tally, url_pattern
 from dedup.report.texts import TextStore
 from dedup.report.timeline import Timeline
 from dedup.scopes import host
-from dedup.url_advice import url_advice
+from dedup.url_advice import Content, Contents
 
 _GROUPS_SHOWN = 1000
 _NAMES_SHOWN = 50
@@ -26,8 +26,6 @@ _NAMES_SHOWN = 50
 _NEAR_MISSES_SOUGHT = 500
 _NEAR_MISSES_SECONDS = 1.5
 _NEAR_MISSES_SHOWN = 50
-# The first ones; what they teach does not change with more of them.
-_URLS_ADVISED_FROM = 30_000
 _REVISITS_NAMED = 1000
 
 
@@ -53,11 +51,13 @@ class Summary:
         *,
         drops: bool = True,
         texts: TextStore | None = None,
+        contents: Contents | None = None,
+        min_tokens: int = 20,
     ) -> None:
         """Start to count into *stats*.
 
         *settings* are shown in the report as they are; *drops*: duplicates are not stored; *texts*
-        is given the pages.
+        and *contents* are given the pages; those of fewer tokens than *min_tokens* without sketch.
         """
         self._stats = stats
         self._drops = drops
@@ -72,24 +72,31 @@ class Summary:
         self._timeline = Timeline(len(_KINDS))
         self._lengths: dict[bool, Counter[int]] = {False: Counter(), True: Counter()}
         self._kept: Sample[tuple[str, Page]] = Sample(_NEAR_MISSES_SOUGHT)
-        # What each URL has: its original, or something of its own.
-        self._urls: dict[str, str] = {}
-        self._more_urls = False
+        self._contents = Contents() if contents is None else contents
+        self._min_tokens = min_tokens
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the counter ``dedup/<name>``."""
         self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
 
     def record(
-        self, verdict: Verdict, url: str, size: int, page: Page | None = None, scope: str = ""
+        self,
+        verdict: Verdict,
+        url: str,
+        size: int,
+        page: Page | None = None,
+        scope: str = "",
+        *,
+        content: Content | None = None,
     ) -> None:
         """Count the *verdict* on the page at *url*, whose body has *size* bytes.
 
-        *page* is what was read of it, *scope* where it is compared.
+        *page* is what was read of it, *scope* where it is compared; *content* tells what it has, if
+        *page* does not.
         """
         self.count("pages")
         self._timeline.add(_KINDS.index(verdict.kind))
-        self._record_url(verdict, url)
+        self._contents.add(url, content or self._content(verdict, url, page, scope))
         if verdict.kind is Kind.SKIPPED:
             self.count(f"skipped/{verdict.reason}")
             return
@@ -115,24 +122,19 @@ class Summary:
             if self._texts is not None:
                 self._texts.record(verdict, url, page)
 
-    def _record_url(self, verdict: Verdict, url: str) -> None:
-        """Note which content *url* has, for advice: one of its own if it was not compared."""
-        group = verdict.original or (f"{url}\0skipped" if verdict.kind is Kind.SKIPPED else url)
-        if self._urls.get(url, group) != group:
-            group = f"{url}\0several"
-        elif url not in self._urls and len(self._urls) >= _URLS_ADVISED_FROM:
-            self._more_urls = True
-            return
-        self._urls[url] = group
+    def _content(self, verdict: Verdict, url: str, page: Page | None, scope: str) -> Content | None:
+        """Return the content of *url*, ``None`` if it was not compared.
 
-    def _advice(self) -> dict[str, Any]:
-        """Return the advice; without rules if not all URLs are known: of those it would be bold."""
-        advice = url_advice(self._urls.items()).as_dict()
-        if self._more_urls:
-            advice["advice"] = [
-                {**one, "deny": None, "discarder": None} for one in advice["advice"]
-            ]
-        return advice
+        Where its text is not known, the verdict tells which other one has it, or is near.
+        """
+        if verdict.kind is Kind.SKIPPED:
+            return None
+        sketch = page.sketch if page and page.tokens >= self._min_tokens else None
+        if page and page.digest:
+            return Content(page.digest, scope, sketch)
+        if verdict.kind is Kind.NEAR:
+            return Content(url, scope, None, verdict.original)
+        return Content(verdict.original or url, scope, sketch)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
@@ -212,7 +214,7 @@ class Summary:
                 "names": len(self._patterns),
                 "largest": self._patterns.largest(_NAMES_SHOWN),
             },
-            "url_advice": self._advice(),
+            "url_advice": self._contents.advice().as_dict(),
             "saved": {
                 "bytes": self._value("bytes_saved"),
                 "pages_not_read_again": self._value("bodies_repeated")

@@ -30,6 +30,7 @@ from dedup.scrapy_plugin.opening import detector_with, open_ledger
 from dedup.scrapy_plugin.outcomes import Outcomes
 from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.url_advice import Contents
 from dedup.workers import InlinePool, ReadError, WorkerPool
 
 if TYPE_CHECKING:
@@ -57,7 +58,12 @@ class Extension:
         shows_texts = settings.report or (settings.enabled and settings.index)
         self._texts = TextStore(settings.report_texts if shows_texts else 0)
         self._summary = Summary(
-            crawler.stats, settings.shown, drops=settings.action == "drop", texts=self._texts
+            crawler.stats,
+            settings.shown,
+            drops=settings.action == "drop",
+            texts=self._texts,
+            contents=Contents(settings.method),
+            min_tokens=settings.min_tokens,
         )
         self._ledger = open_ledger(settings, crawler.spider)
         self._detector = detector_with(self._ledger, settings)

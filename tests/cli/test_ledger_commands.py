@@ -159,3 +159,26 @@ def test_changed_pages_are_told_from_new_ones(town, tmp_path, capsys):
     figures = re.findall(r'<div class="figure (\w+)"><strong>(\d+)', path.read_text())
     assert dict(figures)["changed"] == "1"
     assert dict(figures)["new"] == "3"
+
+
+def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
+    """It does not know what was not compared; the report that a crawl made does."""
+    pages = {}
+    for n in range(8):
+        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in pages))
+        crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
+        # The one is replaced, and its copy repeats what is no more.
+        pages["/v2/0"] = page(article(100))
+        pages["/v1/0"] = page(edited(article(101)))
+        crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
+    assert run(capsys, "report", ledger, "-o", html, "--crawl", 1)[0] == 0
+    of_the_crawl = html.read_text()
+    assert "Equal content in 8 of 8 cases" in of_the_crawl
+    assert 'id="rules-deny"' in of_the_crawl
+    assert run(capsys, "report", ledger, "-o", html, "--overwrite")[0] == 0
+    of_all = html.read_text()
+    assert "Equal content in 7 of 8 cases" in of_all
+    assert 'id="rules-' not in of_all

@@ -393,13 +393,13 @@ def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path):
         kind = near(originals[of], number % 4) if number % 3 else exact(originals[of])
         url = f"{originals[of]}?session={number}&ref=search"
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
-    start = time.perf_counter()
+    start = time.process_time()
     numbers = {"spider": "test", **summary.finish(Detector(SimHash()))}
     report = written(tmp_path, numbers, texts)
     assert report.stat().st_size < 3_000_000
     assert numbers["groups"] == 5000
     assert report.read_text("utf-8").count('"copies":') > 300
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_nothing_is_left_behind_when_it_cannot_be_written(tmp_path, report):

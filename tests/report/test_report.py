@@ -7,8 +7,9 @@ from texts import article
 
 from dedup.detector import Detector, Kind, Verdict
 from dedup.methods import SimHash
-from dedup.page import PageReader
+from dedup.page import Page, PageReader
 from dedup.report import Summary, as_text
+from dedup.url_advice import Contents
 
 SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}
 EMPTY_PAGES = {
@@ -396,11 +397,12 @@ def test_urls_are_advised_on(summary, detector):
     assert advice["with_deny"] == {"pages": 6, "contents": 0}
 
 
-def two_versions(summary, *, count=6):
+def two_versions(summary, *, host="a", count=6):
     """Pages of /v2/ with their copies in /v1/, and nothing else."""
     for number in range(count):
-        summary.record(new(), f"http://a/v2/{number}.html", 10)
-        summary.record(exact(f"http://a/v2/{number}.html"), f"http://a/v1/{number}.html", 10)
+        original = f"http://{host}/v2/{number}.html"
+        summary.record(new(), original, 10)
+        summary.record(exact(original), f"http://{host}/v1/{number}.html", 10)
 
 
 def rules(summary, detector):
@@ -427,10 +429,38 @@ def test_pages_of_which_an_item_is_unique_are_not_denied(summary, detector):
     assert rules(summary, detector) == []
 
 
-def test_where_not_all_urls_are_known_nothing_is_denied(summary, detector, monkeypatch):
-    monkeypatch.setattr("dedup.report.summary._URLS_ADVISED_FROM", 12)
+def test_of_hosts_whose_urls_are_not_all_known_nothing_is_denied(summary, detector, monkeypatch):
+    monkeypatch.setattr("dedup.url_advice.contents.MOST_URLS", 24)
     two_versions(summary)
-    assert rules(summary, detector)
+    two_versions(summary, host="b")
+    known = rules(summary, detector)
+    assert {deny for deny, _ in known} == {"^https?://a/v1/", "^https?://b/v1/", None}
+    summary.record(new(), "http://c/v1/unique.html", 10)
+    assert rules(summary, detector) == known
     summary.record(new(), "http://a/v1/unique.html", 10)
-    assert rules(summary, detector) == []
-    assert summary.finish(detector)["url_advice"]["advice"]
+    assert [deny for deny, _ in rules(summary, detector)] == ["^https?://b/v1/", None]
+    assert {a["host"] for a in summary.finish(detector)["url_advice"]["advice"]} == {"a", "b"}
+
+
+def test_pages_are_compared_with_each_other_whatever_they_repeat(stats, detector):
+    """In one row, each next to the last: the outer ones are near others, not each other."""
+    contents = Contents(SimHash(max_distance=1))
+    summary = Summary(stats, SETTINGS, contents=contents, min_tokens=20)
+    for number in range(6):
+        for folder, sketch in (("v1", 0b0), ("v2", 0b1), ("v3", 0b11)):
+            read = Page(None, None, None, 50, f"{number}{folder}".encode(), number << 8 | sketch)
+            summary.record(near("http://a/", 1), f"http://a/{folder}/{number}.html", 10, read)
+    advice = {a["name"]: a for a in summary.finish(detector)["url_advice"]["advice"]}
+    assert advice["/v2/"]["other"] == "/v3/"
+    assert advice["/v1/"]["other"] == "/v2/"
+    # Without v1, v2 has to stay, and the other way round.
+    assert [a["name"] for a in advice.values() if a["deny"]] == ["/v1/"]
+
+
+def test_short_pages_are_the_same_only_if_their_texts_are(stats, detector):
+    summary = Summary(stats, SETTINGS, contents=Contents(SimHash()), min_tokens=20)
+    for number in range(6):
+        for folder in ("v1", "v2"):
+            read = Page(None, None, None, 19, f"{number}{folder}".encode(), number << 8)
+            summary.record(new(), f"http://a/{folder}/{number}.html", 10, read)
+    assert summary.finish(detector)["url_advice"]["advice"] == []

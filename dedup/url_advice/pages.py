@@ -1,0 +1,94 @@
+"""The URLs of a crawl, and which of them have the same content."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
+
+from dedup.url_advice.rules import Rule, hosts_of, parameters_of
+from dedup.url_advice.sameness import Near, Sameness
+from dedup.url_advice.urls import Part, Url
+
+
+class Pages:
+    """The URLs of a crawl in their own order, whatever that of the pages was, and their contents.
+
+    *urls* are as they were written, *contents* numbers, of which *sameness* says which are the
+    same.
+    """
+
+    def __init__(self, pages: Iterable[tuple[str, Hashable]], near: Near) -> None:
+        """Take pairs of a URL and its content, ``None`` for one like no other; *near*: `Near`."""
+        self.urls: dict[Url, str] = {}
+        self.contents: dict[Url, int] = {}
+        self._by_host: dict[str, list[Url]] = defaultdict(list)
+        self._texts: dict[str, list[str]] = defaultdict(list)
+        self._by_parameter: dict[tuple[str, str], list[Url]] = defaultdict(list)
+        contents: list[Hashable] = []
+        numbers: dict[Hashable, int] = {}
+        for text, content in sorted(pages, key=itemgetter(0)):
+            if not (url := Url.parse(text)):
+                continue
+            number = (
+                len(contents) if content is None else numbers.setdefault(content, len(contents))
+            )
+            if number == len(contents):
+                contents.append(content)
+            if url not in self.urls:
+                self.urls[url] = text
+                self.contents[url] = number
+                self._by_host[url.host].append(url)
+                self._texts[url.host].append(text)
+                for name in {pair.partition("=")[0] for pair in url.query}:
+                    self._by_parameter[url.host, name].append(url)
+            elif self.contents[url] != number:  # two forms of one URL: it is not known what it has
+                self.contents[url] = len(contents)
+                contents.append(None)
+
+        def near_numbers(pairs: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+            known = {
+                (contents[one], contents[other]): (one, other)
+                for one, other in pairs
+                if contents[one] is not None and contents[other] is not None
+            }
+            return (known[pair] for pair in near(known.keys()))
+
+        self.sameness = Sameness(near_numbers)
+
+    def same(self, one: Url, other: Url) -> bool:
+        """Return whether two URLs have the same content, if that was looked into."""
+        return self.sameness.same(self.contents[one], self.contents[other])
+
+    def evidence(self, classes: Iterable[Sequence[Url]]) -> tuple[int, int]:
+        """Return how many URLs of *classes* could be left out, and how many of them agreed.
+
+        Of each class one would stay.
+        """
+        contents = [[self.contents[url] for url in urls] for urls in classes if len(urls) > 1]
+        self.sameness.compare_within(contents)
+        return sum(map(len, contents)) - len(contents), sum(map(self.sameness.agreeing, contents))
+
+    def bars_only(self, deny: str, part: Part, members: Collection[Url]) -> bool:
+        """Return whether *deny* bars *members*, and no other URL of their host.
+
+        It is a regular expression for *part*: what it bars has one of the names in it.
+        """
+        barred = re.compile(deny).search
+        of_all, of_members = (
+            # Most texts need no look with the regular expression.
+            sum(map(bool, map(barred, _with_any(part.names, texts))))
+            for texts in (self._texts[part.host_alone], [self.urls[url] for url in members])
+        )
+        return of_all == of_members == len(members)
+
+    def concerned_by(self, rule: Rule) -> Iterable[Url]:
+        """Return the URLs that *rule* may change."""
+        hosts = hosts_of(rule)
+        if names := parameters_of(rule):
+            return {url: None for h in hosts for n in names for url in self._by_parameter[h, n]}
+        return chain.from_iterable(self._by_host[host] for host in hosts)
+
+
+def _with_any(names: Iterable[str], texts: Iterable[str]) -> set[str]:
+    return {text for name in names for text in texts if name in text}

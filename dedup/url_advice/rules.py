@@ -1,0 +1,141 @@
+"""A part of URLs -> the rules that leave it out: for duplicate-url-discarder, and to deny links."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
+
+from dedup.url_advice.urls import Part, Url
+
+Rule = Mapping[str, Any]
+"""What a file of rules for duplicate-url-discarder is made of."""
+
+_Classes = dict[Url, list[Url]]
+"""Forms, and the URLs that have them."""
+
+# What bars the URLs with a part, given host and name as regular expressions.
+_DENY: dict[str, Callable[[str, str], str]] = {
+    "parameter": lambda host, name: rf"^https?://{host}/[^#]*[?&]{name}(?:[=&#]|$)",
+    "parameters": lambda host, name: rf"^https?://{host}/[^#]*[?&](?:{name})(?:[=&#]|$)",
+    "path-parameter": lambda host, name: rf"^https?://{host}/[^?#]*;{name}(?:[=;/?#]|$)",
+    "slash": lambda host, _: rf"^https?://{host}/[^?#]+/(?:[?#]|$)",
+    "index": lambda host, name: rf"^https?://{host}/(?:[^?#]*/)?{name}(?:[?#]|$)",
+    "segment": lambda host, name: rf"^https?://{host}/(?:[^?#]*/)?{name}(?:[/?#]|$)",
+    "suffix": lambda host, name: rf"^https?://{host}/[^?#]*[^/?#]{name}(?:\.\w{{1,10}})*(?:[?#]|$)",
+    "value": lambda host, name: rf"^https?://{host}{name}",
+    "host": lambda _, name: rf"^{name}(?:[/?#]|$)",
+}
+
+
+def deny_rule(part: Part) -> str | None:
+    """Return the regular expression that bars the URLs with *part*, ``None`` if there is none."""
+    if part.kind not in _DENY:
+        return None
+    return _DENY[part.kind](re.escape(part.host), "|".join(map(re.escape, part.names)))
+
+
+def discarder_rule(part: Part, urls: Iterable[Url]) -> Rule | None:
+    """Return the rule for duplicate-url-discarder, ``None`` if it has none for such a part.
+
+    It takes URLs for one that differ in the part only, and fetches the first of them it meets.
+    *urls*: those that have it.
+    """
+    everywhere = [part.host + "/"]
+    if part.kind in ("parameter", "parameters"):
+        return _rule_for(everywhere, "queryRemoval", *part.names)
+    if part.kind == "version":
+        before = part.name.removesuffix("{version}/")
+        place = before.count("/") - 1
+        folders = {"/".join(url.path.split("/")[: place + 2]) for url in urls}
+        return _rule_for(
+            sorted(part.host + folder + "/" for folder in folders), "subpathRemoval", place
+        )
+    return _rule_for(everywhere, "normalizer") if part.kind == "slash" else None
+
+
+def www_rule(one: str, other: str) -> Rule | None:
+    """Return the rule for two origins that differ in www. only, ``None`` for others."""
+    (scheme, _, host), (other_scheme, _, other_host) = one.partition("://"), other.partition("://")
+    bare = _without_www(host)
+    is_www = scheme == other_scheme and bare == _without_www(other_host)
+    return (
+        _rule_for([f"{name}/" for name in sorted({bare, host, other_host})], "normalizer")
+        if is_www
+        else None
+    )
+
+
+def hosts_of(rule: Rule) -> set[str]:
+    """Return the hosts that a rule for duplicate-url-discarder holds for."""
+    hosts = {pattern.partition("/")[0] for pattern in rule["urlPattern"]["include"]}
+    return hosts | {"www." + host for host in hosts}
+
+
+def parameters_of(rule: Rule) -> list[str]:
+    """Return the query parameters that a rule leaves out; none, if it changes other things."""
+    return rule["args"] if rule["processor"] == "queryRemoval" else []
+
+
+class Forms:
+    """What duplicate-url-discarder makes of URLs, by more and more rules: it fetches one a form."""
+
+    def __init__(self, urls: Container[Url]) -> None:
+        self._urls = urls
+        # Of URLs that are not their own form, and of forms that are more or others than their URL.
+        self._forms: dict[Url, Url] = {}
+        self._members: dict[Url, list[Url]] = {}
+
+    def changed_by(self, rule: Rule, urls: Iterable[Url]) -> dict[Url, Url]:
+        """Return the new forms of those of *urls* that have another one with *rule*."""
+        patterns = [pattern.partition("/") for pattern in rule["urlPattern"]["include"]]
+        folders: dict[str, tuple[str, ...]] = defaultdict(tuple)
+        for host, _, path in patterns:
+            for name in (host, "www." + host):  # as duplicate-url-discarder has it
+                folders[name] += ("/" + path,)
+        changed = {}
+        for url in urls:
+            if url.path.startswith(folders[url.host]):
+                form = self._forms.get(url, url)
+                if (new := _canonical(form, rule)) != form:
+                    changed[url] = new
+        return changed
+
+    def classes(self, changed: Mapping[Url, Url]) -> tuple[_Classes, _Classes]:
+        """Return the URLs of the forms that are concerned: as it is, and if *changed* were so."""
+        concerned = {*changed.values(), *(self._forms.get(url, url) for url in changed)}
+        before = {form: self._urls_of(form) for form in concerned}
+        after = {form: [url for url in urls if url not in changed] for form, urls in before.items()}
+        for url, form in changed.items():
+            after[form].append(url)
+        return before, after
+
+    def take(self, changed: Mapping[Url, Url], after: _Classes) -> None:
+        """Make it so."""
+        self._forms.update(changed)
+        self._members.update(after)
+
+    def _urls_of(self, form: Url) -> list[Url]:
+        if form in self._members:
+            return self._members[form]
+        return [form] if form in self._urls else []
+
+
+def _rule_for(include: list[str], processor: str, *arguments: Any) -> Rule:
+    rule = {"order": 100, "urlPattern": {"include": include}, "processor": processor}
+    return {**rule, "args": list(arguments)} if arguments else rule
+
+
+def _canonical(url: Url, rule: Rule) -> Url:
+    """Return what duplicate-url-discarder makes of *url* by *rule*."""
+    arguments = rule.get("args", [])
+    if rule["processor"] == "queryRemoval":
+        return url.without_parameters(arguments)
+    if rule["processor"] == "subpathRemoval":
+        segments = re.findall(r"/[^/]*", url.path)
+        path = "".join(s for place, s in enumerate(segments) if place not in arguments)
+        return url.with_path(path)
+    return url._replace(host=_without_www(url.host), path=url.path.rstrip("/"))
+
+
+def _without_www(host: str) -> str:
+    return re.sub(r"^www\d*\.", "", host)

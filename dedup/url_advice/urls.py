@@ -1,0 +1,139 @@
+"""A URL -> what it is without one of its parts, or with any other in its place."""
+
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+_MOST_PARTS = 20
+_VERSION = re.compile(
+    r"v?\d+(?:\.\d+)*(?:[-.]?(?:a|b|rc|alpha|beta|dev|post)\.?\d*)?"
+    r"|latest|stable|current|next|dev|develop|main|master|trunk|nightly|edge"
+)
+_YEAR_OR_LESS = re.compile(r"\d{1,8}")
+_INDEX = re.compile(r"(?:index|default|home)(?:\.[a-z]{2,5})?", re.IGNORECASE)
+_EXTENSION = re.compile(r"(?<=.)\.[A-Za-z]\w{0,9}$")
+# As in tea-print.html and tea.amp.html; an extension alone is met above.
+_LAST_WORD = re.compile(
+    r"(?<=.)(?:[-_][A-Za-z]{2,12}(?=(?:\.\w{1,10})?$)|\.[A-Za-z]{2,12}(?=\.\w{1,10}$))"
+)
+_PATH_PARAMETER = re.compile(r";([^=;/]*)[^;/]*")
+_DEEPEST_SIBLINGS = 3
+
+
+def is_version(segment: str) -> bool:
+    """Return whether a segment of a path names a version, and is no mere number.
+
+    >>> [is_version(segment) for segment in ("v1.2", "3.0rc1", "latest", "2024", "print")]
+    [True, True, True, False, False]
+    """
+    return bool(_VERSION.fullmatch(segment)) and not _YEAR_OR_LESS.fullmatch(segment)
+
+
+class Url(NamedTuple):
+    """A URL of the web without its fragment; *query*: its parameters, sorted."""
+
+    scheme: str
+    host: str
+    path: str
+    query: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, url: str) -> "Url | None":
+        """Return the parts of *url*, ``None`` if it is no http or https URL."""
+        try:
+            split = urlsplit(url)
+        except ValueError:
+            return None
+        if split.scheme not in ("http", "https") or not split.netloc:
+            return None
+        query = tuple(sorted(split.query.split("&"))) if split.query else ()
+        return cls(split.scheme, split.netloc.lower(), split.path or "/", query)
+
+    def with_path(self, path: str) -> "Url":
+        return Url(self.scheme, self.host, path, self.query)
+
+    def without_parameters(self, names: Container[str]) -> "Url":
+        query = tuple(pair for pair in self.query if pair.partition("=")[0] not in names)
+        return Url(self.scheme, self.host, self.path, query)
+
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://{self.host}"
+
+
+class Part(NamedTuple):
+    """A part of URLs: what `Advice` calls kind and name, and the host (of a host: "")."""
+
+    kind: str
+    host: str
+    name: str
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters that come together, or else the name."""
+        return self.name.split(",") if self.kind == "parameters" else [self.name]
+
+    @property
+    def host_alone(self) -> str:
+        return self.host or self.name.partition("://")[2]
+
+
+def without_parts(url: Url) -> Iterator[tuple[Part, Url]]:
+    """Yield each part that *url* may do without, and what it is then."""
+    if max(len(url.query), url.path.count("/")) > _MOST_PARTS:
+        return  # of each part there would be a URL without it
+    host = url.host
+    if url.query:
+        names = dict.fromkeys(pair.partition("=")[0] for pair in url.query)
+        for name in names:
+            yield Part("parameter", host, name), url.without_parameters({name})
+        families: dict[str, set[str]] = defaultdict(set)
+        for name in names:
+            families[name.partition("_")[0]].add(name)
+        # Such as utm_source and utm_medium, of which none ever comes alone; and all together.
+        for family in {frozenset(family) for family in (*families.values(), names)}:
+            if len(family) > 1 and not any("," in name for name in family):
+                together = ",".join(sorted(family))
+                yield Part("parameters", host, together), url.without_parameters(family)
+    if ";" in url.path:
+        for name in dict.fromkeys(_PATH_PARAMETER.findall(url.path)):
+            path = re.sub(rf";{re.escape(name)}(?:=[^;/]*)?(?=[;/]|$)", "", url.path)
+            yield Part("path-parameter", host, name), url.with_path(path or "/")
+    *folders, last = segments = url.path.split("/")
+    if not last and len(folders) > 1:
+        yield Part("slash", host, "/"), url.with_path(url.path[:-1])
+    if _INDEX.fullmatch(last):
+        yield Part("index", host, last), url.with_path("/".join([*folders, ""]))
+    for name in dict.fromkeys(segment for segment in segments if segment):
+        kept = [segment for segment in segments if segment != name]
+        shorter = url.with_path("/".join(kept) if len(kept) > 1 else "/")
+        yield Part("segment", host, name), shorter
+    for pattern in (_EXTENSION, _LAST_WORD):
+        if match := pattern.search(last):
+            rest = last[: match.start()] + last[match.end() :]
+            yield Part("suffix", host, match.group()), url.with_path("/".join([*folders, rest]))
+
+
+def with_any_version(url: Url) -> Iterator[tuple[Part, Url]]:
+    """Yield each place where *url* has a version, and what it is with any version there."""
+    segments = url.path.split("/")
+    for place, segment in enumerate(segments[1:-1], 1):
+        if is_version(segment):
+            before = "/".join(segments[:place])
+            path = "/".join([*segments[:place], "{version}", *segments[place + 1 :]])
+            yield Part("version", url.host, f"{before}/{{version}}/"), url.with_path(path)
+
+
+def in_any_folder(url: Url) -> Iterator[tuple[Part, Url]]:
+    """Yield the host and the upper folders of *url*, and what it is on any host or in any folder.
+
+    What it is then is equal for two URLs that differ in this part only.
+    """
+    yield Part("host", "", url.origin), Url("", "", url.path, url.query)
+    segments = url.path.split("/")
+    for place, segment in enumerate(segments[1:-1][:_DEEPEST_SIBLINGS], 1):
+        before = "/".join(segments[:place]) + "/"
+        elsewhere = url.with_path(before + "\0" + "/".join(segments[place + 1 :]))
+        yield Part("value", url.host, f"{before}{segment}/"), elsewhere

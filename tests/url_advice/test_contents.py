@@ -1,0 +1,128 @@
+"""Which URLs of a crawl have the same content, and advice from that."""
+
+import random
+
+import pytest
+from texts import article, edited
+
+from dedup.detector import Detector, Kind
+from dedup.methods import METHODS, SimHash
+from dedup.page import PageReader
+from dedup.report import Summary
+from dedup.report.recorded import Counters
+from dedup.url_advice import Content, Contents
+
+
+def advised(contents):
+    return {a.name: a for a in contents.advice().advice if a.is_advised}
+
+
+def two_folders(*pairs, method=None):
+    """Contents of which each is in both folders, and one more of its own in the other one."""
+    contents = Contents(method or SimHash())
+    for number, (one, other) in enumerate(pairs):
+        contents.add(f"http://a/one/{number}", one)
+        contents.add(f"http://a/two/{number}", other)
+    return contents
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (Content("x"), Content("x"), True),
+        (Content("x"), Content("y"), False),
+        (Content("x", "scope"), Content("x"), False),
+        (Content("x", "", 0b111), Content("y", "", 0), True),
+        (Content("x", "", 0b1111), Content("y", "", 0), False),
+        (Content("x", "", 0, "y"), Content("y", "", 0b1111), False),
+        (Content("x", "scope", 0), Content("y", "", 0), False),
+        (Content("x", "", None, "y"), Content("y", "", 0), True),
+        (Content("x", "", None, "y"), Content("z", "", None, "y"), False),
+        (Content("x", "scope", None, "y"), Content("y", "", 0), False),
+        (None, None, False),
+        (Content("x"), None, False),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_contents_are_the_same_or_not(one, other, is_same, order):
+    def numbered(content, number):
+        if content is None:
+            return None
+        original = content.original and (content.original, number)
+        sketch = None if content.sketch is None else content.sketch | number << 8
+        return content._replace(text=(content.text, number), sketch=sketch, original=original)
+
+    pairs = [[numbered(c, n) for c in (one, other)[::order]] for n in range(3, 48, 5)]
+    assert ("/one/" in advised(two_folders(*pairs))) is is_same
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_sketches_of_every_method_are_compared(name):
+    method = METHODS[name]()
+    reader = PageReader(lambda html: html, method)
+    texts = [article(n) for n in range(6)]
+    pages = [reader.read_html(text) for text in texts]
+    if any(page.sketch is None for page in pages):
+        pytest.skip("the method says nothing of these texts")
+
+    def content(number, sketch):
+        return Content(number, "", sketch)
+
+    same = [(content(n, p.sketch), content(-1 - n, p.sketch)) for n, p in enumerate(pages)]
+    assert advised(two_folders(*same, method=method))["/one/"].agreed == 6
+    others = [
+        (content(n, p.sketch), content(-1 - n, pages[n - 1].sketch)) for n, p in enumerate(pages)
+    ]
+    assert advised(two_folders(*others, method=method)) == {}
+
+
+def test_what_is_past_does_not_count():
+    contents = two_folders(*[(Content(n), Content(n)) for n in range(6)])
+    contents.add("http://a/one/0", Content("what it was", is_past=True))
+    assert advised(contents)["/one/"].deny
+    contents.add("http://a/one/0", Content("what it is"))
+    assert not advised(contents)
+
+
+def test_a_url_of_which_only_the_past_is_known_is_like_no_other():
+    contents = two_folders(*[(Content(n), Content(n)) for n in range(6)])
+    contents.add("http://a/one/6", Content("x", is_past=True))
+    contents.add("http://a/two/6", Content("x"))
+    assert not advised(contents)
+    contents.add("http://a/one/6", Content("x"))
+    assert advised(contents)["/one/"].agreed == 7
+
+
+def test_pages_that_are_not_all_have_advice_and_no_rules():
+    contents = Contents(is_whole=False)
+    for number in range(6):
+        contents.add(f"http://a/{number}", Content(number))
+        contents.add(f"http://a/{number}?ref=home", Content(number))
+    [advice] = contents.advice().advice
+    assert (advice.name, advice.is_advised) == ("ref", True)
+    assert advice.deny is advice.discarder is None
+
+
+def test_a_crawl_in_another_order_gives_the_same_advice():
+    """Of some contents other pages are kept each time, and others repeat them."""
+    reader = PageReader(lambda html: html, SimHash())
+    pages = []
+    for number in range(8):
+        text = article(number)
+        for version in ("v1", "v2", "v3", "v4"):
+            pages.append((f"http://a/{version}/{number}.html", reader.read_html(text)))
+            text = edited(text)
+    kept, advice = set(), []
+    for seed in range(8):
+        random.Random(seed).shuffle(pages)
+        detector, contents = Detector(SimHash()), Contents(SimHash())
+        summary = Summary(Counters(), {}, contents=contents)
+        verdicts = {}
+        for url, page in pages:
+            verdicts[url] = detector.judge(url, page)
+            summary.record(verdicts[url], url, 1, page)
+        kept.add(frozenset(url for url, v in verdicts.items() if v.kind is Kind.NEW))
+        advice.append(summary.finish(detector)["url_advice"])
+    assert len(kept) > 1
+    assert all(one == advice[0] for one in advice)
+    assert advice[0]["with_deny"]["pages"] >= 8
