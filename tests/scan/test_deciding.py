@@ -12,6 +12,7 @@ from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.records import Fields, RecordError, form_of
 from dedup.scan import Found, RecordReader, deciding, scan, write_clusters
+from dedup.text import Document
 
 # The edited copies are at distances up to 3 of the first one; the last ones differ.
 COPIES = [article(1), edited(article(1)), article(1) + " and more at the end", article(2)]
@@ -85,6 +86,14 @@ def test_every_method_finds_what_the_detector_finds(tmp_path, name, workers, mon
     assert list(outcome.distances) == [v.distance for v in verdicts if v.is_duplicate]
 
 
+def test_a_text_of_just_enough_tokens_is_compared(tmp_path):
+    one, other = (len(Document.from_main_text(text).tokens) for text in COPIES[:2])
+    outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=min(one, other))
+    assert (found(outcome), outcome.short) == (["new", "near"], 0)
+    outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=max(one, other) + 1)
+    assert (found(outcome), outcome.short) == (["new", "new"], 2)
+
+
 def test_a_chain_of_copies_does_not_form(tmp_path):
     words = article(1).split()
     chain = [" ".join([*words[: -step or None], *["new"] * step]) for step in (0, 30, 60, 90)]
@@ -125,6 +134,19 @@ def test_the_order_alone_decides_with_every_method(tmp_path, keep, kind):
     assert [outcome.keep[n] for n in order] == by_order.keep
     assert [order[number] for number in by_order.duplicates] == list(outcome.duplicates)
     assert [order[number] for number in by_order.originals] == list(outcome.originals)
+
+
+def test_clusters_are_in_the_order_of_the_records_and_so_are_their_duplicates(tmp_path):
+    def clusters(texts, keep):
+        outcome = of_texts(tmp_path, *texts, keep=keep, with_keys=True)
+        with (tmp_path / "clusters").open("wb") as file:
+            write_clusters(file, outcome)
+        lines = map(json.loads, (tmp_path / "clusters").read_text("utf-8").splitlines())
+        return [[c["number"], *(d["number"] for d in c["duplicates"])] for c in lines]
+
+    assert clusters([COPIES[0], COPIES[3], COPIES[3], COPIES[0]], "first") == [[1, 4], [2, 3]]
+    longer = [f"{article(1)} and{more}" for more in ("", " more", " more at the end")]
+    assert clusters(longer, "longest") == [[3, 1, 2]]
 
 
 def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
