@@ -139,7 +139,9 @@ def test_a_sample_has_some_of_all_strata_and_a_larger_one_continues_it():
     sample = calibration.sample(72)
     counts = [len(set(stratum) & set(sample)) for stratum in candidates.strata.values()]
     assert counts == [1, 10, 20, 41]
-    assert calibration.sample(30) == sample[:30]
+    few = calibration.sample(17)
+    assert few == sample[:17]
+    assert [len(set(stratum) & set(few)) for stratum in candidates.strata.values()] == [0, 2, 5, 10]
     assert sorted(calibration.sample(10_000)) == sorted(calibration.pairs)
 
 
@@ -304,3 +306,12 @@ def test_the_largest_threshold_that_is_precise_enough_is_recommended():
     assert recommended(steps, 1).threshold == 1
     assert recommended(steps, 0.66).threshold == 2
     assert recommended(calibration.steps(candidates, dict.fromkeys(labels, NO)), 0.5) is None
+
+
+def test_what_only_others_find_is_in_one_order_by_how_far_each_of_them_sees_it():
+    own = Candidates(SimHash(), {0: [(0, 1)]})
+    two = Candidates(MinHash(), {0: [(2, 3), (0, 1)], 4: [(4, 5)]})
+    four = Candidates(METHODS["verified"](), {1: [(6, 7)], 2: [(2, 3)], 3: [(8, 9)], 4: [(10, 11)]})
+    calibration = Calibration([str(number) for number in range(12)], [own, two, four])
+    left_over = [stratum for stratum in calibration._left_over(own) if stratum]
+    assert left_over == [[(6, 7)], [(2, 3)], [(8, 9)], [(4, 5)], [(10, 11)]]

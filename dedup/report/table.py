@@ -28,7 +28,7 @@ def as_text(numbers: Mapping[str, Any]) -> str:
     output = io.StringIO()
     console = Console(file=output, width=_WIDTH, color_system=None, legacy_windows=False)
     table = Table(box=box.ASCII2, show_header=False, title="Duplicates in this crawl", expand=True)
-    table.add_column(no_wrap=True)
+    table.add_column()
     table.add_column(ratio=1, overflow="fold")
     for section in (_pages, _duplicates, _cost):
         for label, value in section(numbers):

@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 
 import pytest
 from bad_extractors import misbehaving
@@ -109,6 +110,13 @@ def test_the_longest_is_kept_if_that_is_asked_for(tmp_path):
     assert of_texts(tmp_path, *COPIES, COPIES[2], keep="longest").keep == [0, 0, 1, 1, 0]
 
 
+def test_long_texts_of_which_a_method_makes_nothing_are_kept_in_any_order(tmp_path):
+    texts = [" ".join(f"{letter}{number}" for number in range(40)) for letter in "ab"]
+    for keep in ("first", "longest"):
+        outcome = of_texts(tmp_path, *texts, method=METHODS["spotsigs"](), keep=keep)
+        assert (found(outcome), outcome.short) == (["new", "new"], 2)
+
+
 def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
     dates = ["2024-01-01", "2024-01-03T00:00:00+05:00", None, 0]
     objects = [{"text": text, "on": on} for text, on in zip(COPIES, dates, strict=True)]
@@ -165,11 +173,11 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
 
 
 def test_the_first_bad_record_stops_the_scan(tmp_path):
-    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}])
+    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}, 4])
     with pytest.raises(RecordError, match=r"a\.jsonl, record 2: a JSON object was expected"):
         scanned(path)
     outcome = scanned(path, skip_bad=True)
-    assert found(outcome) == ["new", "bad", "new"]
+    assert found(outcome) == ["new", "bad", "new", "bad"]
     assert outcome.first_bad.endswith("record 2: a JSON object was expected, got list")
 
 
@@ -190,6 +198,18 @@ def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, 
     lines(path, [{"text": "one"}])
     with pytest.raises(RecordError, match=f"none of the first 1 records has {message}"):
         scanned(path, fields=fields)
+
+
+def test_no_worker_outlives_a_scan_or_one_that_breaks_off(tmp_path, monkeypatch):
+    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    before = set(threading.enumerate())
+    of_texts(tmp_path, *COPIES, workers=2)
+    path = lines(tmp_path / "bad.jsonl", [{"text": text} for text in COPIES] + [[]])
+    with pytest.raises(RecordError):
+        scanned(path, workers=2)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_no_record_at_all_is_an_error(tmp_path):
@@ -222,6 +242,11 @@ def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch)
     path = lines(tmp_path / "b.jsonl", [{"text": COPIES[0]}, [], {"text": COPIES[2]}])
     assert found(scanned(path, DiesOf("and more"), skip_bad=True, workers=2)) == [
         "new", "bad", "unread",
+    ]  # fmt: skip
+    rows = ["text,url", f"{COPIES[0]},a", "a row,of three,columns", f"{COPIES[2]},c", "short,d"]
+    (tmp_path / "c.csv").write_text("\n".join(rows))
+    assert found(scanned(tmp_path / "c.csv", DiesOf("and more"), skip_bad=True, workers=2)) == [
+        "new", "bad", "unread", "new",
     ]  # fmt: skip
 
 
