@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,9 @@ Pair = tuple[int, int]
 
 _DRAWS = 10_000
 _INTERVAL = (0.025, 0.975)
+_THIRD = 1 / 3
+# A share of near-duplicates is a number of these parts.
+_PARTS = 400
 # Once there are so many pairs, a step of the distance that adds more than half as many finds what
 # is alike by chance.
 _PAGES_PER_PAIR = 20
@@ -210,10 +214,8 @@ class Calibration:
         random = np.random.default_rng(self._seed)
         own = [_Counts.of(stratum, labels) for stratum in candidates.strata.values()]
         right, counting = (np.cumsum(draws, axis=1) for draws in _draw(own, random))
-        others = np.zeros(_DRAWS)
-        for strata in self._left_over(candidates):
-            counts = [_Counts.of(stratum, labels) for stratum in strata]
-            others += _draw(counts, random)[0].sum(axis=1)
+        left_over = [_Counts.of(stratum, labels) for stratum in self._left_over(candidates)]
+        others = _draw(left_over, random)[0].sum(axis=1)
         return [
             Step(
                 threshold,
@@ -228,16 +230,22 @@ class Calibration:
             if counts.pairs
         ]
 
-    def _left_over(self, candidates: Candidates) -> Iterator[list[list[Pair]]]:
-        """Yield what the other methods find and neither this one nor one before them does."""
+    def _left_over(self, candidates: Candidates) -> list[list[Pair]]:
+        """Return the strata that the other methods find without the pairs of *candidates*.
+
+        A pair is in the stratum of the first method that finds it. They are in one order, from the
+        nearest stratum of each method to its farthest: distances of two methods do not compare, but
+        each goes from equal pages to those that are alike by chance.
+        """
         seen = {pair for stratum in candidates.strata.values() for pair in stratum}
+        ranked: list[tuple[float, list[Pair]]] = []
         for other in self.candidates:
             if other is not candidates:
-                yield [
-                    [pair for pair in stratum if pair not in seen]
-                    for stratum in other.strata.values()
-                ]
+                for number, stratum in enumerate(other.strata.values(), 1):
+                    left = [pair for pair in stratum if pair not in seen]
+                    ranked.append((number / len(other.strata), left))
                 seen.update(pair for stratum in other.strata.values() for pair in stratum)
+        return [left for _, left in sorted(ranked, key=itemgetter(0))]
 
 
 def recommended(steps: Sequence[Step], precision: float) -> Step | None:
@@ -275,43 +283,86 @@ class _Counts(NamedTuple):
 def _draw(strata: Sequence[_Counts], random: np.random.Generator) -> tuple[Array, Array]:
     """Draw 10,000 times how many pairs of each stratum are right, and how many count.
 
-    Shape (10000, n) each. The share of right pairs is drawn from Beta(right + 1/2, wrong + 1/2), as
-    Jeffreys' prior has it; of the pairs that were not judged, that share is right. Pairs of which
-    nobody can tell do not count; there are as many of them as among the judged. A pair that is
-    farther apart is no more likely a near-duplicate, so strata whose judgements contradict that, or
-    are too few to tell, are taken together.
+    Shape (10000, n) each. Of the pairs that were not judged, a share is right that is drawn from
+    what the answers say of all strata together (`_shares_of_right`). Of those that are not right,
+    as many do not count as nobody could tell among the judged: none, if none was skipped, else the
+    share that counts is drawn from Beta(wrong + 1/3, skipped + 1/3).
     """
     right, counting = np.zeros((2, _DRAWS, len(strata)))
-    for block in _pooled(strata):
-        judged, sure, skipped = (sum(strata[i][column] for i in block) for column in (1, 2, 3))
-        share = random.beta(sure + 0.5, judged - sure + 0.5, _DRAWS)
-        telling = random.beta(judged + 0.5, skipped, _DRAWS) if skipped else np.ones(_DRAWS)
-        for number in block:
-            counts = strata[number]
-            unseen = counts.pairs - counts.judged - counts.skipped
-            more = random.binomial(unseen, telling)
-            counting[:, number] = counts.judged + more
-            right[:, number] = counts.right + random.binomial(more, share)
+    is_skipped = any(counts.skipped for counts in strata)
+    for number, shares in _shares_of_right(strata, random):
+        pairs, judged, sure, skipped = strata[number]
+        more = random.binomial(pairs - judged - skipped, shares)
+        telling = np.ones(_DRAWS)
+        if is_skipped:
+            telling = random.beta(judged - sure + _THIRD, skipped + _THIRD, _DRAWS)
+        wrong = random.binomial(pairs - judged - skipped - more, telling)
+        right[:, number] = sure + more
+        counting[:, number] = judged + more + wrong
     return right, counting
+
+
+def _shares_of_right(
+    strata: Sequence[_Counts], random: np.random.Generator
+) -> Iterator[tuple[int, Array]]:
+    """Yield the number of each stratum with pairs, and 10,000 draws of its share of right pairs.
+
+    A pair that is farther apart is no more likely a near-duplicate, so no share is above the one
+    before it. What they fall by from 1, from stratum to stratum, and what is left at the end, has
+    the prior of Dirichlet: 1/3 before the first stratum, 1/3 behind the last one, 1/3 for all
+    between them. So it weighs as much as one answer, however many strata there are, and that of a
+    single one is Beta(1/3, 1/3), whose median is neutral. Skipped pairs are not right.
+
+    The draws are independent and exact but for the shares being multiples of 1/400: the likelihood
+    of what is farther is passed on from the last stratum to the first, then the shares are drawn
+    from the first to the last.
+
+    Source: Ramsey, "A Bayesian Approach to Bioassay", Biometrics 28, 1972 (the prior); Kerman,
+    "Neutral Noninformative and Informative Conjugate Beta and Gamma Prior Distributions",
+    Electronic Journal of Statistics 5, 2011 (the thirds); Scott, "Bayesian Methods for Hidden
+    Markov Models", JASA 97, 2002, section 2.1 (the drawing).
+    """
+    numbers = [number for number, counts in enumerate(strata) if counts.pairs]
+    between = _falls(_THIRD / max(len(numbers) - 1, 1))
+    ends = _falls(_THIRD)
+    farther: list[Array] = []
+    weight = ends[:, 0]  # of what is left at the end
+    for number in reversed(numbers):
+        weight = weight * _likelihood(strata[number])
+        farther.append(weight / weight.max())
+        weight = between @ farther[-1]
+    parts, falls = np.full(_DRAWS, _PARTS), ends
+    for number, weight in zip(numbers, reversed(farther), strict=True):
+        sums = np.cumsum(falls * weight, axis=1)
+        whole = sums[:, -1:]
+        # A row for each number of parts before, one behind the other, so that one search does.
+        bounds = np.divide(sums, whole, out=np.ones_like(sums), where=whole > 0)
+        bounds += np.arange(len(bounds))[:, np.newaxis]
+        place = np.searchsorted(bounds.ravel(), parts + random.random(_DRAWS), side="right")
+        # The sum may be rounded up to the next row.
+        parts, falls = np.minimum(place - parts * len(bounds), parts), between
+        yield number, parts / _PARTS
+
+
+def _falls(prior: float) -> Array:
+    """Return how likely, but for a factor, i parts fall to j with this prior, shape (401, 401)."""
+    parts = np.arange(1, _PARTS + 1)
+    weights = np.cumprod(np.concatenate(([1.0], (parts - 1 + prior) / parts)))
+    fall = np.arange(_PARTS + 1)[:, np.newaxis] - np.arange(_PARTS + 1)
+    return np.where(fall >= 0, weights[fall], 0)
+
+
+def _likelihood(counts: _Counts) -> Array:
+    """Return how likely, but for a factor, the answers are if 0 to 400 parts are right."""
+    share = np.arange(_PARTS + 1) / _PARTS
+    least = np.finfo(float).tiny  # in place of 0, whose logarithm is infinite
+    others = counts.judged - counts.right + counts.skipped
+    log: Array = counts.right * np.log(np.maximum(share, least))
+    log += others * np.log(np.maximum(1 - share, least))
+    likelihood: Array = np.exp(log - log.max())
+    return likelihood
 
 
 def _shares(parts: Array, wholes: Array) -> Array:
     """Return *parts* of *wholes*; all of nothing is 1."""
     return np.divide(parts, wholes, out=np.ones(len(wholes)), where=wholes > 0)
-
-
-def _pooled(strata: Sequence[_Counts]) -> list[list[int]]:
-    """Return the numbers of the strata in blocks whose shares of right pairs decrease.
-
-    Source: Ayer et al., "An Empirical Distribution Function for Sampling with Incomplete
-    Information", Annals of Mathematical Statistics 26, 1955 (pool adjacent violators).
-    """
-    blocks: list[tuple[list[int], int, int]] = []
-    for number, (_, judged, right, _) in enumerate(strata):
-        block = [number]
-        # Of fractions right / judged; one without judgements is like the one before it.
-        while blocks and right * blocks[-1][2] >= blocks[-1][1] * judged:
-            before, more_right, more_judged = blocks.pop()
-            block, right, judged = before + block, right + more_right, judged + more_judged
-        blocks.append((block, right, judged))
-    return [block for block, _, _ in blocks]

@@ -49,6 +49,16 @@ def test_a_page_without_features_has_no_sketch_whatever_its_length():
 def test_pages_that_share_no_block_key_are_not_compared():
     near_enough = MinHash(100, bands=1, rows=100)
     assert verdict(near_enough, ENGLISH, edited(ENGLISH)) == "not compared"
+    sketches = (near_enough.sketch(Document.from_main_text(t)) for t in (ENGLISH, edited(ENGLISH)))
+    distance = near_enough.distance(*sketches)
+    for threshold, expected in ((distance, "not compared"), (distance - 1, "different")):
+        method = MinHash(threshold, bands=1, rows=100)
+        assert verdict(method, ENGLISH, edited(ENGLISH)) == expected
+
+
+def test_empty_pages_are_not_called_equal():
+    assert explanation("one two", "ONE  two").are_equal
+    assert not explanation("", " ").are_equal
 
 
 def test_the_least_number_of_tokens_counts():
@@ -63,6 +73,11 @@ def test_features_are_of_both_pages_the_heaviest_first():
     assert [(text, round(one, 2), round(other, 2)) for text, one, other in features] == [
         ("a", 1.69, 1), ("rose", 1.69, 0), ("is", 1, 1), ("thorn", 0, 1),
     ]  # fmt: skip
+
+
+def test_features_of_equal_weight_are_in_the_order_of_the_alphabet():
+    features = explanation("pear fig apple", "date fig banana").features
+    assert [text for text, *_ in features] == ["apple", "banana", "date", "fig", "pear"]
 
 
 def test_shingles_are_shown_as_words():

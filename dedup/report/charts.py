@@ -33,8 +33,6 @@ def stacked_bars(
         x_labels_major_count=max(2, min(len(labels), 9)),
         formatter=lambda value: f"{value:,.0f}",
         truncate_label=-1,
-        min_scale=2,
-        max_scale=5,
         style=pygal.style.Style(label_font_size=14, major_label_font_size=14),
     )
     chart.x_labels = list(labels)

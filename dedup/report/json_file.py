@@ -14,7 +14,7 @@ def write_json(numbers: Mapping[str, Any], folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     started = numbers["started"].replace("+00:00", "Z").replace(":", "")
-    spider = re.sub(r"[^\w.-]+", "_", str(numbers["spider"]))[:100]
+    spider = re.sub(r"[^\w.-]+", "_", str(numbers["spider"]))[:50]
     text = json.dumps(numbers, ensure_ascii=False, indent=1, default=str)
     number = 1
     while True:

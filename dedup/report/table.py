@@ -29,7 +29,7 @@ def as_text(numbers: Mapping[str, Any], defaults: Mapping[str, Any] | None = Non
     output = io.StringIO()
     console = Console(file=output, width=_WIDTH, color_system=None, legacy_windows=False)
     table = Table(box=box.ASCII2, show_header=False, title="Duplicates in this crawl", expand=True)
-    table.add_column(no_wrap=True)
+    table.add_column()
     table.add_column(ratio=1, overflow="fold")
     sections = (_pages(numbers), _duplicates(numbers), _cost(numbers, defaults or {}))
     for section in sections:

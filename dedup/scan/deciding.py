@@ -207,7 +207,7 @@ def _result(future: Future[list[Sketched]], batch: list[Item], pool: Pool) -> li
     try:
         return future.result()
     except ReadError as error:
-        if error.cause in ("start", "closed"):
+        if error.cause == "start":
             raise RecordError(str(error)) from error
         if len(batch) == 1:
             return [Sketched(has_field=True, unread=f"{error.cause}: {error}")]

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import pickle
+import re
 import time
 
 import pyarrow as pa
@@ -217,6 +218,13 @@ class TestJsonLines:
         found = errors(opened(path))
         assert found[:1000] == [None] * 1000
         assert "the file is damaged or cut off here" in found[-1]
+        assert [item.number for item in opened(path).items()] == list(range(1, len(found) + 1))
+
+    def test_only_the_file_begins_with_a_byte_order_mark(self, tmp_path):
+        path = self.written(tmp_path, b"\xef\xbb\xbf{}\n" * 2)
+        first, second = errors(opened(path))
+        assert first is None
+        assert second.startswith("no JSON")
 
     @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
     def test_a_file_that_is_not_compressed_is_a_bad_record(self, tmp_path, name):
@@ -231,6 +239,24 @@ class TestJsonLines:
 
 
 class TestDelimited:
+    def test_an_empty_key_is_none(self, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_text("url,text\n,one\nb,two\n")
+        assert [record.key for record in records(opened(path))] == [None, "b"]
+
+    def test_other_columns_are_refused_were_they_as_many(self, tmp_path):
+        for name, header in (("a.csv", "url,text"), ("b.csv", "text,url")):
+            (tmp_path / name).write_text(f"{header}\n1,2\n")
+        with pytest.raises(RecordError, match=r"b\.csv has other columns than .*a\.csv"):
+            opened(tmp_path / "a.csv", tmp_path / "b.csv")
+
+    def test_the_limit_of_the_librarys_fields_stays_as_it_is_elsewhere(self, tmp_path):
+        (tmp_path / "a.csv").write_text(f"text\n{'x' * 200_000}\n")
+        before = csv.field_size_limit()
+        [record] = records(opened(tmp_path / "a.csv"))
+        assert len(record.content) == 200_000
+        assert csv.field_size_limit() == before
+
     def written(self, tmp_path, text, name="a.csv", encoding="utf-8"):
         path = tmp_path / name
         path.write_bytes(text.encode(encoding))
@@ -255,7 +281,10 @@ class TestDelimited:
         assert records(opened(self.written(tmp_path, "text\na\nb\n")))[1].content == "b"
 
     def test_a_mark_at_the_beginning_and_another_encoding_do_no_harm(self, tmp_path):
-        assert records(opened(self.written(tmp_path, "\ufefftext\na\n")))[0].content == "a"
+        texts = [
+            r.content for r in records(opened(self.written(tmp_path, "\ufefftext\na\n\ufeffb\n")))
+        ]
+        assert texts == ["a", "\ufeffb"]  # only where the file begins, it is a mark
         path = self.written(tmp_path, "text\nnaïve\n", encoding="latin-1")
         assert errors(opened(path)) == ["not utf-8 (byte 0xef)"]
         assert records(opened(path, encoding="latin-1"))[0].content == "naïve"
@@ -343,6 +372,10 @@ class TestParquet:
         ]
 
 
+def _id(record):
+    return re.search(rb"WARC-Record-ID: (\S+)", record)[1].decode()
+
+
 class TestWarc:
     @pytest.fixture(params=["a.warc", "a.warc.gz"])
     def archive(self, request, tmp_path):
@@ -368,6 +401,15 @@ class TestWarc:
         assert [record.key for record in found] == ["http://a/1", "http://a/2", "http://a/5"]
         assert found[0] == ("<p>one", True, "http://a/1", 1714521600.0)
 
+    def test_status_and_media_type_are_read_as_http_has_them(self, tmp_path):
+        path = write_warc(tmp_path / "a.warc", [
+            *warc_page("http://a/1", "<p>one", media_type="Text/HTML; Charset=UTF-8"),
+            *warc_page("http://a/2", "<p>two", media_type="text/html", status="203 Copied"),
+            *warc_page("http://a/3", "<p>moved", media_type="text/html", status="302 Found"),
+        ])  # fmt: skip
+        found = [(record.key, record.is_html) for record in records(opened(path))]
+        assert found == [("http://a/1", True), ("http://a/2", True)]
+
     def test_all_kept_is_the_same_file(self, archive, tmp_path):
         form = opened(archive)
         assert len(list(form.items())) == 3
@@ -381,6 +423,18 @@ class TestWarc:
         before = self.entries(archive)
         assert self.entries(target) == [entry for entry in before if entry[1] != "http://a/2"]
         assert len(before) == 11
+
+    def test_what_refers_to_a_page_goes_with_it(self, tmp_path):
+        pages = [warc_page(f"http://a/{n}", f"text {n}") for n in (1, 2)]
+        about = [
+            warc_record("metadata", uri, b"fetched: once", WARC_Refers_To=_id(response))
+            for uri, (_, response) in zip(("http://a/1", "http://a/2"), pages, strict=True)
+        ]
+        path = write_warc(tmp_path / "a.warc", [*pages[0], about[0], *pages[1], about[1]])
+        target = rewritten(opened(path), tmp_path / "b.warc", [0, 1])
+        assert self.entries(target) == [
+            (kind, "http://a/2") for kind in ("request", "response", "metadata")
+        ]
 
     def test_a_record_that_is_cut_off_is_bad(self, archive, tmp_path):
         archive.write_bytes(archive.read_bytes()[:-100])
@@ -401,6 +455,22 @@ class TestWarc:
 
 
 class TestFolder:
+    def test_texts_are_as_they_are_without_a_byte_order_mark(self, tmp_path):
+        (tmp_path / "a.txt").write_text("\ufeff one \n")
+        assert records(opened(tmp_path))[0].content == " one \n"
+
+    def test_the_bytes_of_all_copied_files_are_counted(self, tmp_path):
+        folder = tmp_path / "in"
+        folder.mkdir()
+        for name, size in (("a.txt", 3), ("b.txt", 40), ("c.txt", 500)):
+            (folder / name).write_text("x" * size)
+        (tmp_path / "out").mkdir()
+        assert opened(folder).copy(tmp_path / "out", [1, 0, 1]) == 503
+
+    def test_a_folder_that_cannot_be_listed_is_an_error(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            Folder([tmp_path / "nowhere"], Fields())
+
     def test_html_is_decoded_and_text_is_not(self, tmp_path):
         for name, data in {
             "b.HTML": '<meta charset="gbk"><p>北京'.encode("gbk"),

@@ -13,7 +13,7 @@ from texts import CHINESE, article, edited
 from dedup.detector import Detector, Kind, Verdict
 from dedup.methods import SimHash
 from dedup.report import Summary, TextStore, write_html
-from dedup.report.html import as_html
+from dedup.report.html import _stages, as_html
 from dedup.report.recorded import Counters
 
 HOSTILE = [
@@ -430,3 +430,8 @@ def test_the_interface_is_there_in_both_languages():
             "skipped",
             "unread",
         }
+
+
+def test_waiting_does_not_make_the_bars_of_work_short():
+    stages = _stages({"waiting": {"sum": 500}, "extract": {"sum": 4}, "sketch": {"sum": 1}})
+    assert [stage["width"] for stage in stages] == [100, 100, 25]

@@ -47,6 +47,7 @@ def test_a_record_has_the_numbers_of_its_crawl():
 
 def test_its_reports_can_be_written(tmp_path):
     numbers = numbers_of(recorded(), SETTINGS, spider="test", started=START, seconds=0)
+    assert numbers["pages"]["per_second"] is None
     path = write_json(numbers, tmp_path)
     write_html(json.loads(path.read_text("utf-8")), TextStore(0), path.with_suffix(".html"))
     assert "http://a.example/1" in path.with_suffix(".html").read_text("utf-8")

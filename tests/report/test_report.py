@@ -261,6 +261,63 @@ def test_shares_and_wide_distances_are_counted_in_steps(summary, detector):
     assert [row(table, f"distance {s} to {s + 3}")[-1] for s in (0, 3, 57)] == list("411")
 
 
+def test_whole_distances_are_counted_in_steps_if_they_are_many(summary, detector):
+    for distance in (0, 1, 30):
+        summary.record(near("http://a/", distance), "http://b/", 10)
+    table = as_text(summary.finish(detector))
+    assert [row(table, f"distance {s} to {s + 2}")[-1] for s in (0, 2, 30)] == list("201")
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (999_900, "999.9 kB"),
+        (1_000_000, "1.0 MB"),
+        (12_300_000_000, "12.3 GB"),
+    ],
+)
+def test_what_is_saved_is_told_in_a_fitting_unit(summary, detector, size, shown):
+    summary.record(near("http://a/", 1), "http://b/", size)
+    assert row(as_text(summary.finish(detector)), "saved").startswith(f"{shown} not stored")
+
+
+def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(summary, detector):
+    summary.record(new(), "http://a/", 10)
+    summary.record(exact("http://a/"), "http://a/", 10)
+    numbers = summary.finish(detector)
+    assert (numbers["pages"]["exact_duplicates"], numbers["saved"]["bytes"]) == (1, 10)
+    assert (numbers["groups"], numbers["largest_groups"]) == (0, [])
+
+
+def test_nothing_is_saved_where_duplicates_are_stored(stats, detector):
+    summary = Summary(stats, SETTINGS, drops=False)
+    summary.record(exact("http://a/"), "http://b/", 10)
+    assert summary.finish(detector)["saved"]["bytes"] == 0
+
+
+def test_bodies_that_were_read_again_are_not_saved(summary, detector):
+    summary.count("bodies_repeated", 5)
+    summary.count("bodies_read_again", 2)
+    assert summary.finish(detector)["saved"]["pages_not_read_again"] == 3
+
+
+def test_no_more_than_1000_changed_pages_are_named(summary, detector):
+    for number in range(1001):
+        summary.record(Verdict(Kind.CHANGED, "simhash"), f"http://a/{number}", 1)
+    numbers = summary.finish(detector)
+    assert numbers["pages"]["changed"] == 1001
+    assert len(numbers["revisits"]["changed"]) == 1000
+
+
+def test_settings_that_are_not_set_are_not_told(detector):
+    unset = {"DEDUP_INDEX": "", "DEDUP_METHOD_ARGS": {}, "DEDUP_EXTRACTOR": None}
+    settings = {**SETTINGS, **unset, "DEDUP_MIN_TOKENS": 0}
+    table = as_text(Summary(Stats(), settings).finish(detector))
+    assert row(table, "settings") == "scope=crawl, min_tokens=0"
+
+
 def test_the_bars_of_distances_are_as_long_as_their_counts(summary, detector):
     for distance, count in [(1, 30), (3, 1)]:
         for _ in range(count):

@@ -36,6 +36,7 @@ def test_when_there_are_too_many_names_those_with_few_pages_are_forgotten():
         ("https://a.org/2024/01/a-post/", "a.org/{n}/{n}/a-post/"),
         ("https://a.org/docs/v1.2.3/intro", "a.org/docs/{version}/*"),
         ("https://a.org/i/3f2b8c9d1e0a/x", "a.org/i/{id}/*"),
+        ("https://a.org/?b=2&a=1&c=3", "a.org/?a&b&c"),
         ("https://a.org/?b=2&a=1&c=3&d=4", "a.org/?a&b&c&…"),
         ("http://[", ""),
         ("", "/"),

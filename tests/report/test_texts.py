@@ -56,12 +56,43 @@ def test_copies_leave_room_for_pages_without():
     assert len([n for n in range(40) if f"a{n}" in store and f"a{n}" not in originals]) >= 10
 
 
+def test_a_quarter_is_left_to_pages_without_copies_those_with_the_least_priorities():
+    store, urls = TextStore(8), sorted((f"a{n}" for n in range(8)), key=priority)
+    for url in urls:
+        store.record(new(), url, page("text"))
+    for original in urls[:2]:
+        for copy in range(5):
+            store.record(near(original, 1), f"{original}/{copy}", page("text"))
+    assert kept(store, urls) == urls[:4]
+    assert kept(store, [f"{url}/{n}" for url in urls for n in range(5)]) == [
+        f"{urls[0]}/0", f"{urls[0]}/1", f"{urls[0]}/2", f"{urls[1]}/0",
+    ]  # fmt: skip
+
+
 def test_a_group_does_not_fill_it_alone():
     store = TextStore(100)
     store.record(new(), "a", page("text"))
     for copy in range(500):
         store.record(near("a", 1), f"a/{copy}", page("text"))
     assert len(store) == 21
+    store = TextStore(20)
+    store.record(new(), "a", page("text"))
+    for copy in range(500):
+        store.record(near("a", 1), f"a/{copy}", page("text"))
+    assert len(store) == 10  # half of the room
+
+
+def test_pages_without_copies_go_by_their_priorities_whatever_becomes_an_original():
+    store, urls = TextStore(400), [f"a{n}" for n in range(400)]
+    for url in urls:
+        store.record(new(), url, page("text"))
+    by_priority = sorted(urls, key=priority)
+    originals = by_priority[:150:3]
+    for copy in range(3):
+        for original in originals:
+            store.record(near(original, 1), f"{original}/{copy}", page("text"))
+    others = [url for url in by_priority if url not in originals]
+    assert kept(store, others) == others[:200]
 
 
 def test_a_url_is_kept_once_and_may_be_anything():

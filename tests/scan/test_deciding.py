@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 
 import pytest
 from bad_extractors import misbehaving
@@ -12,6 +13,7 @@ from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.records import Fields, RecordError, form_of
 from dedup.scan import Found, RecordReader, deciding, scan, write_clusters
+from dedup.text import Document
 
 # The edited copies are at distances up to 3 of the first one; the last ones differ.
 COPIES = [article(1), edited(article(1)), article(1) + " and more at the end", article(2)]
@@ -85,6 +87,14 @@ def test_every_method_finds_what_the_detector_finds(tmp_path, name, workers, mon
     assert list(outcome.distances) == [v.distance for v in verdicts if v.is_duplicate]
 
 
+def test_a_text_of_just_enough_tokens_is_compared(tmp_path):
+    one, other = (len(Document.from_main_text(text).tokens) for text in COPIES[:2])
+    outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=min(one, other))
+    assert (found(outcome), outcome.short) == (["new", "near"], 0)
+    outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=max(one, other) + 1)
+    assert (found(outcome), outcome.short) == (["new", "new"], 2)
+
+
 def test_a_chain_of_copies_does_not_form(tmp_path):
     words = article(1).split()
     chain = [" ".join([*words[: -step or None], *["new"] * step]) for step in (0, 30, 60, 90)]
@@ -98,6 +108,13 @@ def test_the_longest_is_kept_if_that_is_asked_for(tmp_path):
     assert found(outcome) == ["near", "near", "new", "new"]
     assert list(outcome.originals) == [2, 2]
     assert of_texts(tmp_path, *COPIES, COPIES[2], keep="longest").keep == [0, 0, 1, 1, 0]
+
+
+def test_long_texts_of_which_a_method_makes_nothing_are_kept_in_any_order(tmp_path):
+    texts = [" ".join(f"{letter}{number}" for number in range(40)) for letter in "ab"]
+    for keep in ("first", "longest"):
+        outcome = of_texts(tmp_path, *texts, method=METHODS["spotsigs"](), keep=keep)
+        assert (found(outcome), outcome.short) == (["new", "new"], 2)
 
 
 def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
@@ -127,6 +144,19 @@ def test_the_order_alone_decides_with_every_method(tmp_path, keep, kind):
     assert [order[number] for number in by_order.originals] == list(outcome.originals)
 
 
+def test_clusters_are_in_the_order_of_the_records_and_so_are_their_duplicates(tmp_path):
+    def clusters(texts, keep):
+        outcome = of_texts(tmp_path, *texts, keep=keep, with_keys=True)
+        with (tmp_path / "clusters").open("wb") as file:
+            write_clusters(file, outcome)
+        lines = map(json.loads, (tmp_path / "clusters").read_text("utf-8").splitlines())
+        return [[c["number"], *(d["number"] for d in c["duplicates"])] for c in lines]
+
+    assert clusters([COPIES[0], COPIES[3], COPIES[3], COPIES[0]], "first") == [[1, 4], [2, 3]]
+    longer = [f"{article(1)} and{more}" for more in ("", " more", " more at the end")]
+    assert clusters(longer, "longest") == [[3, 1, 2]]
+
+
 def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
     texts = [COPIES[0], COPIES[3], COPIES[1], COPIES[0]]
     objects = [{"text": text, "url": f"http://a/é{n}"} for n, text in enumerate(texts)]
@@ -143,11 +173,11 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
 
 
 def test_the_first_bad_record_stops_the_scan(tmp_path):
-    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}])
+    path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}, 4])
     with pytest.raises(RecordError, match=r"a\.jsonl, record 2: a JSON object was expected"):
         scanned(path)
     outcome = scanned(path, skip_bad=True)
-    assert found(outcome) == ["new", "bad", "new"]
+    assert found(outcome) == ["new", "bad", "new", "bad"]
     assert outcome.first_bad.endswith("record 2: a JSON object was expected, got list")
 
 
@@ -168,6 +198,18 @@ def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, 
     lines(path, [{"text": "one"}])
     with pytest.raises(RecordError, match=f"none of the first 1 records has {message}"):
         scanned(path, fields=fields)
+
+
+def test_no_worker_outlives_a_scan_or_one_that_breaks_off(tmp_path, monkeypatch):
+    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    before = set(threading.enumerate())
+    of_texts(tmp_path, *COPIES, workers=2)
+    path = lines(tmp_path / "bad.jsonl", [{"text": text} for text in COPIES] + [[]])
+    with pytest.raises(RecordError):
+        scanned(path, workers=2)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_no_record_at_all_is_an_error(tmp_path):
@@ -200,6 +242,11 @@ def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch)
     path = lines(tmp_path / "b.jsonl", [{"text": COPIES[0]}, [], {"text": COPIES[2]}])
     assert found(scanned(path, DiesOf("and more"), skip_bad=True, workers=2)) == [
         "new", "bad", "unread",
+    ]  # fmt: skip
+    rows = ["text,url", f"{COPIES[0]},a", "a row,of three,columns", f"{COPIES[2]},c", "short,d"]
+    (tmp_path / "c.csv").write_text("\n".join(rows))
+    assert found(scanned(tmp_path / "c.csv", DiesOf("and more"), skip_bad=True, workers=2)) == [
+        "new", "bad", "unread", "new",
     ]  # fmt: skip
 
 
