@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, check_whole
+from dedup.methods.base import KeyMethod, as_rows, check_whole
 from dedup.methods.hashing import fold, mix, mix_folded, seeds, shingle_hashes_of, shingles
 from dedup.text import Document
 
@@ -68,10 +68,10 @@ class MinHash(KeyMethod):
         """Return the keys of signatures, shape (..., bands * rows), as shape (..., bands)."""
         bands = signatures.reshape(*signatures.shape[:-1], self.bands, self.rows)
         factors = seeds(self.rows) | np.uint64(1)
-        return mix((bands * factors).sum(axis=-1, dtype=np.uint64) ^ seeds(self.bands))
+        return mix(bands @ factors ^ seeds(self.bands))
 
     def split(self, sketches: Sequence[bytes]) -> tuple[Signature, Signature, list[bytes]]:
-        signatures = self.from_bytes(b"".join(sketches)).reshape(-1, self.bands * self.rows)
+        signatures = as_rows(sketches, 8 * self.bands * self.rows).view("<u8")
         counts = np.full(len(sketches), self.bands)
         return self._keys(signatures).reshape(-1), counts, list(sketches)
 
