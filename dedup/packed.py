@@ -51,7 +51,12 @@ class Packed:
         return self._data
 
     def __iter__(self) -> Iterator[bytes]:
-        return (self[number] for number in range(self._size))
+        """Yield all that is there when it begins."""
+        data, ends = bytes(self._data), self._ends
+        start = 0
+        for end in self._ends_of_equal() if ends is None else ends[:]:
+            yield data[start:end]
+            start = end
 
     def __getitem__(self, number: int) -> bytes:
         if not 0 <= number < self._size:

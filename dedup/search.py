@@ -15,7 +15,7 @@ from dedup.methods.spotsigs import SpotSigs
 from dedup.packed import Packed
 
 # As many as a bucket of the table of keys takes some tens of.
-_LOADED_AT_ONCE = 1 << 15
+_LOADED_AT_ONCE = 1 << 14
 
 # The first kind that a method is of counts.
 _INDEXES: tuple[tuple[Any, Callable[[Any], Index]], ...] = (
@@ -84,7 +84,8 @@ class Loader:
 def _fingerprints(sketches: Packed, bits: int) -> Any:
     """Return stored fingerprints of *bits* bits as rows of 64-bit words."""
     size, words = -(-bits // 8), -(-bits // 64)
-    octets = np.zeros((len(sketches), 8 * words), np.uint8)
-    octets[:, :size] = np.frombuffer(sketches.rows(size), np.uint8).reshape(-1, size)
+    octets = np.frombuffer(sketches.rows(size), np.uint8).reshape(-1, size)
+    if size < 8 * words:
+        octets = np.pad(octets, ((0, 0), (0, 8 * words - size)))
     rows = octets.view("<u8").astype(np.uint64)
     return rows if words > 1 else rows[:, 0]

@@ -68,6 +68,24 @@ class Buckets:
             for column, values in zip(self.columns, in_order, strict=True):
                 column[position : position + more] = values[start:stop]
             self._sizes[key] = size + more
+        rows = int(_view(self._sizes).sum(dtype=np.int64))
+        if len(self.columns[-1]) > rows * 3 // 2 + _STEP * len(self._sizes):
+            self._close_up()
+
+    def _close_up(self) -> None:
+        """Move all buckets to new columns, one behind the other, with room for a quarter more."""
+        sizes = _view(self._sizes).astype(np.int64)
+        capacities = sizes + sizes // 4
+        ends = np.cumsum(capacities)
+        moves = list(zip(self._starts, (ends - capacities).tolist(), self._sizes, strict=True))
+        for number, column in enumerate(self.columns):
+            closed_up = np.empty(int(ends[-1]), column.dtype)
+            for old, new, size in moves:
+                closed_up[new : new + size] = column[old : old + size]
+            self.columns[number] = closed_up
+        _view(self._starts)[:] = ends - capacities
+        _view(self._capacities)[:] = capacities
+        self._used, self._free = int(ends[-1]), _FreeRuns()
 
     def remove(self, key: int, position: int) -> None:
         """Remove the row at *position* of the columns, which is in the bucket of *key*."""

@@ -24,7 +24,7 @@ _SCHEMA_VERSION = 1
 _SQLITE = b"SQLite format 3\0"
 OTHERS = ("extractor", "item_field", "scope")
 """The parts of an identity that are none of the method's."""
-_ROWS_AT_ONCE = 50_000
+_ROWS_AT_ONCE = 10_000
 _SECONDS_OF_A_DAY = 86400.0
 
 
