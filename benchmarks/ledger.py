@@ -112,9 +112,9 @@ def measure(path: Path, name: str, lengths: list[int], size: int, pages: int) ->
 def read_at_the_start(path: Path, name: str, lengths: list[int]) -> dict[str, Any]:
     method = METHODS[name]()
     before = most_memory()
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     ledger, detector = loaded(path, method)
-    read_in = time.perf_counter() - start
+    read_in, cpu = time.perf_counter() - start, time.process_time() - cpu
     grown = most_memory() - before
     with closing(ledger):
         [part, *_] = ledger.stored()
@@ -123,6 +123,7 @@ def read_at_the_start(path: Path, name: str, lengths: list[int]) -> dict[str, An
         new = next(random_sketches(method, lengths, np.random.default_rng(3), QUERIES))
         return {
             "read_in_s": round(read_in, 2),
+            "read_in_cpu_s": round(cpu, 2),
             "memory_bytes_a_page": round(detector.nbytes / len(detector), 1),
             "memory_at_most_bytes_a_page": round(grown / len(detector)),
             "query_new_us": query_us(detector, method, new),

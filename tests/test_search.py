@@ -32,6 +32,7 @@ def sketches_of(name):
     texts += [edited(ENGLISH + " 12 34 56"), ENGLISH, CHINESE, ENGLISH + CHINESE]
     texts += ["short", "a few words and no more", "No. 5. No. 6. No. 7!"]
     method = METHODS_TO_LOAD[name]
+    texts = [text.replace(". ", ". There is ") for text in texts]  # with spots
     sketches = [method.sketch(Document.from_main_text(text)) for text in texts]
     return [sketch for sketch in sketches if sketch is not None]
 
