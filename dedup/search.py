@@ -1,4 +1,4 @@
-"""Which index searches the sketches of a method."""
+"""Which index searches the sketches of a method, and how stored ones get into it."""
 
 from array import array
 from collections.abc import Callable, Sequence
