@@ -117,7 +117,7 @@ def read_at_the_start(path: Path, name: str, lengths: list[int]) -> dict[str, An
     read_in, cpu = time.perf_counter() - start, time.process_time() - cpu
     grown = most_memory() - before
     with closing(ledger):
-        [part, *_] = ledger.stored()
+        part = next(ledger.stored())
         pick = random.Random(3)
         known = [sketch for sketch in pick.choices(part.sketches, k=QUERIES) if sketch]
         new = next(random_sketches(method, lengths, np.random.default_rng(3), QUERIES))

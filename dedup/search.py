@@ -14,7 +14,7 @@ from dedup.methods import FingerprintMethod, KeyMethod, Method
 from dedup.methods.spotsigs import SpotSigs
 from dedup.packed import Packed
 
-# As many as a bucket of the table of keys takes some tens of.
+# Of fewer, the time goes into going from bucket to bucket; of more, the memory is felt.
 _LOADED_AT_ONCE = 1 << 14
 
 # The first kind that a method is of counts.
