@@ -409,7 +409,7 @@ def said(detector, pages):
 @pytest.mark.parametrize("pieces", [(3, 2), (7, 1000), (1000, 5)])
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces, monkeypatch):
-    """Whatever is read and loaded at once; of three scopes, several of a URL, but old ones."""
+    """Whatever is read at once; with scopes, short pages, several of a URL, and expiry."""
     monkeypatch.setattr("dedup.ledger.sqlite._ROWS_AT_ONCE", pieces[0])
     monkeypatch.setattr("dedup.search._LOADED_AT_ONCE", pieces[1])
     method, chooser = METHODS[name](), random.Random(name)
@@ -421,7 +421,8 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
 
     def pages(count, host):
         for number in range(count):
-            page = Page(None, None, None, 200, chooser.randbytes(16), chooser.choice(sketches))
+            tokens, sketch = chooser.choice([200, 200, 5]), chooser.choice(sketches)
+            page = Page(None, None, None, tokens, chooser.randbytes(16), sketch)
             yield f"http://{host}/{number // 3}", page, chooser.choice("xyz")
 
     with closing(opened(path)) as ledger:
