@@ -16,7 +16,7 @@ from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
 from dedup.methods import FingerprintMethod, Method
 from dedup.packed import Packed
 from dedup.page import Page
-from dedup.search import fill, index_for
+from dedup.search import Loader, index_for
 from dedup.text import printable
 
 
@@ -119,12 +119,14 @@ class Detector:
         Raises ValueError if a stored sketch is none of the method's.
         """
         numbers, digests = array("I"), Packed()
-        sketches: dict[str, tuple[array[int], Packed]] = {}
+        loaders: dict[str, Loader] = {}
         for stored in self._ledger.stored():
             for scope, pages in stored.by_scope():
                 numbers.extend(pages.numbers)
                 digests.extend([_in_scope(digest, scope) for digest in pages.digests])
-                of_numbers, of_sketches = sketches.setdefault(scope, (array("I"), Packed()))
+                if scope not in loaders:
+                    new = self._scopes[scope] = _Scope(self._method)
+                    loaders[scope] = Loader(new.index, self._method)
                 long = [
                     (number, sketch)
                     for number, sketch, tokens in zip(
@@ -132,15 +134,14 @@ class Detector:
                     )
                     if sketch is not None and tokens >= self._min_tokens
                 ]
-                of_numbers.extend(number for number, _ in long)
-                of_sketches.extend([sketch for _, sketch in long])
+                loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
             tell(stored.numbers[-1])
         self._digests.add_many(digests, numbers)
         self._kept += len(numbers)
-        while sketches:
-            scope, (of_numbers, of_sketches) = sketches.popitem()
-            new = self._scopes[scope] = _Scope(self._method)
-            fill(new.index, self._method, of_sketches, of_numbers, tell)
+        while loaders:
+            _, loader = loaders.popitem()
+            loader.finish()
+            tell(numbers[-1])
 
     def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
         """Return the verdict on *page*, and keep it under *key* if it is new.

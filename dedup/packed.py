@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from sys import getsizeof
 
 
@@ -20,7 +21,7 @@ class Packed:
         if not self._size:
             self._width = len(value)
         elif self._ends is None and len(value) != self._width:
-            self._ends = array("Q", (self._width * (n + 1) for n in range(self._size)))
+            self._ends = self._ends_of_equal()
         self._data += value
         if self._ends is not None:
             self._ends.append(len(self._data))
@@ -30,15 +31,18 @@ class Packed:
     def extend(self, values: Sequence[bytes]) -> None:
         """Add all of *values*."""
         widths = set(map(len, values))
-        if self._ends is None and (
-            widths == {self._width} or (not self._size and len(widths) == 1)
-        ):
-            [self._width] = widths
-            self._data += b"".join(values)
-            self._size += len(values)
-            return
-        for value in values:
-            self.append(value)
+        if not self._size and widths:
+            self._width = len(values[0])
+        if self._ends is None and not widths <= {self._width}:
+            self._ends = self._ends_of_equal()
+        if self._ends is not None:
+            self._ends.extend(accumulate(map(len, values), initial=len(self._data)))
+            del self._ends[self._size]  # where the first one starts
+        self._data += b"".join(values)
+        self._size += len(values)
+
+    def _ends_of_equal(self) -> "array[int]":
+        return array("Q", (self._width * (number + 1) for number in range(self._size)))
 
     def rows(self, width: int) -> bytearray:
         """Return all in a row; raises ValueError if one of them has not *width* bytes."""
@@ -47,7 +51,12 @@ class Packed:
         return self._data
 
     def __iter__(self) -> Iterator[bytes]:
-        return (self[number] for number in range(self._size))
+        """Yield all that is there when it begins."""
+        data, ends = bytes(self._data), self._ends
+        start = 0
+        for end in self._ends_of_equal() if ends is None else ends[:]:
+            yield data[start:end]
+            start = end
 
     def __getitem__(self, number: int) -> bytes:
         if not 0 <= number < self._size:

@@ -12,6 +12,20 @@ def test_it_gives_back_what_it_was_given(values):
     assert [packed[number] for number in range(len(packed))] == values
 
 
+@given(st.lists(st.lists(st.binary(max_size=3)) | st.lists(st.just(b"ab")) | st.binary(max_size=3)))
+def test_it_is_the_same_whether_it_was_given_one_or_many_at_once(steps):
+    packed, expected = Packed(), []
+    for step in steps:
+        if isinstance(step, bytes):
+            packed.append(step)
+            expected.append(step)
+        else:
+            packed.extend(step)
+            expected += step
+    assert list(packed) == expected
+    assert [packed[number] for number in range(len(packed))] == expected
+
+
 def test_it_takes_little_more_than_what_it_holds():
     packed = Packed()
     for _ in range(100_000):

@@ -165,7 +165,7 @@ def _distinct(options: argparse.Namespace) -> tuple[list[str], list[Document]]:
 
 def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str, str]]:
     """Yield where each page with a text is, its key, and its text."""
-    from dedup.ledger.sqlite import is_sqlite
+    from dedup.ledger.file import is_sqlite
 
     if path.is_file() and is_sqlite(path):
         yield from _records_of_ledger(path)

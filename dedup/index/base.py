@@ -1,7 +1,7 @@
 """The interface of an index over sketches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,13 @@ def checked_page(page: Any, next_page: int) -> int:
             raise ValueError("no page number is left: the last one is in use")
         raise ValueError(f"a page must be a number from 0 to {LAST_PAGE}, got {page!r}")
     return int(number)
+
+
+def check_pages(pages: Sequence[int]) -> None:
+    """Raise ValueError if one of *pages* is no page number."""
+    if len(pages):
+        checked_page(min(pages), 0)
+        checked_page(max(pages), 0)
 
 
 class Index(ABC):

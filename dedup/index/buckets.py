@@ -54,6 +54,39 @@ class Buckets:
             self.columns[1][position] = second
         self._sizes[key] = size + 1
 
+    def extend(self, keys: Array, *columns: Array) -> None:
+        """Add rows to the buckets of *keys*, in their order, as if one by one."""
+        order, sizes = self._by_bucket(keys)
+        in_order = [values[order] for values in columns]
+        own = np.flatnonzero(sizes)
+        stops = np.cumsum(sizes[own]).tolist()
+        for key, start, stop in zip(own.tolist(), [0, *stops], stops, strict=False):
+            size, more = self._sizes[key], stop - start
+            if size + more > self._capacities[key]:
+                self._move(key, max(size + more, size + max(_STEP, size // 2) if size else _FIRST))
+            position = self._starts[key] + size
+            for column, values in zip(self.columns, in_order, strict=True):
+                column[position : position + more] = values[start:stop]
+            self._sizes[key] = size + more
+        rows = int(_view(self._sizes).sum(dtype=np.int64))
+        if len(self.columns[-1]) > rows * 3 // 2 + _STEP * len(self._sizes):
+            self._close_up()
+
+    def _close_up(self) -> None:
+        """Move all buckets to new columns, one behind the other, with room for a quarter more."""
+        sizes = _view(self._sizes).astype(np.int64)
+        capacities = sizes + sizes // 4
+        ends = np.cumsum(capacities)
+        moves = list(zip(self._starts, (ends - capacities).tolist(), self._sizes, strict=True))
+        for number, column in enumerate(self.columns):
+            closed_up = np.empty(int(ends[-1]), column.dtype)
+            for old, new, size in moves:
+                closed_up[new : new + size] = column[old : old + size]
+            self.columns[number] = closed_up
+        _view(self._starts)[:] = ends - capacities
+        _view(self._capacities)[:] = capacities
+        self._used, self._free = int(ends[-1]), _FreeRuns()
+
     def remove(self, key: int, position: int) -> None:
         """Remove the row at *position* of the columns, which is in the bucket of *key*."""
         last = self._starts[key] + self._sizes[key] - 1
@@ -71,10 +104,7 @@ class Buckets:
 
     def fill(self, keys: Array, *columns: Array) -> None:
         """Put rows into buckets that are all empty, with room for a quarter more."""
-        # Of numbers of 16 bits NumPy makes a radix sort, six times as fast.
-        narrow = len(self._sizes) <= 1 << 16
-        order = np.argsort(keys.astype(np.uint16) if narrow else keys, kind="stable")
-        sizes = np.bincount(keys, minlength=len(self._sizes))
+        order, sizes = self._by_bucket(keys)
         capacities = sizes + sizes // 4
         ends = np.cumsum(capacities)
         starts = ends - capacities
@@ -86,6 +116,13 @@ class Buckets:
         for number, values in enumerate(columns):
             self.columns[number] = np.empty(self._used, values.dtype)
             self.columns[number][rows] = values[order]
+
+    def _by_bucket(self, keys: Array) -> tuple[Array, Array]:
+        """Return the places in *keys* by bucket, in their order, and how many each bucket has."""
+        # Of numbers of 16 bits NumPy makes a radix sort, six times as fast.
+        narrow = len(self._sizes) <= 1 << 16
+        order = np.argsort(keys.astype(np.uint16) if narrow else keys, kind="stable")
+        return order, np.bincount(keys, minlength=len(self._sizes))
 
     def _move(self, key: int, capacity: int) -> None:
         old, size = self._starts[key], self._sizes[key]

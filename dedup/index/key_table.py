@@ -1,6 +1,6 @@
 """Positions by key, in buckets that double in number as they fill."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -36,12 +36,21 @@ class KeyTable:
     def _tag_mask(self) -> int:
         return (1 << self._compared_bits - self._bits) - 1
 
-    def add(self, keys: Iterable[int], position: int) -> None:
+    def add(self, keys: Collection[int], position: int) -> None:
         """Put *position* under each of *keys*."""
+        self._make_room(len(keys))
         mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
         for key in keys:
             self._buckets.append(key & mask, key >> self._bits & tag_mask, position)
-            self._rows += 1
+
+    def add_many(self, keys: Array, positions: Array) -> None:
+        """Put each of *positions* under its one of *keys*, uint64; both have one length."""
+        self._make_room(len(keys))
+        buckets, tags = self._places(keys)
+        self._buckets.extend(buckets, tags, positions)
+
+    def _make_room(self, rows: int) -> None:
+        self._rows += rows
         while self._bits < _LAST_BITS and self._rows > _ROWS_OF_A_BUCKET << self._bits:
             self._double()
 
@@ -85,10 +94,14 @@ class KeyTable:
 
         The size is that of the bucket, which a key shares with others.
         """
+        buckets, tags = self._places(keys)
+        return *self._buckets.runs(buckets), tags
+
+    def _places(self, keys: Array) -> tuple[Array, Array]:
+        """Return the buckets and the tags of *keys*."""
         mask = np.uint64((1 << self._bits) - 1)
-        starts, sizes = self._buckets.runs((keys & mask).astype(np.intp))
         tags = keys >> np.uint64(self._bits) & np.uint64(self._tag_mask)
-        return starts, sizes, tags.astype(self._buckets.columns[0].dtype)
+        return (keys & mask).astype(np.intp), tags.astype(self._buckets.columns[0].dtype)
 
     def postings(self, starts: Array, sizes: Array, tags: Array) -> tuple[Array, Array]:
         """Return the numbers of keys, and the positions under each of them, in their order."""

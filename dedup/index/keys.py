@@ -1,10 +1,12 @@
 """The index over block keys: candidates share one, and the method says how far they are."""
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from sys import getsizeof
 
-from dedup.index.base import Index, Match, checked_page
+import numpy as np
+
+from dedup.index.base import Index, Match, check_pages, checked_page
 from dedup.index.key_table import KeyTable
 from dedup.methods import KeyMethod
 from dedup.packed import Packed
@@ -29,6 +31,20 @@ class KeyIndex(Index):
         self._table.add(keys, position)
         self._next_page = max(self._next_page, number + 1)
         return number
+
+    def add_many(self, sketches: Sequence[bytes], pages: Sequence[int]) -> None:
+        """Store many *sketches*, as `Method.to_bytes` gave them, each under its one of *pages*.
+
+        Raises ValueError for bytes that are no sketch of the method; the index is then unchanged.
+        """
+        check_pages(pages)
+        keys, counts, kept = self._method.split(sketches)
+        first = len(self._sketches)
+        positions = np.arange(first, first + len(kept), dtype=np.uint32)
+        self._sketches.extend(kept)
+        self._pages.extend(pages)
+        self._table.add_many(keys, np.repeat(positions, counts))
+        self._next_page = max(self._next_page, 1 + max(pages, default=-1))
 
     def query(self, sketch: object) -> Match | None:
         return min(self.query_all(sketch), default=None)

@@ -2,11 +2,11 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from dedup.index.base import Index, Match, checked_page
+from dedup.index.base import Index, Match, check_pages, checked_page
 from dedup.index.buckets import Array
 from dedup.index.key_table import KeyTable
 from dedup.methods.hashing import mix
@@ -50,9 +50,28 @@ class SpotIndex(Index):
         position = self._sketches.append(self._method.to_bytes(sketch))
         self._pages.append(number)
         self._sizes.append(len(sketch))
-        self._table.add(_keys(sketch, self._partitions.number(len(sketch))).tolist(), position)
+        keys = _keys(sketch, np.uint64(self._partitions.number(len(sketch))))
+        self._table.add(keys.tolist(), position)
         self._next_page = max(self._next_page, number + 1)
         return number
+
+    def add_many(self, sketches: Sequence[bytes], pages: Sequence[int]) -> None:
+        """Store many *sketches*, as `Method.to_bytes` gave them, each under its one of *pages*.
+
+        Raises ValueError for bytes that are no sketch of the method; the index is then unchanged.
+        """
+        check_pages(pages)
+        spots, sizes, kept = self._method.split(sketches)
+        different, which = np.unique(sizes, return_inverse=True)
+        partitions = np.array([self._partitions.number(size) for size in different.tolist()])
+        first = len(self._sketches)
+        positions = np.arange(first, first + len(kept), dtype=np.uint32)
+        self._sketches.extend(kept)
+        self._pages.extend(pages)
+        self._sizes.extend(sizes.tolist())
+        of_spots = np.repeat(partitions[which].astype(np.uint64), sizes)
+        self._table.add_many(_keys(spots, of_spots), np.repeat(positions, sizes))
+        self._next_page = max(self._next_page, 1 + max(pages, default=-1))
 
     def query(self, sketch: Array) -> Match | None:
         return min(self.query_all(sketch), default=None)
@@ -83,7 +102,7 @@ class SpotIndex(Index):
 
     def _candidates(self, sketch: Array, partition: int, within: float) -> list[int]:
         """Return the positions of sketches in the partition that may be *within*, each once."""
-        runs = self._table.runs(_keys(sketch, partition))
+        runs = self._table.runs(_keys(sketch, np.uint64(partition)))
         first, _ = self._partitions.bounds(partition)
         needed = least_shared(len(sketch), first, within)
         _, sizes, _ = runs
@@ -105,9 +124,9 @@ class SpotIndex(Index):
         return self._sketches.nbytes + books + self._table.nbytes
 
 
-def _keys(sketch: Array, partition: int) -> Array:
-    """Return the keys of the spots of *sketch* in a partition, uint64."""
-    return mix(sketch ^ mix(np.array([partition], np.uint64)))
+def _keys(spots: Array, partitions: Array | np.uint64) -> Array:
+    """Return the keys of *spots* in the partition of all, or of each, uint64."""
+    return mix(spots ^ mix(np.atleast_1d(partitions)))
 
 
 class Partitions:

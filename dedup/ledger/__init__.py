@@ -1,7 +1,8 @@
 """What outlives the process: the pages that were stored, and their duplicates."""
 
 from dedup.ledger.base import Earlier, Entry, Ledger, MemoryLedger, StoredPages
-from dedup.ledger.sqlite import Batch, LedgerError, SqliteLedger
+from dedup.ledger.file import LedgerError
+from dedup.ledger.sqlite import Batch, SqliteLedger
 
 __all__ = [
     "Batch",

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from dedup.ledger.base import MemoryLedger, StoredPages
-from dedup.ledger.sqlite import check_beginning, check_file, named, stored_pages
+from dedup.ledger.file import check_beginning, check_file, named, read_only
+from dedup.ledger.sqlite import stored_pages
 
 
 class Crawl(NamedTuple):
@@ -193,18 +194,3 @@ def _decompressed(text: bytes) -> str:
         return zlib.decompress(text).decode("utf-8", "replace")
     except zlib.error as error:
         raise sqlite3.DatabaseError(f"a text is no text ({error})") from error
-
-
-def read_only(path: Path) -> sqlite3.Connection:
-    """Open a file that exists, to be read."""
-    # To read a file in WAL mode, SQLite makes two more beside it, and takes them away if it may
-    # write. If it may not, they are there while a crawl runs; else nobody changes the file.
-    if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
-        mode = "mode=rw"
-    else:
-        mode = "mode=ro" if path.with_name(f"{path.name}-shm").exists() else "immutable=1"
-    file = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
-    file.execute("PRAGMA query_only = 1")
-    file.isolation_level = None
-    file.execute("BEGIN")  # one state of it, whatever a crawl writes meanwhile
-    return file

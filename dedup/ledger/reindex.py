@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from dedup.ledger.reader import LedgerReader, read_only
-from dedup.ledger.sqlite import OTHERS, LedgerError, named
+from dedup.ledger.file import LedgerError, named, read_only
+from dedup.ledger.reader import LedgerReader
+from dedup.ledger.sqlite import OTHERS
 from dedup.methods import Method
 from dedup.page import digest_of
 from dedup.scopes import SCOPES

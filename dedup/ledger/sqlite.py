@@ -7,9 +7,8 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from socket import gethostname
 from typing import Any
@@ -17,19 +16,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dedup.ledger.base import Earlier, Entry, Ledger, StoredPages
+from dedup.ledger.file import LedgerError, check_file, create, damaged, holder, named, opened
 
-# "dedu" and the version of the schema: what tells a ledger from other SQLite files.
-_APPLICATION_ID = 0x64656475
-_SCHEMA_VERSION = 1
-_SQLITE = b"SQLite format 3\0"
 OTHERS = ("extractor", "item_field", "scope")
 """The parts of an identity that are none of the method's."""
-_ROWS_AT_ONCE = 50_000
+_ROWS_AT_ONCE = 10_000
 _SECONDS_OF_A_DAY = 86400.0
-
-
-class LedgerError(ValueError):
-    """A ledger cannot be used; the message names the file and says what to do."""
 
 
 @dataclass(slots=True)
@@ -95,11 +87,11 @@ class SqliteLedger(Ledger):
         self._take_lock()
         try:
             if not self.path.exists():
-                _create(self.path, self._identity)
+                create(self.path, self._identity)
             self._inode = self.path.stat().st_ino
             with named(self.path):
-                self._reader = self._closing.enter_context(_opened(self.path))
-                self._writer = self._closing.enter_context(_opened(self.path, fsync=fsync))
+                self._reader = self._closing.enter_context(opened(self.path))
+                self._writer = self._closing.enter_context(opened(self.path, fsync=fsync))
                 check_file(self._reader, self.path)
                 self._find_job()
                 self._reset = reset and not self.resumed
@@ -130,7 +122,7 @@ class SqliteLedger(Ledger):
                 lock.acquire(timeout=0)
             except Timeout as error:
                 raise LedgerError(
-                    f"{self.path} is in use{_holder(self.path)}: one crawl at a time; wait for it, "
+                    f"{self.path} is in use{holder(self.path)}: one crawl at a time; wait for it, "
                     "or give this one another file (DEDUP_INDEX)"
                 ) from error
         self._closing.callback(lock.release)
@@ -345,34 +337,6 @@ class SqliteLedger(Ledger):
 _COUNTS = "ended IS NULL AND stored >= ?"
 
 
-@contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite within the block into a LedgerError that names the file."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise LedgerError(f"{path} cannot be used as a ledger: {error}") from error
-    except (sqlite3.Error, json.JSONDecodeError) as error:
-        raise damaged(path, error) from error
-
-
-def is_sqlite(path: Path) -> bool:
-    """Return whether a file begins like one of SQLite; raises OSError if it cannot be read."""
-    with path.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
-
-
-def check_beginning(path: Path) -> None:
-    """Raise LedgerError if *path* is no SQLite file."""
-    if not path.stat().st_size:
-        raise damaged(path, sqlite3.DatabaseError("it is empty"))
-    if not is_sqlite(path):
-        raise LedgerError(
-            f"{path} is no ledger: it is no SQLite file, or damaged at its beginning; the ledger "
-            "is the file of DEDUP_INDEX"
-        )
-
-
 def stored_pages(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredPages]:
     """Yield the pages that count, in pieces; raises sqlite3.DatabaseError for a wrong value."""
     rows = file.execute(
@@ -388,63 +352,6 @@ def stored_pages(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[Sto
         if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
             raise sqlite3.DatabaseError("a column has values of a wrong type")
         yield StoredPages(numbers, digests, sketches, tokens, scopes)
-
-
-def check_file(file: sqlite3.Connection, path: Path) -> None:
-    """Raise LedgerError if *file* is no ledger, or one of another version."""
-    [application_id] = file.execute("PRAGMA application_id").fetchone()
-    if application_id != _APPLICATION_ID:
-        raise LedgerError(f"{path} is no ledger of scrapy-dedup; another file is needed")
-    [version] = file.execute("PRAGMA user_version").fetchone()
-    if version != _SCHEMA_VERSION:
-        raise LedgerError(
-            f"{path} has version {version} of the ledger, this scrapy-dedup needs "
-            f"{_SCHEMA_VERSION}; use another file (DEDUP_INDEX), or remove this one"
-        )
-
-
-def damaged(path: Path, error: Exception) -> LedgerError:
-    return LedgerError(
-        f"{path} is damaged ({error}). Put a copy of it back, or move it away and crawl anew: "
-        "nothing but the memory of what was stored is lost with it"
-    )
-
-
-def _create(path: Path, identity: Mapping[str, Any]) -> None:
-    """Make an empty ledger; the file is not there before it is whole."""
-    aside = path.with_name(f".{path.name}.part")
-    aside.unlink(missing_ok=True)
-    with named(path), closing(sqlite3.connect(aside)) as file, file:
-        file.executescript(files("dedup.ledger").joinpath("schema.sql").read_text("utf-8"))
-        file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
-        file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        file.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-    os.replace(aside, path)
-
-
-@contextmanager
-def _opened(path: Path, *, fsync: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a file that exists; another thread than this one may use it later."""
-    check_beginning(path)
-    connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw", uri=True, timeout=10, check_same_thread=False
-    )
-    with closing(connection):
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
-        yield connection
-
-
-def _holder(path: Path) -> str:
-    """Return which process uses the file, as far as it has written that."""
-    with (
-        suppress(sqlite3.Error),
-        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as file,
-    ):
-        row = file.execute("SELECT value FROM about WHERE name = 'used by'").fetchone()
-        if row:
-            return " by process {process} on {host}".format(**json.loads(row[0]))
-    return ""
 
 
 def _text(value: str) -> str:

@@ -136,7 +136,8 @@ class KeyMethod(Method):
     def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
         """Return the keys of many sketches, of each in turn, how many each has, and what is `kept`.
 
-        *sketches*: as `to_bytes` gave them. The keys have the shape (n,), uint64.
+        *sketches*: as `to_bytes` gave them. The keys have the shape (n,), uint64; a sketch has each
+        of its keys once. Raises ValueError for bytes that are no sketch.
         """
         decoded = [self.from_bytes(sketch) for sketch in sketches]
         keys = [list(dict.fromkeys(self.keys(sketch))) for sketch in decoded]
@@ -151,6 +152,16 @@ class KeyMethod(Method):
         """
         pairs = zip(map(self.from_bytes, ones), map(self.from_bytes, others), strict=True)
         return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(ones))
+
+
+def as_rows(values: Sequence[bytes], size: int) -> Array:
+    """Return byte strings as the rows of an array, shape (n, size), uint8.
+
+    Raises ValueError if one of them has not *size* bytes.
+    """
+    if set(map(len, values)) - {size}:
+        raise ValueError(f"not all of {len(values)} sketches have {size} bytes")
+    return np.frombuffer(b"".join(values), np.uint8).reshape(-1, size)
 
 
 def check_arguments(kind: type[Method], arguments: Mapping[str, Any]) -> None:

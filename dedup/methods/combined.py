@@ -1,10 +1,10 @@
 """Shingling, whose matches have to pass a random projection."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from dedup.methods.base import KeyMethod, check_whole
+from dedup.methods.base import KeyMethod, as_rows, check_whole
 from dedup.methods.hashing import Array
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
@@ -79,6 +79,12 @@ class Combined(KeyMethod):
 
     def keys(self, sketch: CombinedSketch) -> Iterable[int]:
         return self._shingling.keys(sketch.supershingles)
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        border = 8 * self.supershingles
+        as_rows(sketches, border + -(-self.bits // 8))
+        keys, counts, _ = self._shingling.split([data[:border] for data in sketches])
+        return keys, counts, list(sketches)
 
     def distance(self, one: CombinedSketch, other: CombinedSketch) -> float:
         """Return how many bits differ, or infinity if more than *max_unequal* supershingles do."""

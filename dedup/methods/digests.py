@@ -2,12 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import feature_hash
 
 Digests = np.ndarray[Any, Any]
@@ -23,6 +23,10 @@ class SingleDigestMethod(KeyMethod):
 
     def keys(self, sketch: bytes) -> Iterable[int]:
         return (int.from_bytes(sketch[:8], "little"),)
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
+        keys = as_rows([sketch[:8] for sketch in sketches], 8).view("<u8").reshape(-1)
+        return keys, np.ones(len(keys), np.int64), list(sketches)
 
     def distance(self, one: bytes, other: bytes) -> float:
         return 0 if one == other else 1
@@ -40,6 +44,12 @@ class DigestMethod(KeyMethod):
     def keys(self, sketch: Digests) -> Iterable[int]:
         keys: list[int] = sketch.tolist()
         return keys
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
+        lengths = np.fromiter(map(len, sketches), np.int64, len(sketches))
+        if (lengths % 8).any():
+            raise ValueError("a sketch is cut off: it is no row of digests of 8 bytes")
+        return self.from_bytes(b"".join(sketches)), lengths // 8, list(sketches)
 
     def to_bytes(self, sketch: Digests) -> bytes:
         return sketch.astype("<u8").tobytes()

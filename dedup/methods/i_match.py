@@ -1,12 +1,12 @@
 """I-Match: digests of the terms within a window of document frequencies."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.base import KeyMethod, check_share, check_whole
+from dedup.methods.base import KeyMethod, as_rows, check_share, check_whole
 from dedup.methods.hashing import Array, feature_hashes, key, mix, seeds
 from dedup.text import Document
 
@@ -104,9 +104,17 @@ class IMatch(KeyMethod):
             yield list(compress(terms, keeps))
 
     def keys(self, sketch: Digests) -> Iterable[int]:
-        for lexicon, digest in enumerate(sketch):
-            if digest != _MISSING:
-                yield key(lexicon, digest)
+        keys, _ = self._keys(np.array(sketch, np.uint64))
+        return keys.tolist()  # type: ignore[no-any-return]
+
+    def _keys(self, digests: Array) -> tuple[Array, Array]:
+        """Return the keys of sketches, shape (..., lexicons), and which digests have one."""
+        is_there = digests != _MISSING
+        return mix(digests ^ seeds(digests.shape[-1]))[is_there], is_there
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        keys, is_there = self._keys(as_rows(sketches, 8 * (1 + self.randomised)).view("<u8"))
+        return keys, is_there.sum(axis=1), list(sketches)
 
     def distance(self, one: Digests, other: Digests) -> int:
         unequal = sum(mine != its for mine, its in zip(one, other, strict=True))

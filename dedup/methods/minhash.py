@@ -5,7 +5,7 @@ from functools import cache, reduce
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, check_whole
+from dedup.methods.base import KeyMethod, as_rows, check_whole
 from dedup.methods.hashing import Array, mix, seeds, shingle_hashes_of, shingles
 from dedup.text import Document
 
@@ -67,10 +67,10 @@ class MinHash(KeyMethod):
         """Return the keys of signatures, shape (..., bands * rows), as shape (..., bands)."""
         bands = signatures.reshape(*signatures.shape[:-1], self.bands, self.rows)
         factors = seeds(self.rows) | np.uint64(1)
-        return mix((bands * factors).sum(axis=-1, dtype=np.uint64) ^ seeds(self.bands))
+        return mix(bands @ factors ^ seeds(self.bands))
 
     def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
-        signatures = self.from_bytes(b"".join(sketches)).reshape(-1, self.bands * self.rows)
+        signatures = as_rows(sketches, 4 * self.bands * self.rows).view("<u4")
         counts = np.full(len(sketches), self.bands)
         return self._keys(signatures).reshape(-1), counts, list(sketches)
 

@@ -1,13 +1,13 @@
 """Shingling with supershingles: hashes of many MinHash components at once."""
 
-from collections.abc import Iterable, Mapping
-from itertools import chain, combinations
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, check_whole
-from dedup.methods.hashing import Array, key, shingle_hashes_of, shingles
+from dedup.methods.base import KeyMethod, as_rows, check_whole
+from dedup.methods.hashing import Array, key, mix, seeds, shingle_hashes_of, shingles
 from dedup.methods.minhash import minimums
 from dedup.text import Document
 
@@ -58,7 +58,8 @@ class Shingling(KeyMethod):
         self.supershingles = supershingles
         self.minimums = minimums
         least_equal = supershingles - max_distance
-        self._equal_in_key = least_equal if comb(supershingles, least_equal) <= _MOST_KEYS else 1
+        equal_in_key = least_equal if comb(supershingles, least_equal) <= _MOST_KEYS else 1
+        self._groups = np.array(list(combinations(range(supershingles), equal_in_key)))
 
     def sketch(self, document: Document) -> Array | None:
         """Return the supershingles, shape (supershingles,), uint64; ``None`` without tokens.
@@ -80,8 +81,18 @@ class Shingling(KeyMethod):
         Two sketches that match share one, and but for collisions of hashes no others do. Where that
         would take more than 20 keys, every supershingle is a key: then candidates need not match.
         """
-        for group in combinations(enumerate(sketch.tolist()), self._equal_in_key):
-            yield key(*chain.from_iterable(group))
+        return self._keys(sketch).tolist()  # type: ignore[no-any-return]
+
+    def _keys(self, sketches: Array) -> Array:
+        """Return the keys of sketches, shape (..., supershingles), as shape (..., groups)."""
+        keys = seeds(len(self._groups))
+        for places in self._groups.T:
+            keys = mix(keys ^ sketches[..., places])
+        return keys
+
+    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        keys = self._keys(as_rows(sketches, 8 * self.supershingles).view("<u8"))
+        return keys.reshape(-1), np.full(len(sketches), len(self._groups)), list(sketches)
 
     def distance(self, one: Array, other: Array) -> float:
         """Return how many supershingles differ from the one in the same place."""

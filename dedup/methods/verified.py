@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, check_share
+from dedup.methods.base import KeyMethod, as_rows, check_share
 from dedup.methods.hashing import feature_hash, mix, seeds, shingle_hashes_of, shingles
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.text import Document
@@ -147,9 +147,13 @@ class Verified(KeyMethod):
 
     def split(self, sketches: Sequence[bytes]) -> tuple[Any, Any, list[bytes]]:
         end = _KEY_BYTES * _BANDS
-        octets = np.frombuffer(b"".join(data[:end] for data in sketches), np.uint8)
-        keys = octets.reshape(-1, _KEY_BYTES) @ (1 << 8 * np.arange(_KEY_BYTES, dtype=np.uint64))
-        return keys, np.full(len(sketches), _BANDS), [data[end:] for data in sketches]
+        octets = as_rows(sketches, end + _CHECKED.itemsize)[:, :end]
+        units = 1 << 8 * np.arange(_KEY_BYTES, dtype=np.uint64)
+        keys = np.sort(octets.reshape(-1, _BANDS, _KEY_BYTES) @ units, axis=1)
+        # Of so few bits, two bands may have the same key by chance.
+        is_first = np.ones(keys.shape, np.bool_)
+        is_first[:, 1:] = keys[:, 1:] != keys[:, :-1]
+        return keys[is_first], is_first.sum(axis=1), [data[end:] for data in sketches]
 
 
 def _bands(shingles: Sequence[Any]) -> list[list[int]]:

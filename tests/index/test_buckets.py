@@ -48,6 +48,34 @@ def test_rows_stay_in_their_buckets_through_additions_and_removals(steps, filled
     assert len(buckets.rows()) == len(rows)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(KEYS, max_size=300) | KEYS, max_size=12))
+def test_many_rows_at_once_are_as_if_they_came_one_by_one(steps):
+    one_by_one, at_once = (Buckets(4, (np.uint64, np.uint32)) for _ in range(2))
+    number = 0
+    for step in steps:
+        keys = [step] if isinstance(step, int) else step
+        values = range(number, number := number + len(keys))
+        for key, value in zip(keys, values, strict=True):
+            one_by_one.append(key, value * 7, value)
+        if isinstance(step, int):
+            at_once.append(step, values[0] * 7, values[0])
+        else:
+            columns = np.array(values, np.uint64) * np.uint64(7), np.array(values, np.uint32)
+            at_once.extend(np.array(keys, np.int64), *columns)
+        assert contents(at_once) == contents(one_by_one)
+    assert len(at_once.rows()) == number
+
+
+@pytest.mark.parametrize("at_once", [100, 1_000, 20_000])
+def test_what_comes_at_once_takes_little_more_than_its_rows(at_once):
+    buckets = Buckets(4, (np.uint64, np.uint32))
+    for start in range(0, 100_000, at_once):
+        numbers = np.arange(start, start + at_once)
+        buckets.extend(numbers % 16, numbers.astype(np.uint64), numbers.astype(np.uint32))
+    assert buckets.nbytes < 100_000 * 12 * 1.55
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(1, 40), max_size=60), st.randoms())
 def test_free_runs_are_given_out_once_and_merge_with_their_neighbours(lengths, chooser):

@@ -11,7 +11,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from texts import ENGLISH
+from texts import ENGLISH, article, replaced
 
 from dedup.detector import Detector, Kind
 from dedup.ledger import Earlier, Entry, LedgerError, SqliteLedger
@@ -393,3 +393,52 @@ def test_pages_of_many_scopes_come_back_each_into_its_own(path):
         assert detector.judge("http://x/", near, "other").original == "http://other/"
         assert detector.judge("http://y/", page, "one").original == "http://one/"
         assert detector.judge("http://z/", page, "third").kind is Kind.NEW
+
+
+def said(detector, pages):
+    """The verdicts on pages that are not stored then."""
+    verdicts = []
+    for key, page, scope in pages:
+        verdict, claim = detector.reserve(key, page, scope)
+        if claim:
+            detector.release(claim)
+        verdicts.append(verdict)
+    return verdicts
+
+
+@pytest.mark.parametrize("pieces", [(3, 2), (7, 1000), (1000, 5)])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces, monkeypatch):
+    """Whatever is read at once; with scopes, short pages, several of a URL, and expiry."""
+    monkeypatch.setattr("dedup.ledger.sqlite._ROWS_AT_ONCE", pieces[0])
+    monkeypatch.setattr("dedup.search._LOADED_AT_ONCE", pieces[1])
+    method, chooser = METHODS[name](), random.Random(name)
+    sketches = [
+        method.sketch(Document(replaced(article(number), edits).lower().replace(". ", ". is ")))
+        for number in range(6)
+        for edits in (0, 2, 8, 90, 190)
+    ]
+
+    def pages(count, host):
+        for number in range(count):
+            tokens, sketch = chooser.choice([200, 200, 5]), chooser.choice(sketches)
+            page = Page(None, None, None, tokens, chooser.randbytes(16), sketch)
+            yield f"http://{host}/{number // 3}", page, chooser.choice("xyz")
+
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, ledger=ledger)
+        first = [page for page in pages(60, "a") if detector.judge(*page).kind is Kind.NEW]
+        write(ledger)
+    query(path, "UPDATE pages SET stored = stored - 86400 * 10 WHERE id % 4 = 0")
+    with closing(SqliteLedger(path, IDENTITY, max_age=9)) as ledger:
+        loaded, one_by_one, told = Detector(method, ledger=ledger), Detector(method), []
+        loaded.load(told.append)
+        for number, page in enumerate(first, 1):
+            if number % 4:
+                assert one_by_one.judge(*page).kind is Kind.NEW
+        assert len(loaded) == len(one_by_one)
+        assert len(told) >= len(one_by_one) / pieces[0]
+        asked = list(pages(100, "b"))
+        verdicts = said(loaded, asked)
+        assert verdicts == said(one_by_one, asked)
+        assert len({verdict.kind for verdict in verdicts}) == 2

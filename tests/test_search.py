@@ -1,0 +1,139 @@
+"""Indexes that many stored sketches were put into, against the same sketches one by one."""
+
+import random
+from functools import cache
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from texts import CHINESE, ENGLISH, article, edited, replaced
+
+from dedup import search
+from dedup.methods import METHODS, KeyMethod
+from dedup.methods.simhash import RandomProjection, SimHash
+from dedup.methods.verified import Verified
+from dedup.search import Loader, index_for
+from dedup.text import Document
+
+METHODS_TO_LOAD = {
+    **{name: kind() for name, kind in METHODS.items()},
+    "33 bits": SimHash(bits=33),
+    "72 bits": RandomProjection(2, bits=72),
+}
+
+
+@cache
+def sketches_of(name):
+    """Sketches of pages that are alike to some degree, each stored some time."""
+    texts = [article(number) for number in range(12)]
+    texts += [replaced(article(n), count) for n in range(12) for count in (1, 4, 12, 30)]
+    texts += [edited(ENGLISH + " 12 34 56"), ENGLISH, CHINESE, ENGLISH + CHINESE]
+    texts += ["short", "a few words and no more", "No. 5. No. 6. No. 7!"]
+    method = METHODS_TO_LOAD[name]
+    texts = [text.replace(". ", ". There is ") for text in texts]  # with spots
+    sketches = [method.sketch(Document.from_main_text(text)) for text in texts]
+    return [sketch for sketch in sketches if sketch is not None]
+
+
+def load(index, method, sketches, pages, sizes):
+    """Put them in by pieces of *sizes*, and the rest at once."""
+    loader, left = Loader(index, method), iter(list(zip(sketches, pages, strict=True)))
+    for size in [*sizes, len(sketches)]:
+        piece = list(islice(left, size))
+        loader.add([method.to_bytes(sketch) for sketch, _ in piece], [page for _, page in piece])
+    loader.finish()
+
+
+def answers(index, method, asked):
+    """All that an index says, of each sketch."""
+    beyond = index.nearest_beyond(asked, 2 * method.max_distance + 1)
+    found = [(index.query(sketch), index.query_all(sketch)) for sketch in asked]
+    return len(index), found, list(beyond)
+
+
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+@settings(max_examples=8, deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 40), max_size=6),
+    at_once=st.sampled_from([1, 10, 1000]),
+    later=st.integers(0, 20),
+    chooser=st.randoms(use_true_random=False),
+)
+def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, chooser):
+    method, known = METHODS_TO_LOAD[name], sketches_of(name)
+    sketches = chooser.choices(known, k=chooser.randrange(100))
+    pages = sorted(chooser.sample(range(1000), len(sketches)))
+    stop = max(0, len(sketches) - later)
+    added, loaded = index_for(method), index_for(method)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "_LOADED_AT_ONCE", at_once)
+        load(loaded, method, sketches[:stop], pages[:stop], sizes)
+    for sketch, page in zip(sketches[:stop], pages[:stop], strict=True):
+        added.add(sketch, page)
+    for sketch in sketches[stop:]:  # a crawl goes on, and numbers are counted on
+        assert loaded.add(sketch) == added.add(sketch)
+    assert answers(loaded, method, known) == answers(added, method, known)
+
+
+@pytest.mark.parametrize("sizes", [[], [1] * 50, [400, 400, 7]])
+@pytest.mark.parametrize("bands", [3, 12])
+def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
+    """More than are compared of a key, whatever is loaded at once."""
+    monkeypatch.setattr(search, "_LOADED_AT_ONCE", 100)
+    monkeypatch.setattr(Verified, "candidates_per_key", 5)
+    method, chooser = Verified(max_distance=1), random.Random(bands)
+    some = sketches_of("verified")[0]
+    sketches = [
+        some._replace(bands=tuple(chooser.choices(range(bands * 7), k=12))) for _ in range(1000)
+    ]
+    added, loaded = index_for(method), index_for(method)
+    for sketch in sketches:
+        added.add(sketch)
+    load(loaded, method, sketches, range(1000), sizes)
+    asked = sketches[::50]
+    assert answers(loaded, method, asked) == answers(added, method, asked)
+    assert all(len(loaded.query_all(sketch)) <= 5 * 12 for sketch in asked)
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS_TO_LOAD) - {"33 bits", "72 bits"}))
+def test_bytes_that_are_no_sketch_are_refused(name):
+    method = METHODS_TO_LOAD[name]
+    good = [method.to_bytes(sketch) for sketch in sketches_of(name)[:3]]
+    loader = Loader(index_for(method), method)
+    loader.add([*good, good[0][:5], *good], range(7))
+    with pytest.raises(ValueError, match=r"bytes|byte "):
+        loader.finish()
+
+
+def test_pages_that_are_no_numbers_are_refused():
+    for name in ("verified", "spotsigs"):
+        method = METHODS_TO_LOAD[name]
+        index = index_for(method)
+        with pytest.raises(ValueError, match="a page must be a number from 0 to"):
+            index.add_many([method.to_bytes(sketches_of(name)[0])], [2**32 - 1])
+        assert len(index) == 0
+
+
+def test_an_index_that_nothing_is_put_into_stays_empty():
+    for method in METHODS_TO_LOAD.values():
+        index = index_for(method)
+        load(index, method, [], [], [0, 0])
+        assert len(index) == 0
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, m in METHODS_TO_LOAD.items() if isinstance(m, KeyMethod)]
+)
+def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
+    method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
+    lengths = [len(method.to_bytes(sketch)) for sketch in sketches_of(name)]
+    stored = [chooser.bytes(lengths[n % len(lengths)]) for n in range(6000)]
+    added, loaded = index_for(method), index_for(method)
+    for sketch in stored:
+        added.add(method.from_bytes(sketch))
+    loader = Loader(loaded, method)
+    loader.add(stored, range(6000))
+    loader.finish()
+    assert loaded.nbytes <= added.nbytes * 1.02
