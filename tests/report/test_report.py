@@ -311,13 +311,6 @@ def test_no_more_than_1000_changed_pages_are_named(summary, detector):
     assert len(numbers["revisits"]["changed"]) == 1000
 
 
-def test_settings_that_are_not_set_are_not_told(detector):
-    unset = {"DEDUP_INDEX": "", "DEDUP_METHOD_ARGS": {}, "DEDUP_EXTRACTOR": None}
-    settings = {**SETTINGS, **unset, "DEDUP_MIN_TOKENS": 0}
-    table = as_text(Summary(Stats(), settings).finish(detector))
-    assert row(table, "other settings") == "scope=crawl, min_tokens=0"
-
-
 def test_the_bars_of_distances_are_as_long_as_their_counts(summary, detector):
     for distance, count in [(1, 30), (3, 1)]:
         for _ in range(count):
