@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -249,8 +249,19 @@ class Calibration:
 
 
 def recommended(steps: Sequence[Step], precision: float) -> Step | None:
-    """Return the step of the largest threshold with at least that expected *precision*, if any."""
-    return next((step for step in reversed(steps) if step.precision.mean >= precision), None)
+    """Return the step of the largest threshold with at least that expected *precision*, if any.
+
+    Up to it, some pair must have been judged a near-duplicate.
+    """
+    right = list(accumulate(step.right for step in steps))
+    return next(
+        (
+            step
+            for step, found in zip(reversed(steps), reversed(right), strict=True)
+            if found and step.precision.mean >= precision
+        ),
+        None,
+    )
 
 
 def _places(keys: Sequence[str], pairs: Sequence[Pair], seed: int) -> Array:

@@ -306,6 +306,8 @@ def test_the_largest_threshold_that_is_precise_enough_is_recommended():
     assert recommended(steps, 1).threshold == 1
     assert recommended(steps, 0.66).threshold == 2
     assert recommended(calibration.steps(candidates, dict.fromkeys(labels, NO)), 0.5) is None
+    # Nothing that was judged says that there is any.
+    assert recommended(calibration.steps(candidates, dict.fromkeys(labels, SKIP)), 0.01) is None
 
 
 def test_what_only_others_find_is_in_one_order_by_how_far_each_of_them_sees_it():

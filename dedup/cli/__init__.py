@@ -28,7 +28,13 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
 
     *program*: what it was called as, for its messages.
     """
-    options = _parser(program).parse_args(arguments)
+    parser = _parser(program)
+    options, others = parser.parse_known_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    if others:  # said by the command itself, so that its own options are shown
+        options.parser.error(f"unrecognized arguments: {' '.join(others)}")
     if sys.stdout is None:  # closed by who called
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
     try:
@@ -52,7 +58,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     for name, command in COMMANDS.items():
         summary = command.SUMMARY
@@ -64,5 +70,5 @@ def _parser(program: str) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run, parser=subparser)
     return parser

@@ -130,6 +130,8 @@ def _check(options: argparse.Namespace, is_asked: bool) -> None:
     if not 0 <= options.precision <= 1:
         raise CommandError(f"--precision must be from 0 to 1, got {options.precision}")
     check_outputs(options, options.json, options.pairs_out)
+    if not options.input.exists():
+        raise CommandError(f"{options.input} cannot be read (No such file or directory)")
     if not (is_asked or options.answers or options.pairs_out):
         raise CommandError(
             "there is no terminal to ask in: give --answers with a file that is filled in, or "
@@ -144,13 +146,17 @@ def _check(options: argparse.Namespace, is_asked: bool) -> None:
 
 
 def _distinct(options: argparse.Namespace) -> tuple[list[str], list[Document]]:
-    """Return the keys and documents of the pages, of those with equal texts the first."""
+    """Return the keys and documents of the pages, of those with equal texts the first.
+
+    Of several texts of one key, the last one counts.
+    """
     by_text: dict[str, tuple[str, Document]] = {}
-    seen = set()
-    for where, key, text in _records(options.input, options.field, options.key):
-        if key in seen:
-            raise CommandError(f"{where}: the key {key!r} was there before")
-        seen.add(key)
+    texts: dict[str, str] = {}
+    for key, text in _records(options.input, options.field, options.key):
+        # A feed that grows with each crawl has each version of a page.
+        texts.pop(key, None)
+        texts[key] = text
+    for key, text in texts.items():
         document = Document.from_main_text(text)
         if len(document.tokens) >= options.min_tokens:
             by_text.setdefault(document.text, (key, document))
@@ -163,8 +169,8 @@ def _distinct(options: argparse.Namespace) -> tuple[list[str], list[Document]]:
     return list(keys), list(documents)
 
 
-def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str, str]]:
-    """Yield where each page with a text is, its key, and its text."""
+def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str]]:
+    """Yield the key of each page with a text, and the text."""
     from dedup.ledger.file import is_sqlite
 
     if path.is_file() and is_sqlite(path):
@@ -177,16 +183,16 @@ def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str, str]]
         if text:
             if not isinstance(name, str) or not name:
                 raise CommandError(f"{where}: the key {key!r} must be a string")
-            yield where, without_surrogates(name), without_surrogates(text)
+            yield without_surrogates(name), without_surrogates(text)
 
 
-def _records_of_ledger(path: Path) -> Iterator[tuple[str, str, str]]:
+def _records_of_ledger(path: Path) -> Iterator[tuple[str, str]]:
     from dedup.ledger.reader import LedgerReader
 
     with LedgerReader(path) as ledger:
         for url, _, text in ledger.texts():
             if text:
-                yield f"{path}, {url}", url, text
+                yield url, text
 
 
 def _labels(
@@ -274,7 +280,7 @@ def _report(
     for found, steps, chosen in results:
         _show_steps(output, found, steps, chosen)
     output.print()
-    output.print(_LEGEND)
+    output.print(_LEGEND if output.width > 96 else " ".join(_LEGEND.split()))
     output.print()
     for found, _, chosen in results:
         output.print(_sentence(found, chosen, options.precision))
@@ -296,15 +302,18 @@ def _show_steps(
     table.add_column(found.method.name)
     for title in ("pairs", "judged", "right", "found", "precision", "recall"):
         table.add_column(title, justify="right")
+    judged = 0
     for step in steps:
+        judged += step.judged
+        # Where nobody judged anything, there is nothing to be told.
+        shares = map(_interval, (step.precision, step.recall)) if judged else ("–", "–")
         table.add_row(
             f"up to {step.threshold:.4g}",
             f"{step.pairs:,}",
             f"{step.judged:,}",
             f"{step.right:,}",
-            f"{step.found:,.0f}",
-            _interval(step.precision),
-            _interval(step.recall),
+            f"{step.found:,.0f}" if judged else "–",
+            *shares,
             style="bold" if step is chosen else "",
         )
     output.print()

@@ -11,7 +11,7 @@ from dedup.cli.common import CommandError, check_outputs, overwritable
 
 if TYPE_CHECKING:
     from dedup.detector import Detector
-    from dedup.ledger.reader import Crawl, LedgerReader, StoredMatch
+    from dedup.ledger.reader import Crawl, LedgerReader, StoredMatch, StoredPage
     from dedup.methods import Method
     from dedup.report import Recorded
     from dedup.url_advice import Content
@@ -101,6 +101,9 @@ def _records(
     from dedup.report import Recorded
     from dedup.url_advice import Content
 
+    def sketch_of(page: "StoredPage") -> Any:
+        return method and page.sketch and method.from_bytes(page.sketch)
+
     pages = (
         (
             page.stored,
@@ -108,7 +111,7 @@ def _records(
                 page.url,
                 Kind.CHANGED if page.is_change else Kind.NEW,
                 tokens=page.tokens,
-                sketch=(sketch := method and page.sketch and method.from_bytes(page.sketch)),
+                sketch=None if page.ended else sketch,
                 scope=page.scope,
                 content=Content(
                     page.id,
@@ -118,7 +121,7 @@ def _records(
                 ),
             ),
         )
-        for page in ledger.pages(ended=True)
+        for page, sketch in ((page, sketch_of(page)) for page in ledger.pages(ended=True))
         if crawl in (None, page.crawl)
     )
     matches = (
@@ -132,8 +135,7 @@ def _records(
                 content=_content_of(match),
             ),
         )
-        for match in ledger.matches()
-        if crawl in (None, match.crawl)
+        for match in ledger.matches(crawl)
     )
     yield from merge(pages, matches, key=lambda record: record[0])
 

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -129,6 +130,13 @@ def run(options: argparse.Namespace) -> None:
                 json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
     except (RecordError, LedgerError) as error:
         raise CommandError(str(error)) from error
+    except KeyboardInterrupt:
+        if options.ledger:
+            print(
+                f"{printable(str(options.ledger))} has what was read: the same command goes on",
+                file=sys.stderr,
+            )
+        raise
     _show(figures, options)
 
 

@@ -125,14 +125,19 @@ class LedgerReader:
             return str(url)
         raise KeyError(number)
 
-    def matches(self) -> Iterator[StoredMatch]:
-        """Yield the duplicates, in the order in which they were found."""
+    def matches(self, crawl: int | None = None) -> Iterator[StoredMatch]:
+        """Yield the duplicates, in the order in which they were found.
+
+        Those of one *crawl*, by default of the last one that found each URL to be a duplicate.
+        """
+        last = "(matches.url, matches.crawl) IN (SELECT url, max(crawl) FROM matches GROUP BY url)"
         query = (
             "SELECT pages.url, matches.url, kind, distance, matches.crawl, found, page, scope, "
             "ended FROM matches JOIN pages ON pages.id = matches.page "
-            "WHERE matches.url <> pages.url ORDER BY matches.rowid"
+            f"WHERE matches.url <> pages.url AND {last if crawl is None else 'matches.crawl = ?'} "
+            "ORDER BY matches.rowid"
         )
-        for row in self._rows(query):
+        for row in self._rows(query, *([] if crawl is None else [crawl])):
             yield StoredMatch(*row)
 
     def texts(self) -> Iterator[tuple[str, str | None, str]]:

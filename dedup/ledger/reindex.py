@@ -73,8 +73,8 @@ def reindex(
             [before] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
         if changed and before and not pages:
             raise LedgerError(
-                f"{source} holds no texts, and sketches cannot be made of other sketches: give the "
-                "texts that were stored (--texts)"
+                f"{source} holds the texts of some pages only, for its reports, and no sketch can "
+                "be made of another one: give the feed with all that were stored (--texts)"
             )
         os.replace(aside, target)
     finally:

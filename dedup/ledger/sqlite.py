@@ -69,7 +69,7 @@ class SqliteLedger(Ledger):
         that exists is changed before `begin`.
 
         Raises LedgerError if the file is used by another crawl, is damaged, no ledger, or was made
-        with another identity (unless it is reset), OSError if it cannot be made.
+        with another identity (unless it is reset), or cannot be made.
         """
         if Path(path).is_symlink() and not Path(path).exists():
             raise LedgerError(f"{path} is a link to nothing; is its disk there?")
@@ -83,8 +83,11 @@ class SqliteLedger(Ledger):
         self.crawl = 0
         self.resumed = False
         self.has_begun = False
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._take_lock()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+        except OSError as error:
+            raise self._not_made(error.strerror or str(error)) from error
         try:
             if not self.path.exists():
                 create(self.path, self._identity)
@@ -121,11 +124,18 @@ class SqliteLedger(Ledger):
             try:
                 lock.acquire(timeout=0)
             except Timeout as error:
+                if not Path(lock.lock_file).exists():
+                    raise self._not_made("its folder takes no files") from error
                 raise LedgerError(
                     f"{self.path} is in use{holder(self.path)}: one crawl at a time; wait for it, "
                     "or give this one another file (DEDUP_INDEX)"
                 ) from error
         self._closing.callback(lock.release)
+
+    def _not_made(self, reason: str) -> LedgerError:
+        return LedgerError(
+            f"{self.path} cannot be made or locked ({reason}); give another file (DEDUP_INDEX)"
+        )
 
     def _check_identity(self) -> None:
         stored = json.loads(self._value("SELECT value FROM about WHERE name = 'identity'"))

@@ -98,7 +98,10 @@ class Form(ABC):
         """Raise RecordError if what is to be written cannot be at *path*."""
         ends = [end + more for more in ("", *self.compressions) for end in self.suffixes]
         if ends and not path.name.lower().endswith(tuple(ends)):
-            raise RecordError(f"{path} must end in one of {', '.join(ends)}")
+            raise RecordError(
+                f"{path} must end in one of {', '.join(ends)}: what is kept is written as it was "
+                f"read, and that was {self.name}"
+            )
 
     @property
     def has_html(self) -> bool:

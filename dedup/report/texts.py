@@ -19,8 +19,9 @@ class TextStore:
     """Keeps the texts of up to *limit* pages on disk, those that are most likely to be shown.
 
     A near-duplicate shows what it changed only beside its original, of which nobody knows when it
-    comes whether it will have any. So every new page is kept while there is room, and an even
-    sample of them, by the hash of the URL, when there is none. An original whose copy comes stays,
+    comes whether it will have any. So every page that is new, or stored since an earlier crawl, is
+    kept while there is room, and an even sample
+    of them, by the hash of the URL, when there is none. An original whose copy comes stays,
     and some of its copies with it (3, and 20 as long as half of the room is left), in the place of
     pages without; a quarter of the room is left to those, for the near misses.
 
@@ -42,7 +43,7 @@ class TextStore:
         # Items may share a URL: the first one is kept.
         if not page.text or not self._limit or url in self:
             return
-        if verdict.kind in (Kind.NEW, Kind.CHANGED):
+        if verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED):
             self._record_new(url, page)
         elif verdict.kind is Kind.NEAR and verdict.original is not None:
             self._record_copy(verdict.original, url, page)

@@ -184,7 +184,6 @@ def test_wrong_input_gets_one_line_and_writes_nothing(calibrate, pages, argument
         (b"{\n", "line 1: no JSON object"),
         (b'{"url": "a", "text": 1}', "line 1: the field 'text' must be a string"),
         (b'{"url": 1, "text": "a"}', "line 1: the key 'url' must be a string"),
-        (b'{"url": "a", "text": "x"}\n\n{"url": "a", "text": "y"}', "line 3: the key 'a' was ther"),
         (b"\xff", "is not UTF-8"),
         (b"", "has 0 different texts"),
     ],
@@ -303,6 +302,37 @@ def test_ctrl_c_and_ctrl_d_keep_the_answers(terminal, pages):
     shown, code = person.end()
     assert code == 0
     assert "judged" in shown
+
+
+def test_of_a_feed_with_two_versions_of_a_page_the_last_one_counts(calibrate, pages):
+    lines = (pages / "pages.jsonl").read_text().splitlines(keepends=True)
+    url = json.loads(lines[0])["url"]
+    old = json.dumps({"url": url, "text": article(999)}) + "\n"
+    (pages / "grown.jsonl").write_text("".join([old, *lines]))
+    for name in ("pages", "grown"):
+        code, _, err = calibrate(f"{name}.jsonl", "--pairs-out", f"{name}.tsv", "--pairs", 1000)
+        assert (code, err) == (0, "")
+    first, second = (
+        {(row["key1"], row["key2"], row["text1"]) for row in read_table(pages / f"{name}.tsv")}
+        for name in ("pages", "grown")
+    )
+    assert {frozenset(row[:2]) for row in first} == {frozenset(row[:2]) for row in second}
+    assert not any(article(999)[:40] in row[2] for row in second)
+
+
+def test_of_what_nobody_judged_nothing_is_told(calibrate, pages):
+    calibrate("pages.jsonl", "--pairs-out", "pairs.tsv", "--pairs", 1000)
+    rows = read_table(pages / "pairs.tsv")
+    (pages / "answers.tsv").write_text(
+        f"key1\tkey2\tlabel\n{rows[0]['key1']}\t{rows[0]['key2']}\tskip\n"
+    )
+    code, out, _ = calibrate("pages.jsonl", "--answers", "answers.tsv")
+    assert code == 0
+    assert "no threshold has an expected precision of 0.95 by these answers" in out
+    assert "DEDUP_METHOD" not in out
+    assert [line.split()[-2:] for line in out.splitlines() if line.startswith("up to 0 ")] == [
+        ["–", "–"]
+    ]
 
 
 def test_nothing_answered_is_nothing_said(terminal):

@@ -291,3 +291,18 @@ def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
     )
     assert (run.returncode, run.stderr) == (2, "dedup lexicon: out of memory\n")
     assert [each.name for each in tmp_path.iterdir()] == ["zeros.jsonl"]
+
+
+def test_without_a_command_the_commands_are_shown(capsys):
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "")
+    assert "calibrate" in out
+
+
+def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["scan", "a.jsonl", "-o", "b.jsonl", "--max-distance", "5"])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "usage: dedup scan" in err
+    assert "unrecognized arguments: --max-distance 5" in err

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 from crawls import crawl, spider_over
-from texts import article, edited, page
+from texts import article, edited, page, replaced
 from web import served
 
 from dedup.cli import main
@@ -50,6 +50,27 @@ def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
     assert "The first" in html
     assert f"{url}/d" in html
     assert '"+ otherwise"' in html  # of the difference between /a and its copy
+
+
+def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itself(tmp_path, capsys):
+    pages = {"/c": page(article(2)), "/a": page(article(1)), "/b": page(article(1))}
+    ledger, path = tmp_path / "pages.sqlite", tmp_path / "report.html"
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in pages))
+        crawl(spider, DEDUP_INDEX=ledger)
+        # /b repeats another page now, and /a is near its earlier self.
+        pages |= {"/a": page(replaced(article(1), 8)), "/b": page(article(2))}
+        crawl(spider, DEDUP_INDEX=ledger)
+    with LedgerReader(ledger) as reader:
+        everything = [match for number in (1, 2) for match in reader.matches(number)]
+        assert len(everything) == 2
+        [last] = reader.matches()
+        assert (last.duplicate, last.crawl) == (f"{url}/b", 2)
+    code, out, _ = run(capsys, "report", ledger, "-o", path)
+    assert code == 0
+    assert out.endswith(": 4 pages, 1 groups\n")
+    pairs = re.findall(r'<div class="urls"><div>(.*?)</div><div>(.*?)</div>', path.read_text())
+    assert all(one != other for one, other in pairs)
 
 
 def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):

@@ -105,7 +105,8 @@ def test_ctrl_c_leaves_what_was_read(tmp_path):
         time.sleep(0.5)
         scan.send_signal(signal.SIGINT)
         _, err = scan.communicate(timeout=60)
-    assert (scan.returncode, err) == (130, "interrupted\n")
+    told = f"{ledger} has what was read: the same command goes on\ninterrupted\n"
+    assert (scan.returncode, err) == (130, told)
     assert count(ledger) > 0  # less than two seconds have passed: they were written at the end
     assert not output.exists()
 

@@ -82,7 +82,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
         ([], "nothing is to be converted"),
         (["--args", '{"bits": 64}'], "nothing is to be converted"),
         (["--scope", "host", "--args", '{"bits": 64}'], "--args needs --method"),
-        (["--method", "minhash"], "holds no texts"),
+        (["--method", "minhash"], "holds the texts of some pages only"),
         (["--method", "unheard-of"], "--method must be"),
         (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, line 2: no JSON object"),
         (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 from threading import Thread
 
 import numpy as np
@@ -442,3 +443,11 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
         verdicts = said(loaded, asked)
         assert verdicts == said(one_by_one, asked)
         assert len({verdict.kind for verdict in verdicts}) == 2
+
+
+@pytest.mark.parametrize("path", ["/proc/x.sqlite", "/proc/a/b.sqlite", "{}/file/b.sqlite"])
+def test_a_file_that_cannot_be_made_is_an_error_that_names_it(tmp_path, path):
+    (tmp_path / "file").touch()
+    path = path.format(tmp_path)
+    with pytest.raises(LedgerError, match=f"{path} cannot be made or locked .*DEDUP_INDEX"):
+        opened(Path(path))

@@ -118,6 +118,14 @@ def test_a_changed_page_passes_and_takes_the_place_of_its_earlier_self(site, led
     assert (third.stored, counts(third)["unchanged"]) == ([], 2)
 
 
+def test_the_report_shows_texts_of_earlier_crawls(site, ledger, tmp_path):
+    run(site, "/a", ledger=ledger)
+    second = run(site, "/a", "/b", ledger=ledger, DEDUP_REPORT=tmp_path)
+    assert counts(second)["near_duplicates"] == 1
+    [path] = tmp_path.glob("*.html")
+    assert '"+ otherwise"' in path.read_text()
+
+
 def test_a_small_edit_is_a_change_and_no_duplicate_of_the_page_itself(site, ledger):
     run(site, "/a", ledger=ledger)
     site[0]["/a"] = page(edited(article(1)))
