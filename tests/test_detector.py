@@ -1,6 +1,9 @@
+from contextlib import closing
+
 import pytest
 
 from dedup.detector import Detector, Kind, Verdict
+from dedup.ledger import SqliteLedger
 from dedup.methods import SimHash
 from dedup.page import PageReader
 
@@ -175,6 +178,20 @@ def test_short_pages_are_kept_where_that_is_wanted():
 def test_a_page_is_short_below_the_least_number_of_tokens(min_tokens, verdict):
     detector = Detector(SimHash(), min_tokens=min_tokens)
     assert judge_all(detector, one="Page not found", two="Page: not found!")[1] == verdict
+
+
+@pytest.mark.parametrize(("min_tokens", "verdict"), [(3, near("one", 0)), (4, new())])
+def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
+    identity = {"method": "simhash"}
+    for text, expected in (("Page not found", new()), ("Page: not found!", verdict)):
+        with closing(SqliteLedger(tmp_path / "pages.sqlite", identity)) as ledger:
+            ledger.begin("test")
+            detector = Detector(SimHash(), min_tokens=min_tokens, ledger=ledger)
+            detector.load()
+            key = "other" if len(detector) else "one"
+            assert detector.judge(key, page(text)) == expected
+            ledger.write(ledger.take())
+            ledger.end_writing(written=True)
 
 
 @pytest.mark.parametrize("short_pages", ["exact", "keep"])

@@ -137,3 +137,20 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     loader.add(stored, range(6000))
     loader.finish()
     assert loaded.nbytes <= added.nbytes * 1.02
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"i-match"}))
+@pytest.mark.parametrize("cut", [-1, 0])
+def test_what_is_no_sketch_is_refused(name, cut):
+    """Else the page would silently never match."""
+    method = METHODS[name]()
+    sketch = sketches_of(name)[0]
+    wrong = method.to_bytes(sketch)[:cut]
+    loader = Loader(index_for(method), method)
+
+    def load_both():
+        loader.add([method.to_bytes(sketch), wrong], [1, 2])
+        loader.finish()
+
+    with pytest.raises(ValueError, match=r"sketch|bytes"):
+        load_both()

@@ -50,8 +50,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
     """Return what a crawl reported at its end, or else the numbers of what the ledger holds."""
-    from dedup.report import numbers_of
-    from dedup.url_advice import Contents
+    from dedup.ledger.file import LedgerError, damaged
 
     crawls = ledger.crawls()
     chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
@@ -62,6 +61,22 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
         raise CommandError(f"--crawl must be one of {known}, got {number}")
     if number is not None and chosen[0].report:
         return chosen[0].report
+    try:
+        return _numbers_of_pages(ledger, number, crawls, chosen)
+    except LedgerError:
+        raise
+    except (TypeError, ValueError) as error:
+        # Whatever a method makes of bytes that are no sketch of its own.
+        raise damaged(ledger.path, error) from error
+
+
+def _numbers_of_pages(
+    ledger: "LedgerReader", number: int | None, crawls: "list[Crawl]", chosen: "list[Crawl]"
+) -> dict[str, Any]:
+    """Return the numbers of the pages that the *chosen* ones of *crawls* stored."""
+    from dedup.report import numbers_of
+    from dedup.url_advice import Contents
+
     identity = ledger.identity
     method = _method(identity, crawls)
     settings = {

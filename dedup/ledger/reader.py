@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from dedup.ledger.base import MemoryLedger, StoredPages
-from dedup.ledger.file import check_beginning, check_file, named, read_only
+from dedup.ledger.file import check_beginning, check_file, damaged, named, read_only
 from dedup.ledger.sqlite import stored_pages
 
 
@@ -112,7 +112,10 @@ class LedgerReader:
             "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
         )
         for row in self._rows(f"{query} {where} ORDER BY id"):
-            yield StoredPage(*row)
+            page = StoredPage(*row)
+            if not isinstance(page.sketch, bytes | None):
+                raise damaged(self.path, ValueError("a sketch is no blob"))
+            yield page
 
     def stored(self) -> Iterator[StoredPages]:
         """Yield what is compared of the pages that count, in pieces."""
@@ -163,7 +166,10 @@ class LedgerReader:
 
     def _rows(self, query: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
         with named(self.path):
-            yield from self._file.execute(query, arguments)
+            # Not "yield from", which would close the cursor when it is given up: by then the file
+            # may be closed.
+            for row in self._file.execute(query, arguments):  # noqa: UP028
+                yield row
 
     def close(self) -> None:
         self._file.close()

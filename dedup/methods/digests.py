@@ -16,7 +16,7 @@ Digests = np.ndarray[Any, Any]
 class SingleDigestMethod(KeyMethod):
     """A method whose sketch is one digest of the page, of 128 bits; it matches where that is equal.
 
-    Something may stand behind the digest.
+    Something may stand behind the digest, as numbers of 4 bytes.
     """
 
     max_distance: float = 0
@@ -25,6 +25,8 @@ class SingleDigestMethod(KeyMethod):
         return (int.from_bytes(sketch[:8], "little"),)
 
     def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
+        if any(len(sketch) < 16 or len(sketch) % 4 for sketch in sketches):
+            raise ValueError("a sketch is cut off: it is no digest of 16 bytes")
         keys = as_rows([sketch[:8] for sketch in sketches], 8).view("<u8").reshape(-1)
         return keys, np.ones(len(keys), np.int64), list(sketches)
 
@@ -47,7 +49,7 @@ class DigestMethod(KeyMethod):
 
     def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
         lengths = np.fromiter(map(len, sketches), np.int64, len(sketches))
-        if (lengths % 8).any():
+        if (lengths % 8).any() or not lengths.all():
             raise ValueError("a sketch is cut off: it is no row of digests of 8 bytes")
         return self.from_bytes(b"".join(sketches)), lengths // 8, list(sketches)
 

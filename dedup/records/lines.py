@@ -19,8 +19,8 @@ from dedup.records.base import (
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
 # A file that has no lines, or a small one that decompresses to endless ones, shall not take all
-# memory.
-_LONGEST_LINE = 1 << 28
+# memory. To read a line takes up to 40 times its length, if it is made of short numbers.
+_LONGEST_LINE = 1 << 26
 _TOO_LONG = f"the line has more than {_LONGEST_LINE >> 20} MB"
 
 

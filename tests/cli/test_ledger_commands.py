@@ -85,6 +85,27 @@ def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):
     assert f"{url}/c" in html
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE pages SET sketch = 'text'",
+        "UPDATE pages SET sketch = substr(sketch, 2) WHERE id = 1",
+        "UPDATE matches SET kind = 'foo'",
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_damaged_ledger_gives_no_report(town, tmp_path, capsys, damage):
+    path = tmp_path / "damaged.sqlite"
+    shutil.copy(town[0], path)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(damage)
+    code, out, err = run(capsys, "report", path, "-o", tmp_path / "r.html")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"dedup report: {path} is damaged (")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "r.html").exists()
+
+
 def test_a_crawl_without_a_report_is_made_of_its_pages(town, tmp_path, capsys):
     killed = tmp_path / "killed.sqlite"
     shutil.copy(town[0], killed)
