@@ -159,6 +159,16 @@ def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypat
     assert "record 3: no JSON" in err
 
 
+def test_bad_records_of_a_file_with_any_name_are_remembered(tmp_path, capsys):
+    path = tmp_path / os.fsdecode(b"a\xff.jsonl")
+    path.write_text('{"text": "one"}\n{half')
+    arguments = ("-o", tmp_path / "b.jsonl", "--skip-bad", "--overwrite")
+    for _ in range(2):
+        code, out, err = run(capsys, "scan", path, *arguments, "--ledger", tmp_path / "ledger")
+        assert (code, err) == (0, "")
+        assert ".jsonl, record 2: no JSON" in out
+
+
 OTHER = {
     "method": (["--method", "minhash"], "method 'simhash' there, 'minhash' here"),
     "field": (["--text-field", "url"], "text field 'text' there, 'url' here"),
