@@ -411,9 +411,7 @@ def test_the_sample_stands_for_the_pages_that_are_long_enough(detector, monkeypa
     assert nearest["pages"] == 60 * nearest["sample"] / 10
 
 
-def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(
-    summary, detector, monkeypatch
-):
+def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(summary, detector, monkeypatch):
     monkeypatch.setattr("dedup.report.summary._NEAR_MISSES_SECONDS", 0)
     judged(summary, detector, *map(article, range(20)))
     nearest = summary.finish(detector)["nearest_kept"]
