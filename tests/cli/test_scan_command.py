@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -250,6 +251,27 @@ def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
     code, _, err = run(capsys, "scan", pages, "-o", output, "--clusters", clusters)
     assert (code, err) == (2, f"dedup scan: {pages} has changed while it was read; scan it again\n")
     assert list(contents(tmp_path)) == ["pages.jsonl"]
+
+
+def test_progress_is_shown_on_a_terminal_and_taken_away(pages, tmp_path):
+    control, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "dedup", "scan", pages, "-o", tmp_path / "b.jsonl"],
+        stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        os.close(terminal)
+        out, shown = process.stdout.read(), b""
+        while True:
+            try:
+                shown += os.read(control, 65536)
+            except OSError:  # that is how a terminal ends
+                break
+    os.close(control)
+    assert process.returncode == 0
+    assert b"\x1b" not in out
+    counted, _, rest = shown.rpartition(b"6/?")
+    assert b"pages" in counted
+    assert b"\x1b[2K" in rest  # as the line is erased
 
 
 def test_ctrl_c_ends_it_without_output_or_processes(tmp_path):
