@@ -175,8 +175,6 @@ def _plot(results: Sequence[Any], file: BinaryIO, kind: str) -> None:
                 for result in results
                 if (result.collection, result.method) == (name, method) and result.pairs_found
             ]
-            if not points:
-                continue
             axis.plot(
                 *zip(*points, strict=True),
                 marker="os^Dv<>Pp*hX"[number % 12],

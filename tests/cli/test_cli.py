@@ -116,9 +116,11 @@ def test_collections_of_one_name_are_told_apart(tmp_path, capsys):
     assert f"{full}{empty}" in "".join(line.split()[0] for line in out.splitlines())
 
 
-def test_where_nothing_is_found_there_is_no_precision_and_no_pair_to_show(tmp_path, capsys):
+def test_where_nothing_is_found_there_is_no_precision_and_nothing_to_show(tmp_path, capsys):
     folder = write(tmp_path / "news", {"a": article(1), "b": article(2)}, [])
-    _, out, _ = run(capsys, "evaluate", folder, "--errors", 1)
+    arguments = ("--errors", 1, "--plot", tmp_path / "empty.svg")
+    code, out, err = run(capsys, "evaluate", folder, *arguments)
+    assert (code, err) == (0, "")
     [row] = out.splitlines()[1:]
     assert row.split()[5] == "–"
 
@@ -137,6 +139,7 @@ def test_html_is_evaluated_by_its_main_text(tmp_path, capsys):
 def test_errors_are_shown_with_the_words_that_differ(collection, capsys):
     _, out, _ = run(capsys, "evaluate", collection, "--method", "exact", "--errors", 1)
     assert "missed pair of exact in news: a | edited" in out
+    assert "pair" not in run(capsys, "evaluate", collection, "--method", "exact")[1]
     assert "word29 [-word30-] {+changed+} word31" in out.replace("\n", " ")
     assert "again | edited" not in out
 

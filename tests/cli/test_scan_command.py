@@ -186,6 +186,11 @@ WRONG = [
     (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),
     (["a.jsonl", "-o", "n.jsonl", "--encoding", "utf-16"], "--encoding must be a superset of ASC"),
     (["a.jsonl", "-o", "n.jsonl", "--encoding", "x"], "that Python knows, got 'x'"),
+    (["gone.jsonl", "-o", "n.jsonl"], "gone.jsonl does not exist"),
+    (["site", "-o", "gone.jsonl"], "gone.jsonl exists; name a folder that does not"),
+    (["site", "-o", "new", "--key-field", "a"], "a folder has no fields to be named"),
+    (["site", "-o", "new", "--json", "site/figures"], "site/figures is an input, or in one"),
+    (["a.warc", "-o", "n.warc", "--keep", "newest", "--date-field", "d"], "--date-field is for --"),
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
     (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be an import path or one of"),
@@ -206,6 +211,7 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
         (tmp_path / name).write_text("as it was")
     (tmp_path / "empty.jsonl").touch()
     os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "gone.jsonl").symlink_to("no-file")
     before = contents(tmp_path)
     code, out, err = run(capsys, "scan", *arguments)
     assert (code, out) == (2, "")

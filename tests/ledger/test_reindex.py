@@ -57,7 +57,7 @@ def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled,
     new = tmp_path / "new.sqlite"
     items = [json.loads(line) for line in feed.read_text().splitlines()]
     items = [{"link": item["url"], "body": item["text"], "url": 1, "text": 2} for item in items]
-    items += [{"link": 5, "body": "no page"}, {"link": items[0]["link"], "body": None}, {}]
+    items += [{"link": ["x"], "body": "no page"}, {"link": items[0]["link"], "body": None}, {}]
     feed.write_text("".join(f"{json.dumps(item)}\n" for item in items))
     fields = ("--url-field", "link", "--text-field", "body")
     arguments = ["reindex", ledger, "-o", new, "--method", "verified", "--texts", feed, *fields]
