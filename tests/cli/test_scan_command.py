@@ -68,6 +68,7 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     assert [after.record(item.raw) for item in after.items()] == [records[n] for n in KEPT]
     counted = json.loads(figures.read_text())
     assert counted.pop("seconds") > 0
+    assert {path.name for path in tmp_path.iterdir()} == {name, target.name, "figures.json"}
     written = sum(map(len, contents(target).values())) or target.stat().st_size
     assert counted.pop("bytes_written") == written
     assert counted == {
@@ -257,6 +258,25 @@ def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
     code, _, err = run(capsys, "scan", pages, "-o", output, "--clusters", clusters)
     assert (code, err) == (2, f"dedup scan: {pages} has changed while it was read; scan it again\n")
     assert list(contents(tmp_path)) == ["pages.jsonl"]
+
+
+def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, monkeypatch):
+    from dedup import scan
+
+    output, clusters = tmp_path / "b.jsonl", tmp_path / "clusters"
+    write_clusters = scan.write_clusters
+
+    def and_make(*arguments):
+        output.write_text("of another")
+        return write_clusters(*arguments)
+
+    monkeypatch.setattr(scan, "write_clusters", and_make)
+    arguments = ("scan", pages, "-o", output, "--clusters", clusters)
+    message = f"dedup scan: {output} was made by another meanwhile\n"
+    assert run(capsys, *arguments) == (2, "", message)
+    assert output.read_text() == "of another"
+    assert run(capsys, *arguments, "--overwrite")[0] == 0
+    assert output.read_text() != "of another"
 
 
 def test_progress_is_shown_on_a_terminal_and_taken_away(pages, tmp_path):

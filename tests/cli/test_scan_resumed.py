@@ -270,6 +270,7 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
         ("no/ledger", "must be a file in a folder that exists"),
         ("a.jsonl", "a.jsonl is an input, or in one"),
         ("b.jsonl", "b.jsonl is named for the ledger and for an output"),
+        ("folder/../b.jsonl", "b.jsonl is named for the ledger and for an output"),
     ]:
         before = {file: file.read_bytes() for file in (crawl, path, tmp_path / "text")}
         code, _, err = run(
