@@ -118,7 +118,7 @@ def test_methods_are_compared_by_recall_on_the_same_answers(calibrate, pages):
         figures["methods"][0]["recommended"] == figures["methods"][0]["thresholds"][-1]["threshold"]
     )
     assert "exact: no threshold has an expected precision of 0 by these answers." in out
-    # Of simhash alone, as of exact there is none at all and verified has others beyond.
+    # By simhash, not by exact, which has no other distance.
     assert out.count("It is the largest distance looked at (--args sets max_distance).") == 1
     _, out, _ = calibrate("pages.jsonl", "--answers", "pairs.tsv", "--precision", 1)
     assert "It is the largest distance" not in out
