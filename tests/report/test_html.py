@@ -371,11 +371,6 @@ def test_an_empty_crawl_has_a_report(browser, tmp_path):
     assert texts_of(browser, ".figure strong")[:5] == ["0"] * 5
 
 
-def test_what_is_no_character_is_written_as_a_question_mark(tmp_path):
-    path = written(tmp_path, {**report_of([])[0], "spider": "a\ud800b"}, TextStore(0))
-    assert "<title>a?b " in path.read_text("utf-8")
-
-
 def test_it_is_made_again_from_the_json(report):
     numbers, path = report
     again = as_html(json.loads(json.dumps(numbers)), TextStore(0))
