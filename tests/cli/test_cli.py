@@ -323,6 +323,10 @@ def test_a_long_text_has_a_diff_in_time():
     assert time.monotonic() - start < 30
 
 
+# Where output is written at once, there is nothing to be written at the end.
+BUFFERED = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
+
+
 def command(*arguments, **options):
     return subprocess.Popen(
         [sys.executable, "-m", "dedup", *map(str, arguments)],
@@ -351,7 +355,7 @@ def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
         ("--overwrite >&-", 0, ""),  # closed by who called
     ]:
         shell = ["sh", "-c", f'"$@" {redirected}', "sh", *lexicon]
-        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=60, env=BUFFERED)
         assert (done.returncode, done.stderr) == (code, message)
 
 
@@ -379,7 +383,7 @@ def test_ctrl_c_ends_without_a_traceback(tmp_path):
 
 
 def test_a_reader_that_stops_reading_is_no_error(collection):
-    with command("evaluate", collection, "--errors", 1) as process:
+    with command("evaluate", collection, "--errors", 1, env=BUFFERED) as process:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(60) == 0
