@@ -390,6 +390,7 @@ def test_nothing_in_a_page_steers_the_terminal(terminal, pages):
         person.answer(answer)
     assert person.end()[1] == 0
     assert "[red]" in person.seen
+    assert "(f shows both texts" not in person.seen  # they are short
     assert not re.search("\x1b[^\\[]|[\x07\u202e]", person.seen)
     [row] = read_table(pages / "answers.tsv")
     assert {row["key1"], row["key2"]} == {page["url"] for page in pages_of}
