@@ -41,10 +41,14 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # as in: dedup evaluate ... | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
     except (CommandError, ValueError, OSError) as error:
         print(f"{program} {options.command}: {printable(str(error))}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # as on a full disk
+            _discard_output()
         return 2
     except MemoryError:
         print(f"{program} {options.command}: out of memory", file=sys.stderr)
@@ -53,6 +57,11 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     return 0
+
+
+def _discard_output() -> None:
+    """Discard what could not be written: at its end, Python would try again, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(program: str) -> argparse.ArgumentParser:

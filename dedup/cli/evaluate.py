@@ -120,7 +120,7 @@ def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
     from dedup.methods import METHODS
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("collection")
+    table.add_column("collection", overflow="fold")
     table.add_column("method", no_wrap=True)
     if with_parameter:
         table.add_column("threshold", justify="right")
@@ -175,8 +175,6 @@ def _plot(results: Sequence[Any], file: BinaryIO, kind: str) -> None:
                 for result in results
                 if (result.collection, result.method) == (name, method) and result.pairs_found
             ]
-            if not points:
-                continue
             axis.plot(
                 *zip(*points, strict=True),
                 marker="os^Dv<>Pp*hX"[number % 12],

@@ -99,9 +99,9 @@ def _numbers_of_pages(
         # Pages that were not compared are not in the ledger.
         contents=Contents(method, is_whole=False),
     )
-    numbers |= {"crawls": len(chosen), "saved": None}  # what was saved, the ledger does not know
-    numbers["pages"]["per_second"] = None
-    # Nor how long duplicates are, and of several crawls not which of their pages came when.
+    # What was saved, and how fast, a ledger does not know,
+    numbers["saved"] = numbers["pages"]["per_second"] = None
+    # nor how long duplicates are, and of several crawls not which of their pages came when.
     numbers["timeline"]["buckets"] = []
     for bucket in numbers["lengths"]:
         del bucket["duplicates"]

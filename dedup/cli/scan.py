@@ -86,8 +86,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.ledger import LedgerError
-    from dedup.records import RecordError
     from dedup.scan import RecordReader, scan, write_clusters
 
     start = perf_counter()
@@ -98,45 +96,35 @@ def run(options: argparse.Namespace) -> None:
     workers = _cores() if options.workers is None else options.workers
     if workers < 1:
         raise CommandError(f"--workers must be 1 or more, got {workers}")
-    try:
-        form = _form(options)
-        _check_outputs(options, form)
-        with _ledger(options, form, method) as ledger, progress(None) as advance:
-            outcome = scan(
-                RecordReader(form, method, extractor),
-                workers=workers,
-                keep=options.keep,
-                min_tokens=options.min_tokens,
-                skip_bad=options.skip_bad,
-                with_keys=options.clusters is not None,
-                ledger=ledger,
-                advance=advance,
-            )
-        # All files are put in place at the end, the records first.
-        is_new = not options.overwrite
-        with ExitStack() as outputs:
-            json_file, clusters_file = (
-                outputs.enter_context(replacing(path, is_new=is_new)) if path else None
-                for path in (options.json, options.clusters)
-            )
-            written = _write(form, outcome, options.output, outputs, is_new=is_new)
-            if clusters_file:
-                write_clusters(clusters_file, outcome)
-            form.check_unchanged()
-            figures = _figures(form, outcome, options)
-            figures["from_ledger"] = ledger.found if ledger else 0
-            figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
-            if json_file:
-                json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
-    except (RecordError, LedgerError) as error:
-        raise CommandError(str(error)) from error
-    except KeyboardInterrupt:
-        if options.ledger:
-            print(
-                f"{printable(str(options.ledger))} has what was read: the same command goes on",
-                file=sys.stderr,
-            )
-        raise
+    form = _form(options)
+    _check_outputs(options, form)
+    with _ledger(options, form, method) as ledger, progress(None) as advance:
+        outcome = scan(
+            RecordReader(form, method, extractor),
+            workers=workers,
+            keep=options.keep,
+            min_tokens=options.min_tokens,
+            skip_bad=options.skip_bad,
+            with_keys=options.clusters is not None,
+            ledger=ledger,
+            advance=advance,
+        )
+    # All files are put in place at the end, the records first.
+    is_new = not options.overwrite
+    with ExitStack() as outputs:
+        json_file, clusters_file = (
+            outputs.enter_context(replacing(path, is_new=is_new)) if path else None
+            for path in (options.json, options.clusters)
+        )
+        written = _write(form, outcome, options.output, outputs, is_new=is_new)
+        if clusters_file:
+            write_clusters(clusters_file, outcome)
+        form.check_unchanged()
+        figures = _figures(form, outcome, options)
+        figures["from_ledger"] = ledger.found if ledger else 0
+        figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
+        if json_file:
+            json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
     _show(figures, options)
 
 
@@ -220,7 +208,12 @@ def _ledger(
         **method.identity,
     }
     with closing(ScanLedger(options.ledger, identity)) as ledger:
-        yield ledger
+        try:
+            yield ledger
+        except KeyboardInterrupt:
+            told = f"{options.ledger} has what was read: the same command goes on"
+            print(printable(told), file=sys.stderr)
+            raise
 
 
 def _write(

@@ -29,4 +29,4 @@ class Command(ScrapyCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None: ...
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        self.exitcode = main([*opts.arguments, *args], program="scrapy dedup")
+        self.exitcode = main([*args, *opts.arguments], program="scrapy dedup")

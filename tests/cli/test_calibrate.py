@@ -72,6 +72,9 @@ def test_pairs_are_judged_elsewhere_and_a_threshold_is_recommended(calibrate, pa
     assert "pairs.tsv is written: fill in the column label" in out
     rows = fill_in(pages / "pairs.tsv")
     assert rows[0]["text1"].split()
+    # Of pages with equal texts, the first.
+    keys = {row[name] for row in rows for name in ("key1", "key2")}
+    assert ("page/0" in keys, "page/equal" in keys) == (True, False)
     code, out, err = calibrate("pages.jsonl", "--answers", "pairs.tsv", "--json", "figures.json")
     assert (code, err) == (0, "")
     figures = json.loads((pages / "figures.json").read_text())
@@ -105,7 +108,20 @@ def test_methods_are_compared_by_recall_on_the_same_answers(calibrate, pages):
     }
     assert figures["recommended"] == max(recalls, key=recalls.get)
     assert f'DEDUP_METHOD = "{figures["recommended"]}"\n' in out
+    assert figures["methods"][2]["recommended"] is None
     assert "exact: no threshold has an expected precision of 0.95 by these answers." in out
+    arguments = (*methods, "exact", "--answers", "pairs.tsv", "--json", "figures", "--overwrite")
+    _, out, _ = calibrate("pages.jsonl", *arguments, "--precision", 0)
+    figures = json.loads((pages / "figures").read_text())
+    assert [method["method"] for method in figures["methods"]] == ["simhash", "verified", "exact"]
+    assert (
+        figures["methods"][0]["recommended"] == figures["methods"][0]["thresholds"][-1]["threshold"]
+    )
+    assert "exact: no threshold has an expected precision of 0 by these answers." in out
+    # By simhash, not by exact, which has no other distance.
+    assert out.count("It is the largest distance looked at (--args sets max_distance).") == 1
+    _, out, _ = calibrate("pages.jsonl", "--answers", "pairs.tsv", "--precision", 1)
+    assert "It is the largest distance" not in out
 
 
 def test_answers_of_other_pairs_are_counted_and_arguments_kept(calibrate, pages):
@@ -118,6 +134,23 @@ def test_answers_of_other_pairs_are_counted_and_arguments_kept(calibrate, pages)
     assert code == 0
     assert "{'weights': 'tf', 'max_distance': " in out
     assert "1 answers are of pairs that are not among these." in out
+
+
+def test_other_seeds_draw_other_pairs_of_pages_that_are_just_long_enough(calibrate, pages):
+    for seed in (0, 1):
+        arguments = ("--pairs", 5, "--seed", seed, "--min-tokens", 300)
+        _, out, _ = calibrate("pages.jsonl", "--pairs-out", f"{seed}.tsv", *arguments)
+        assert out.startswith("60 pages with different texts")
+    assert read_table(pages / "0.tsv") != read_table(pages / "1.tsv")
+
+
+def test_pairs_of_any_text_are_written_in_cells_that_a_spreadsheet_can_hold(calibrate, pages):
+    lines = [{"url": f"{name}\ud800", "text": f"{article(1, 9000)} {name} \ud800"} for name in "ab"]
+    (pages / "long.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert calibrate("long.jsonl", "--pairs-out", "pairs.tsv")[0] == 0
+    [row] = read_table(pages / "pairs.tsv")
+    assert {row["key1"], row["key2"]} == {"a\ufffd", "b\ufffd"}
+    assert len(row["text1"]) == len(row["text2"]) == 32_000
 
 
 def test_without_near_pages_there_is_nothing_to_judge(calibrate, pages):
@@ -252,11 +285,11 @@ QUESTION = "[q]uit: "
 def test_a_person_answers_in_the_terminal_and_goes_on_later(terminal, pages):
     person = terminal("pages.jsonl", "--answers", "answers.tsv", "--pairs", "8")
     asked = []
-    for answer in ("y", "what?", "NO", "f", "skip"):
+    for answer in ("y", "what?", "NO", "full", "skip"):
         asked.append(person.read_until(QUESTION))
         person.answer(answer)
     person.read_until(QUESTION)
-    person.answer("q")
+    person.answer("quit")
     shown, code = person.end()
     assert code == 0
     assert "pair 1 of 8" in asked[0]
@@ -281,6 +314,20 @@ def test_a_person_answers_in_the_terminal_and_goes_on_later(terminal, pages):
         person.read_until(QUESTION if left else "recall")
     assert person.end()[1] == 0
     assert len(read_table(pages / "answers.tsv")) == 8
+
+
+def test_long_differences_are_cut_until_the_texts_are_asked_for(terminal, pages):
+    texts = [article(1, 6000), replaced(article(1, 6000), 120)]
+    lines = [json.dumps({"url": str(n), "text": text}) for n, text in enumerate(texts)]
+    (pages / "long.jsonl").write_text("\n".join(lines))
+    person = terminal("long.jsonl")
+    shown = person.read_until(QUESTION)
+    assert "… (f shows both texts in full)" in shown
+    assert len(shown) < 5000
+    person.answer("y")
+    bold = r"\x1b\[1mup to|\x1b\[1m *\S+up to"
+    assert person.end()[1] == 0
+    assert re.search(bold, person.seen)  # the threshold that is recommended
 
 
 def test_ctrl_c_and_ctrl_d_keep_the_answers(terminal, pages):
@@ -373,6 +420,7 @@ def test_nothing_in_a_page_steers_the_terminal(terminal, pages):
         person.answer(answer)
     assert person.end()[1] == 0
     assert "[red]" in person.seen
+    assert "(f shows both texts" not in person.seen  # they are short
     assert not re.search("\x1b[^\\[]|[\x07\u202e]", person.seen)
     [row] = read_table(pages / "answers.tsv")
     assert {row["key1"], row["key2"]} == {page["url"] for page in pages_of}

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from test_evaluation import WORDS, write
-from texts import ENGLISH
+from texts import ENGLISH, article, page
 
 from dedup.cli import COMMANDS, main
 from dedup.cli.diff import diff
@@ -91,9 +91,55 @@ def test_thresholds_are_swept_and_drawn(collection, tmp_path, capsys):
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_all_methods_are_drawn_in_the_form_of_the_files_name(tmp_path, capsys):
+    folder = write(tmp_path / "$\\frac$")  # that is no formula
+    (tmp_path / "old.PNG").write_text("old")
+    for name, start in (("curves.svg", b"<?xml"), ("old.PNG", b"\x89PNG")):
+        arguments = ("--method", "all", "--plot", tmp_path / name, "--overwrite")
+        assert run(capsys, "evaluate", folder, *arguments)[0] == 0
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_thresholds_are_shown_by_the_parameter_that_is_swept(collection, capsys):
+    _, out, _ = run(capsys, "evaluate", collection, "--method", "keywords", "--sweep")
+    assert [line.split()[2] for line in out.splitlines()[1:3]] == ["2", "4"]
+
+
+def test_collections_of_one_name_are_told_apart(tmp_path, capsys):
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    for name in ("one", "other"):
+        (folder / name).mkdir()
+    full = write(folder / "one" / "news")
+    empty = write(folder / "other" / "news", {"a": article(1), "b": article(2)}, [])
+    _, out, _ = run(capsys, "evaluate", full, empty)
+    assert f"{full}{empty}" in "".join(line.split()[0] for line in out.splitlines())
+
+
+def test_where_nothing_is_found_there_is_no_precision_and_nothing_to_show(tmp_path, capsys):
+    folder = write(tmp_path / "news", {"a": article(1), "b": article(2)}, [])
+    arguments = ("--errors", 1, "--plot", tmp_path / "empty.svg")
+    code, out, err = run(capsys, "evaluate", folder, *arguments)
+    assert (code, err) == (0, "")
+    [row] = out.splitlines()[1:]
+    assert row.split()[5] == "–"
+
+
+def test_html_is_evaluated_by_its_main_text(tmp_path, capsys):
+    folder = write(tmp_path / "site", {}, [("a", "b", "dup")])
+    lines = [{"id": key, "text": f"{key} text", "html": f"{key}.html"} for key in "ab"]
+    (folder / "docs.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for key in "ab":
+        (folder / f"{key}.html").write_text(page(article(1), f"/{key}"))
+    for extractor, found in ((["--extractor", "trafilatura"], "1"), ([], "0")):
+        _, out, _ = run(capsys, "evaluate", folder, "--min-tokens", 1, *extractor)
+        assert out.splitlines()[1].split()[2:5] == [found, "/", "1"]
+
+
 def test_errors_are_shown_with_the_words_that_differ(collection, capsys):
     _, out, _ = run(capsys, "evaluate", collection, "--method", "exact", "--errors", 1)
     assert "missed pair of exact in news: a | edited" in out
+    assert "pair" not in run(capsys, "evaluate", collection, "--method", "exact")[1]
     assert "word29 [-word30-] {+changed+} word31" in out.replace("\n", " ")
     assert "again | edited" not in out
 
@@ -111,10 +157,13 @@ WRONG = [
         ["evaluate", "news", "--method", "simhsh"],
         "--method must be an import path or one of simhash, ",
     ),
+    (["evaluate", "news", "--method", "simhsh"], "'simhsh'; did you mean simhash?"),
     (["evaluate", "news", "--method", "a.b"], "--method a.b: No module named 'a'"),
     (["evaluate", "news", "--method", "json.dumps"], "must be a subclass of dedup.methods.Method"),
     (["evaluate", "news", "--args", "{"], "--args must be an object in JSON, got '{'"),
     (["evaluate", "news", "--args", "[]"], "--args must be an object in JSON, got '[]'"),
+    (["evaluate", "news", "--args", "[" * 100_000], "--args must be an object in JSON, got '[["),
+    (["evaluate", "news", "--args", '{"bits": "x"}'], "--args: simhash: "),
     (["evaluate", "news", "--args", '{"bts": 1}'], "--args: simhash takes max_distance, features,"),
     (["evaluate", "news", "--args", '{"bits": 1}'], "--args: simhash: bits must be from 32 to 384"),
     (["evaluate", "news", "--extractor", "x"], "--extractor must be one of trafilatura, resilip"),
@@ -122,7 +171,12 @@ WRONG = [
     (["evaluate", "news", "--json", "a/b"], "a/b must be a file in a folder that exists"),
     (["evaluate", "news", "--json", "news"], "news must be a file in a folder that exists"),
     (["evaluate", "news", "--plot", "a.txt"], "--plot must end in one of "),
+    (["evaluate", "news", "--json", "gone"], "gone exists; --overwrite replaces it"),
+    (["evaluate", "news", "--json", "lost", "--overwrite"], "lost must be a file in a folder that"),
+    (["evaluate", "news", "--json", "a", "--plot", "news/../a"], "a is named for two outputs"),
     (["lexicon", "nowhere", "-o", "new"], "nowhere is no file"),
+    (["lexicon", "news", "-o", "new"], "news is no file"),
+    (["lexicon", "deep.jsonl", "-o", "new"], "deep.jsonl, line 1: no JSON object"),
     (["lexicon", "there", "-o", "there"], "there exists; --overwrite replaces it"),
     (["lexicon", "empty.jsonl", "-o", "new"], "a lexicon needs at least 2 documents, got 0"),
     (["lexicon", "bad.jsonl", "-o", "new"], "bad.jsonl, line 2: no JSON object"),
@@ -147,17 +201,37 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
         "bad.jsonl": b'{"text": "a"}\n["b"]\n',
         "number.jsonl": b'{"text": 1}\n',
         "bytes.txt": b"\xff",
+        "deep.jsonl": b"[" * 100_000,
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     os.mkfifo(tmp_path / "pipe")
+    links = {"gone": "no-file", "lost": "no-folder/file"}
+    for name, target in links.items():
+        (tmp_path / name).symlink_to(target)
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
+    assert len(err) < 1000
     assert err.startswith(f"dedup {arguments[0]}: ")
     assert message in err
     assert err.count("\n") == 1
-    assert {path.name for path in tmp_path.iterdir()} == {*contents, "news", "pipe"}
+    assert {path.name for path in tmp_path.iterdir()} == {*contents, *links, "news", "pipe"}
     assert (tmp_path / "there").read_bytes() == b"as it was"
+
+
+def test_an_extractor_that_is_not_installed_is_told_of(collection, capsys, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, _, err = run(capsys, "evaluate", collection, "--extractor", "resiliparse")
+    message = "--extractor resiliparse needs: pip install 'scrapy-dedup[resiliparse]'"
+    assert (code, err) == (2, f"dedup evaluate: {message}\n")
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_work(collection, capsys, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: path != collection)  # root may write all
+    figures = collection / "figures"
+    code, _, err = run(capsys, "evaluate", collection, "--json", figures)
+    message = f"{figures} cannot be written: its folder is read-only"
+    assert (code, err) == (2, f"dedup evaluate: {message}\n")
 
 
 def test_what_exists_is_replaced_if_that_is_asked_for(collection, tmp_path, capsys):
@@ -192,6 +266,21 @@ def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):
     assert code == 0
     assert ": 1 words of 2 documents" in out
     assert "3 lines without text in the field 'text' were left out" in out
+
+
+def test_lines_and_texts_may_begin_with_a_mark_and_the_field_be_named(tmp_path, capsys):
+    lines = (json.dumps({"body": text, "text": "no"}) for text in ("Three words here", "three"))
+    (tmp_path / "items.NDJSON").write_text("\n".join(lines), "utf-8-sig")
+    (tmp_path / "page.txt").write_text("three here", "utf-8-sig")
+    inputs, path = [tmp_path / "items.NDJSON", tmp_path / "page.txt"], tmp_path / "lexicon"
+    arguments = ("--field", "body", "--at-least")
+    code, out, _ = run(capsys, "lexicon", *inputs, "-o", path, *arguments, 1)
+    assert (code, out.partition(": ")[2][:25]) == (0, "3 words of 3 documents, d")
+    assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2, "words": 1}
+    path = tmp_path / "frequent"
+    _, out, _ = run(capsys, "lexicon", *inputs, "-o", path, *arguments, 3)
+    assert out.partition(": ")[2].startswith("1 words of 3 documents")
+    assert load_lexicon(str(path)).frequencies == {"three": 3}
 
 
 def test_links_stay_and_the_file_behind_is_replaced(collection, tmp_path, capsys):
@@ -234,6 +323,10 @@ def test_a_long_text_has_a_diff_in_time():
     assert time.monotonic() - start < 30
 
 
+# Where output is written at once, there is nothing to be written at the end.
+BUFFERED = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
+
+
 def command(*arguments, **options):
     return subprocess.Popen(
         [sys.executable, "-m", "dedup", *map(str, arguments)],
@@ -242,6 +335,21 @@ def command(*arguments, **options):
         text=True,
         **options,
     )
+
+
+def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
+    for name in ("one.txt", "other.txt"):
+        (tmp_path / name).write_text("some words")
+    arguments = [f"{tmp_path}/{name}" for name in ("one.txt", "other.txt", "lexicon")]
+    arguments.insert(2, "-o")
+    lexicon = [sys.executable, "-m", "dedup", "lexicon", *arguments]
+    for redirected, code, message in [
+        (">/dev/full", 2, "dedup lexicon: [Errno 28] No space left on device\n"),
+        ("--overwrite >&-", 0, ""),  # closed by who called
+    ]:
+        shell = ["sh", "-c", f'"$@" {redirected}', "sh", *lexicon]
+        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=60, env=BUFFERED)
+        assert (done.returncode, done.stderr) == (code, message)
 
 
 @pytest.mark.parametrize("name", ["", "calibrate", "evaluate", "explain", "lexicon"])
@@ -268,7 +376,7 @@ def test_ctrl_c_ends_without_a_traceback(tmp_path):
 
 
 def test_a_reader_that_stops_reading_is_no_error(collection):
-    with command("evaluate", collection, "--errors", 1) as process:
+    with command("evaluate", collection, "--errors", 1, env=BUFFERED) as process:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(60) == 0

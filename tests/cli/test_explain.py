@@ -83,6 +83,7 @@ def test_two_pages_are_explained_from_their_texts_to_their_words(explain):
 def test_the_bits_that_differ_are_marked_below_them(explain):
     one, other, marks = section(explain("one.html", "other.html"), "Fingerprints of 64 bits")
     assert len(re.findall("[01]{8}", one)) == len(re.findall("[01]{8}", other)) == 8
+    assert (len(one), one[2:11].count(" ")) == (2 + 64 + 7, 1)
     differing = [place for place in range(2, len(one)) if one[place] != other[place]]
     assert [place for place, mark in enumerate(marks) if mark == "^"] == differing
     assert len(differing) == 2
@@ -93,13 +94,17 @@ def test_fingerprints_of_any_length_are_shown(explain):
     shown = section(lines, "Fingerprints of 100 bits")
     bits = ["".join(re.findall("[01]+", line)) for line in shown if line.startswith("A")]
     assert list(map(len, bits)) == [64, 36]
+    same = section(explain("one.txt", "one.txt"), "Fingerprints of 64 bits")
+    assert [line[:2] for line in same] == ["A ", "B "]  # and nothing to be marked
 
 
 def test_equal_texts_are_said_to_be_equal_first(explain):
     for pair in (("one.html", "one.html"), ("zh.txt", "zh.txt")):
         lines = explain(*pair)
         assert lines[0] == "Exact duplicates: their normalised main texts are equal."
-        assert {row[-1] for row in table(section(lines, "All methods"))[1:]} == {"duplicate"}
+        judged = table(section(lines, "All methods"))
+        assert {row[-1] for row in judged[1:]} == {"duplicate"}
+        assert judged[1] == ["simhash", "0", "3", "duplicate"]
 
 
 def test_sets_are_shown_by_what_only_one_page_has(explain):
@@ -126,6 +131,40 @@ def test_all_of_the_texts_is_shown_if_that_is_asked_for(explain):
     assert "… 1 more lines (--full shows them)" in brief
     assert section(full, "Main text of A") == CHINESE.splitlines()
     assert " ".join(section(full, "Main text of B")).split() == ARTICLE.upper().split()
+
+
+LONG = "a-folder-with-a-name/that-is-longer/than-a-column/" * 4
+
+
+@pytest.fixture
+def longer(pages, tmp_path):
+    """The name of a file of three lines: ARTICLE, a copy of it, and a word of its own."""
+    (tmp_path / LONG).mkdir(parents=True)
+    path = f"{LONG}page.txt"
+    (tmp_path / path).write_text("\n \n".join([ARTICLE, edited(ARTICLE), "end end end end"]))
+    return path
+
+
+def test_of_long_texts_and_many_features_the_first_are_shown(explain, longer):
+    lines = explain(longer, "one.txt", "--args", '{"max_distance": 5}')
+    assert lines[0] == "simhash: different, distance 7 of up to 5."
+    pages = " ".join(" ".join(lines[3 : lines.index("", 3)]).split())
+    assert pages.replace(" one.txt", "").replace(" ", "").startswith(f"source{longer}title")
+    text = " ".join(section(lines, "Main text of A"))
+    first, second = (whole[:240] for whole in (ARTICLE, edited(ARTICLE)))
+    assert text.split() == f"{first} … {second} … end end end end".split()
+    counts, *_ = section(lines, "Features of simhash")
+    assert counts == "in both 55, only in A 2, only in B 0; 55 of those in both weigh more in one"
+    for title in ("the heaviest", "what differs most"):
+        assert len(section(lines, title)) == 10
+    differing = table(section(lines, "what differs most"))
+    assert differing[:3] == [
+        ["end", "2.386", "–"], ["otherwise", "2.099", "–"], ["bakery", "2.386", "1.693"],
+    ]  # fmt: skip
+    judged = table(section(lines, "All methods"))
+    assert judged[1] == ["simhash", "7", "5", "different"]
+    assert ["combined", "∞", "29", "different"] in judged
+    assert ["spotsigs", "–", "0.4", "no sketch"] in judged
 
 
 def test_pages_are_fetched(explain):
@@ -198,5 +237,11 @@ def test_a_terminal_gets_colours_unless_it_wants_none(pages):
     colored = in_a_terminal("one.html", "other.html")
     plain = in_a_terminal("one.html", "other.html", NO_COLOR="1")
     assert "\x1b[32m{+otherwise+}\x1b[0m" in colored
+    assert re.search(r"\x1b\[33m *otherwise", colored)
+    assert re.search(r"\x1b\[1m *simhash ", colored)
+    assert not re.search(r"\x1b\[1m *minhash ", colored)
+    narrow = in_a_terminal("one.html", "other.html", NO_COLOR="1", COLUMNS="60")
+    narrow = re.sub(r"\x1b\[[\d;]*m|\r", "", narrow)
+    assert len(re.findall("\nA [01]{8} [01]{8} *\n", narrow)) == 4
     assert not re.search(r"\x1b\[[\d;]*3\d", plain)
     assert "{+otherwise+}" in plain

@@ -12,6 +12,7 @@ from texts import article, edited, page, replaced
 from web import served
 
 from dedup.cli import main
+from dedup.ledger import SqliteLedger
 from dedup.ledger.reader import LedgerReader
 
 
@@ -71,6 +72,52 @@ def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itsel
     assert out.endswith(": 4 pages, 1 groups\n")
     pairs = re.findall(r'<div class="urls"><div>(.*?)</div><div>(.*?)</div>', path.read_text())
     assert all(one != other for one, other in pairs)
+
+
+def copied(town, path, change):
+    """A copy of the ledger at *path*, with a change in SQL."""
+    shutil.copy(town[0], path)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(change)
+    return path
+
+
+def test_a_report_of_all_crawls_tells_what_their_ledger_does(town, tmp_path, capsys):
+    earlier = "UPDATE crawls SET started = 1600000000 WHERE id = 1"
+    ledger = copied(town, tmp_path / "pages.sqlite", earlier)
+    assert run(capsys, "report", ledger, "-o", tmp_path / "r.html")[0] == 0
+    html = (tmp_path / "r.html").read_text()
+    assert "<title>test 2020-09-13 – " in html
+    assert '<time datetime="2020-09-13T12:26:40+00:00">' in html
+    # The pages that are kept: /a, and what /c and /d have by now.
+    assert "Kept pages looked at: 3." in html
+    assert re.search(r'<th scope="row">2</th><td>1</td><td>0</td>', html)
+    lengths = html[html.index('id="lengths"') :].partition("</figure>")[0]
+    assert '<li class="duplicates">' not in lengths
+    for unknown in ("not stored", 'id="timeline"', "a second"):
+        assert unknown not in html
+
+
+@pytest.mark.parametrize(
+    ("change", "looked_at"),
+    [
+        ("UPDATE crawls SET started = 4e9", 3),  # by a clock that was set back
+        ("UPDATE about SET value = json_set(value, '$.version', 99) WHERE name = 'identity'", 0),
+        ("UPDATE crawls SET report = json_set(report, '$.settings.DEDUP_MAX_DISTANCE', 1000)", 0),
+    ],
+)
+def test_ledgers_of_other_times_have_a_report_too(town, tmp_path, capsys, change, looked_at):
+    ledger, html = copied(town, tmp_path / "pages.sqlite", change), tmp_path / "r.html"
+    code, out, err = run(capsys, "report", ledger, "-o", html)
+    assert (code, out, err) == (0, f"{html}: 6 pages, 2 groups\n", "")
+    assert f"Kept pages looked at: {looked_at}." in html.read_text()
+    assert "<dd>-" not in html.read_text()
+
+
+def test_a_ledger_without_crawls_has_no_report(tmp_path, capsys):
+    SqliteLedger(tmp_path / "pages.sqlite", {"method": "simhash"}).close()
+    code, _, err = run(capsys, "report", tmp_path / "pages.sqlite", "-o", tmp_path / "r.html")
+    assert (code, err) == (2, f"dedup report: {tmp_path / 'pages.sqlite'} has no crawls\n")
 
 
 def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):
@@ -156,7 +203,8 @@ def test_texts_that_were_cut_are_not_compared(tmp_path, capsys):
 def test_the_report_of_a_ledger_has_the_threshold_of_its_crawls(tmp_path, capsys):
     ledger = tmp_path / "pages.sqlite"
     with served({"/a": page(article(1))}) as url:
-        crawl(spider_over(f"{url}/a"), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=9)
+        for distance in (5, 9):
+            crawl(spider_over(f"{url}/a"), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=distance)
     assert run(capsys, "report", ledger, "-o", tmp_path / "r.html")[0] == 0
     html = (tmp_path / "r.html").read_text()
     assert "<code>DEDUP_MAX_DISTANCE</code></th><td" in html
@@ -212,11 +260,14 @@ def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
     with served(pages) as url:
         spider = spider_over(*(url + path for path in pages))
         crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
+        assert run(capsys, "report", ledger, "-o", html)[0] == 0
+        assert "Equal content in 8 of 8 cases" in html.read_text()
+        assert 'id="rules-' not in html.read_text()
         # The one is replaced, and its copy repeats what is no more.
         pages["/v2/0"] = page(article(100))
         pages["/v1/0"] = page(edited(article(101)))
         crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
-    assert run(capsys, "report", ledger, "-o", html, "--crawl", 1)[0] == 0
+    assert run(capsys, "report", ledger, "-o", html, "--crawl", 1, "--overwrite")[0] == 0
     of_the_crawl = html.read_text()
     assert "Equal content in 8 of 8 cases" in of_the_crawl
     assert 'id="rules-deny"' in of_the_crawl
@@ -224,3 +275,25 @@ def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
     of_all = html.read_text()
     assert "Equal content in 7 of 8 cases" in of_all
     assert 'id="rules-' not in of_all
+
+
+def test_pages_that_are_short_by_the_settings_of_the_crawl_are_not_near_in_advice(tmp_path, capsys):
+    pages = {}
+    for n in range(6):
+        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in pages))
+        crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12, DEDUP_MIN_TOKENS=500)
+    assert run(capsys, "report", ledger, "-o", html)[0] == 0
+    assert "Equal content in" not in html.read_text()
+
+
+def test_near_misses_of_a_ledger_are_sought_in_their_scope(tmp_path, capsys):
+    ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
+    pages = {"/a": page(article(1)), "/b": page(edited(article(1)))}
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in pages))
+        crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=1, DEDUP_SCOPE="host")
+    assert run(capsys, "report", ledger, "-o", html)[0] == 0
+    assert '<span class="distance">2</span>' in html.read_text()

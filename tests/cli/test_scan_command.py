@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -67,6 +68,7 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     assert [after.record(item.raw) for item in after.items()] == [records[n] for n in KEPT]
     counted = json.loads(figures.read_text())
     assert counted.pop("seconds") > 0
+    assert {path.name for path in tmp_path.iterdir()} == {name, target.name, "figures.json"}
     written = sum(map(len, contents(target).values())) or target.stat().st_size
     assert counted.pop("bytes_written") == written
     assert counted == {
@@ -185,6 +187,11 @@ WRONG = [
     (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),
     (["a.jsonl", "-o", "n.jsonl", "--encoding", "utf-16"], "--encoding must be a superset of ASC"),
     (["a.jsonl", "-o", "n.jsonl", "--encoding", "x"], "that Python knows, got 'x'"),
+    (["gone.jsonl", "-o", "n.jsonl"], "gone.jsonl does not exist"),
+    (["site", "-o", "gone.jsonl"], "gone.jsonl exists; name a folder that does not"),
+    (["site", "-o", "new", "--key-field", "a"], "a folder has no fields to be named"),
+    (["site", "-o", "new", "--json", "site/figures"], "site/figures is an input, or in one"),
+    (["a.warc", "-o", "n.warc", "--keep", "newest", "--date-field", "d"], "--date-field is for --"),
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
     (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be an import path or one of"),
@@ -205,6 +212,7 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
         (tmp_path / name).write_text("as it was")
     (tmp_path / "empty.jsonl").touch()
     os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "gone.jsonl").symlink_to("no-file")
     before = contents(tmp_path)
     code, out, err = run(capsys, "scan", *arguments)
     assert (code, out) == (2, "")
@@ -250,6 +258,46 @@ def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
     code, _, err = run(capsys, "scan", pages, "-o", output, "--clusters", clusters)
     assert (code, err) == (2, f"dedup scan: {pages} has changed while it was read; scan it again\n")
     assert list(contents(tmp_path)) == ["pages.jsonl"]
+
+
+def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, monkeypatch):
+    from dedup import scan
+
+    output, clusters = tmp_path / "b.jsonl", tmp_path / "clusters"
+    write_clusters = scan.write_clusters
+
+    def and_make(*arguments):
+        output.write_text("of another")
+        return write_clusters(*arguments)
+
+    monkeypatch.setattr(scan, "write_clusters", and_make)
+    arguments = ("scan", pages, "-o", output, "--clusters", clusters)
+    message = f"dedup scan: {output} was made by another meanwhile\n"
+    assert run(capsys, *arguments) == (2, "", message)
+    assert output.read_text() == "of another"
+    assert run(capsys, *arguments, "--overwrite")[0] == 0
+    assert output.read_text() != "of another"
+
+
+def test_progress_is_shown_on_a_terminal_and_taken_away(pages, tmp_path):
+    control, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "dedup", "scan", pages, "-o", tmp_path / "b.jsonl"],
+        stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        os.close(terminal)
+        out, shown = process.stdout.read(), b""
+        while True:
+            try:
+                shown += os.read(control, 65536)
+            except OSError:  # that is how a terminal ends
+                break
+    os.close(control)
+    assert process.returncode == 0
+    assert b"\x1b" not in out
+    counted, _, rest = shown.rpartition(b"6/?")
+    assert b"pages" in counted
+    assert b"\x1b[2K" in rest  # as the line is erased
 
 
 def test_ctrl_c_ends_it_without_output_or_processes(tmp_path):

@@ -18,6 +18,7 @@ from dedup.cli import main
 from dedup.ledger import LedgerError, SqliteLedger
 from dedup.records import JsonLines
 from dedup.scan import ScanLedger
+from dedup.scan.reading import Sketched
 
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
 # Commits, and tasks, as small as they can be; and an end as sudden as that by kill -9, some
@@ -116,6 +117,7 @@ def test_ctrl_c_leaves_what_was_read(tmp_path):
 def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, name, keep):
     path, ledger = write(tmp_path / name, TEXTS), tmp_path / "ledger"
     targets = [tmp_path / f"{number}-{name}" for number in range(2)]
+    monkeypatch.setattr("dedup.scan.ledger._ROWS_AT_ONCE", 4)
     arguments = ("--ledger", ledger, "--workers", 1, "--keep", keep, "--json", tmp_path / "figures")
     assert run(capsys, "scan", path, "-o", targets[0], *arguments)[0] == 0
     figures = [json.loads((tmp_path / "figures").read_text())]
@@ -158,14 +160,28 @@ def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypat
     assert "record 3: no JSON" in err
 
 
+def test_bad_records_of_a_file_with_any_name_are_remembered(tmp_path, capsys):
+    path = tmp_path / os.fsdecode(b"a\xff.jsonl")
+    path.write_text('{"text": "one"}\n{half')
+    arguments = ("-o", tmp_path / "b.jsonl", "--skip-bad", "--overwrite")
+    for _ in range(2):
+        code, out, err = run(capsys, "scan", path, *arguments, "--ledger", tmp_path / "ledger")
+        assert (code, err) == (0, "")
+        assert ".jsonl, record 2: no JSON" in out
+
+
 OTHER = {
     "method": (["--method", "minhash"], "method 'simhash' there, 'minhash' here"),
     "field": (["--text-field", "url"], "text field 'text' there, 'url' here"),
-    "html": (["--html-field", "text"], "extractor None there, 'trafilatura' here"),
+    "html": (
+        ["--html-field", "text"],
+        "extractor None there, 'trafilatura' here; html field None there, 'text' here; "
+        "text field 'text' there, None here",
+    ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
     "encoding": (["--encoding", "latin-1"], "encoding 'utf-8' there, 'latin-1' here"),
     "date": (["--keep", "newest", "--date-field", "on"], "date field None there, 'on' here"),
-    "input": (["more.jsonl"], "the inputs are others, or in another order"),
+    "input": (["more.jsonl"], "the inputs are others, or in another order. Name"),
 }
 
 
@@ -189,6 +205,15 @@ def test_a_ledger_of_another_scan_is_refused(scanned, capsys, arguments, differe
     assert difference in err
     assert err.endswith(". Name another file, or remove this one if it is of no use any more\n")
     assert (scanned / "ledger").read_bytes() == before
+
+
+def test_inputs_in_another_order_need_another_ledger(scanned, capsys):
+    arguments = ("-o", "c.jsonl", "--ledger", "both", "--overwrite")
+    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *arguments)[0] == 0
+    code, _, err = run(capsys, "scan", "more.jsonl", "a.jsonl", *arguments)
+    assert code == 2
+    assert "is of another scan: the inputs are others, or in another order. Name" in err
+    assert run(capsys, "scan", "a.jsonl", "more.jsonl", *arguments)[0] == 0
 
 
 def test_what_does_not_change_what_is_read_may_be_other(scanned, capsys):
@@ -246,6 +271,7 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
         ("no/ledger", "must be a file in a folder that exists"),
         ("a.jsonl", "a.jsonl is an input, or in one"),
         ("b.jsonl", "b.jsonl is named for the ledger and for an output"),
+        ("folder/../b.jsonl", "b.jsonl is named for the ledger and for an output"),
     ]:
         before = {file: file.read_bytes() for file in (crawl, path, tmp_path / "text")}
         code, _, err = run(
@@ -272,10 +298,11 @@ def test_one_scan_at_a_time(scanned, capsys):
 @pytest.mark.parametrize(
     "damage",
     [
+        "DELETE FROM records WHERE number = 0",
         "DELETE FROM records WHERE number = 2",
         "UPDATE records SET digest = 'text' WHERE number = 3",
         "UPDATE records SET tokens = 'many' WHERE number = 0",
-        "UPDATE records SET digest = x'00' WHERE number = 3",
+        "UPDATE records SET digest = substr(digest, 2) WHERE number = 3",
         "DELETE FROM about",
         "UPDATE about SET value = '{'",
         "DROP TABLE records",
@@ -288,6 +315,43 @@ def test_a_damaged_ledger_is_told(scanned, capsys, damage):
     assert (code, err.count("\n")) == (2, 1)
     assert "ledger" in err
     assert not os.path.exists("c.jsonl")
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
+    with closing(sqlite3.connect("ledger")) as file:
+        file.execute(f"PRAGMA user_version = {version}")
+    code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
+    assert code == 2
+    assert f"ledger has version {version} of the ledger, this scrapy-dedup needs 1; name" in err
+
+
+def test_a_ledger_that_was_only_begun_is_begun_again(scanned, capsys):
+    (scanned / ".new.part").write_bytes((scanned / "ledger").read_bytes())
+    arguments = ("scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "new")
+    assert run(capsys, *arguments)[0] == 0
+    assert count("new") == 6
+    assert not (scanned / ".new.part").exists()
+
+
+def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monkeypatch):
+    records = [Sketched(f"page{number}", digest=bytes(16)) for number in range(6)]
+    path, identity = tmp_path / "ledger", {"inputs": []}
+    closed = ScanLedger(path, identity)  # it has not run out of two seconds
+    closed.add(records[:2])
+    closed.close()
+    with pytest.raises(LedgerError, match="is of another scan") as refused:
+        ScanLedger(path, {**identity, "method": "another"})
+    assert refused
+    with closing(ScanLedger(path, identity)) as opened:  # which neither of the others holds
+        assert (opened.found, opened.is_whole) == (2, False)
+        monkeypatch.setattr("dedup.scan.ledger._SECONDS_BETWEEN_COMMITS", 0)
+        for record in records[2:]:
+            opened.add([record])
+            assert count(path) == int(record.key[-1:]) + 1  # a kill would leave it there
+        opened.end()
+    with closing(ScanLedger(path, identity)) as whole:
+        assert (list(whole.stored()), whole.is_whole) == ([records], True)
 
 
 def test_html_is_not_extracted_again(tmp_path, capsys, monkeypatch):

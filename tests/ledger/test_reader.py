@@ -102,9 +102,42 @@ def test_the_command_shows_crawls_pages_and_groups(path, capsys):
     [first] = [row for row in rows if row[:2] == ["1", "test"]]
     assert first[3:] == ["finished", "3", "2", "0", "0", "0", "1", "1"]
     [second] = [row for row in rows if row[:2] == ["2", "test"]]
-    assert second[3:6] == ["has", "not", "ended"]
+    assert second[3:] == ["has", "not", "ended", *"–––––––"]
     assert ["1", "http://a/0"] in rows
     assert "\x1b" not in out
+
+
+def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsys):
+    path = tmp_path / "pages.sqlite"
+    hostile = "\x1b[2J [red]"
+    pages = {**REPORT["pages"], "exact_duplicates": 4, "unchanged": 5, "per_second": 2.5}
+    with closing(opened(path)) as ledger:
+        for number in range(12):
+            ledger.add(entry(number, f"http://a/{number}{hostile}"))
+            for copy in range(number):
+                ledger.add_match(f"http://b/{number}/{copy}", number + 1, "near-duplicate", 2)
+        write(ledger)
+        ledger.finish(hostile, {"pages": pages})
+    times = "started = 1800000000, finished = 1800000061.5"
+    query(path, f"UPDATE crawls SET spider = ?, {times}", hostile)
+    assert main(["stats", str(path), "--json"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert (numbers["ledger"], numbers["bytes"]) == (str(path), path.stat().st_size)
+    del pages["per_second"]
+    assert numbers["crawls"] == [
+        {
+            "crawl": 1, "spider": hostile, "job": None, "started": "2027-01-15T08:00:00+00:00",
+            "finished": "2027-01-15T08:01:01+00:00", "reason": hostile, "pages": pages,
+        }
+    ]  # fmt: skip
+    assert [group["duplicates"] for group in numbers["largest_groups"]] == [*range(11, 1, -1)]
+    assert main(["stats", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    [row] = [line.split() for line in out.splitlines() if line.startswith("    1")]
+    shown = ["\ufffd[2J", "[red]"]
+    assert row == ["1", *shown, "2027-01-15T08:00:00Z", *shown, "3", "2", "0", "5", "4", "1", "1"]
+    assert out.splitlines()[-10].split() == ["11", "http://a/11\ufffd[2J", "[red]"]
 
 
 def test_the_command_prints_json_for_programs(path, capsys):

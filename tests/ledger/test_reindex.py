@@ -52,6 +52,19 @@ def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
     assert again(url, ledger)[0] == []  # the old one is as it was
 
 
+def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled, tmp_path, capsys):
+    _, ledger, feed = crawled
+    new = tmp_path / "new.sqlite"
+    items = [json.loads(line) for line in feed.read_text().splitlines()]
+    items = [{"link": item["url"], "body": item["text"], "url": 1, "text": 2} for item in items]
+    items += [{"link": ["x"], "body": "no page"}, {"link": items[0]["link"], "body": None}, {}]
+    feed.write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    fields = ("--url-field", "link", "--text-field", "body")
+    arguments = ["reindex", ledger, "-o", new, "--method", "verified", "--texts", feed, *fields]
+    assert main(list(map(str, arguments))) == 0
+    assert capsys.readouterr().out == f"{new}: 3 pages\n"
+
+
 def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys):
     url, ledger, feed = crawled
     new = tmp_path / "new.sqlite"

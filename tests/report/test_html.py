@@ -13,7 +13,7 @@ from texts import CHINESE, article, edited
 from dedup.detector import Detector, Kind, Verdict
 from dedup.methods import SimHash
 from dedup.report import Summary, TextStore, write_html
-from dedup.report.html import _stages, as_html
+from dedup.report.html import _bytes, _seconds, _short, _stages, as_html
 from dedup.report.recorded import Counters
 
 HOSTILE = [
@@ -51,6 +51,9 @@ def browser():
 def edited_more(text):
     words = text.split()
     return " ".join("changed" if place % 17 == 0 else word for place, word in enumerate(words))
+
+
+FAR = edited_more(article(1))
 
 
 def written(folder, numbers, texts):
@@ -402,6 +405,36 @@ def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path):
     assert time.process_time() - start < 20
 
 
+@pytest.mark.parametrize("character", "x<>&'é")
+def test_what_is_escaped_or_of_many_bytes_has_no_more_room(monkeypatch, character):
+    monkeypatch.setattr("dedup.report.html._BYTES_OF_GROUPS", 20_000)
+    monkeypatch.setattr("dedup.report.html._BYTES_OF_DIFFS", 20_000)
+    texts = TextStore(100)
+    summary = Summary(Counters(), SETTINGS, texts=texts)
+    for number in range(40):
+        original, copy = (f"http://{host}/{number}?{character * 350}" for host in "ab")
+        words = [f"{character * 50}{number}-{place}" for place in range(20)]
+        summary.record(new(), original, 10, page(" ".join(words)))
+        summary.record(near(original, 2), copy, 10, page(" ".join([*words, "more"])))
+    numbers = {"spider": "test", **summary.finish(None)}
+    groups, diffs = re.search(
+        r'{"groups":(\[.*\]),"diffs":(\[.*\]),"messages"', as_html(numbers, texts)
+    ).groups()
+    size = {"é": 2, "x": 1}.get(character, 6)  # as in \u003c
+    assert 20_000 - size * 1_000 < len(groups.encode()) <= 20_000
+    assert 20_000 < len(diffs.encode()) < 20_000 + size * 1_500
+
+
+def test_a_crawl_of_slow_differences_has_a_report_without_them(monkeypatch, report):
+    assert '"+ otherwise"' in report[1].read_text("utf-8")
+    monkeypatch.setattr("dedup.report.html._SECONDS_OF_DIFFS", -1)
+    numbers, texts = report_of([("http://a/", page(article(1))), ("http://b/", page(FAR))])
+    assert numbers["near_misses"]
+    again = as_html(numbers, texts)
+    assert "text not kept" in again
+    assert '"diffs":[]' in again
+
+
 def test_nothing_is_left_behind_when_it_cannot_be_written(tmp_path, report):
     with pytest.raises(OSError, match="missing"):
         write_html(report[0], TextStore(0), tmp_path / "missing" / "report.html")
@@ -435,3 +468,97 @@ def test_the_interface_is_there_in_both_languages():
 def test_waiting_does_not_make_the_bars_of_work_short():
     stages = _stages({"waiting": {"sum": 500}, "extract": {"sum": 4}, "sketch": {"sum": 1}})
     assert [stage["width"] for stage in stages] == [100, 100, 25]
+
+
+@pytest.mark.parametrize(
+    ("shown", "values"),
+    [
+        (_short, {999: "999", 1000: "1k", 12_000: "12k", 99_499: "99k", 99_500: "0.1M"}),
+        (_bytes, {0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_900: "99.9 kB", 123_456: "123 kB"}),
+        (_bytes, {1e9: "1.0 GB", 5e15: "5000 TB"}),
+        (_seconds, {None: "–", 0: "0 ms", 0.25: "250 ms", 1: "1 s", 119: "119 s", 120: "2 min"}),
+        (_seconds, {7199: "120 min", 7200: "2 h"}),
+    ],
+)
+def test_numbers_are_shown_shortly_in_a_fitting_unit(shown, values):
+    assert {value: shown(value) for value in values} == values
+
+
+def pictured(numbers, name):
+    """What a figure of the report of *numbers* says, and the rows of its table."""
+    html = as_html(numbers, TextStore(0))
+    figure = re.search(rf'<figure class="card" id="{name}">.*?</figure>', html, re.DOTALL)[0]
+    rows = re.findall(r'<th scope="row">(.*?)</th>((?:<td>.*?</td>)+)', figure)
+    return figure, [(label, *re.findall("<td>(.*?)</td>", cells)) for label, cells in rows]
+
+
+def test_bars_of_a_sample_are_of_all_pages_and_said_to_be_estimated():
+    numbers, _ = report_of([])
+    numbers["distances"] = {2: 7}
+    nearest = {"sample": 10, "pages": 30, "within": 16, "distances": {4: 5}}
+    figure, rows = pictured({**numbers, "nearest_kept": nearest}, "distances")
+    assert rows == [("2", "7", "0"), ("4", "0", "15")]
+    assert "estimated from a sample of 10 of the kept pages" in figure
+    assert ">16<" in figure
+    figure, rows = pictured({**numbers, "nearest_kept": {**nearest, "pages": 10}}, "distances")
+    assert rows == [("2", "7", "0"), ("4", "0", "5")]
+    assert "Kept pages looked at: 10." in figure
+    nobody_near = {**nearest, "distances": {}}
+    figure, rows = pictured({**numbers, "nearest_kept": nobody_near}, "distances")
+    assert rows == [("2", "7", "0")]
+    assert ">16<" not in figure  # where there is nothing to be seen
+
+
+def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some():
+    numbers, _ = report_of([])
+    course = {"kinds": [kind.value for kind in Kind], "pages_per_bucket": 500}
+    course["buckets"] = [[9 if kind is Kind.NEW else 1 for kind in Kind]] * 3
+    figure, rows = pictured({**numbers, "timeline": course}, "timeline")
+    legend = re.findall('<li class="(.*?)">', figure)
+    assert legend == ["new", "changed", "exact", "near", "unchanged", "skipped"]
+    assert rows == [(start, "9", *"11111") for start in ("0", "500", "1k")]
+    course["buckets"] = [[9 if kind is Kind.NEW else 0 for kind in Kind]]
+    figure, rows = pictured({**numbers, "timeline": course}, "timeline")
+    assert re.findall('<li class="(.*?)">', figure) == ["new", "exact", "near", "skipped"]
+
+
+def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates():
+    def listed(hosts, patterns):
+        numbers, _ = report_of([])
+        for name, (count, rows) in {"hosts": hosts, "url_patterns": patterns}.items():
+            largest = [dict(zip(("name", "pages", "duplicates"), row, strict=True)) for row in rows]
+            numbers[name] = {"names": count, "largest": largest}
+        html = as_html(numbers, TextStore(0))
+        cells = r"<bdi[^>]*>(.*?)</bdi></th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td>"
+        return re.findall(cells, html), re.findall(r"[\d,]+ of [\d,]+ shown", html)
+
+    long = f"a/{'x' * 500}"
+    one = (1, [("a", 4, 1)])
+    assert listed(one, (2, [("a/*", 3, 1), (long, 1, 0)])) == (
+        [("a", "4", "1", "25 %"), ("/*", "3", "1", "33 %"), (f"/{'x' * 398}…", "1", "0", "0 %")],
+        [],
+    )
+    two = (2, [("a", 4, 1), ("b", 2, 2)])
+    many = (1500, [(f"a/{number}", 1000, 0) for number in range(13)])
+    rows, counts = listed(two, many)
+    assert rows[:3] == [
+        ("a", "4", "1", "25 %"), ("b", "2", "2", "100 %"), ("a/0", "1,000", "0", "0 %"),
+    ]  # fmt: skip
+    assert (len(rows), counts) == (2 + 12, ["12 of 1,500 shown"])
+
+
+def test_differences_are_shown_up_to_some_length():
+    texts = TextStore(4)
+    summary = Summary(Counters(), SETTINGS, texts=texts)
+    for host, words in (("a", ("old", "same")), ("b", ("new", "same"))):
+        summary.record(new(), f"http://{host}/", 10, page(" ".join(words * 200)))
+        summary.record(new(), f"http://{host}/long", 10, page(words[0] * 500))
+    numbers = {**summary.finish(None), "near_misses": [
+        {"url": f"http://a/{path}", "other": f"http://b/{path}", "distance": 4}
+        for path in ("", "long")
+    ]}  # fmt: skip
+    found = re.search('"diffs":(.*),"messages"', as_html(numbers, texts))[1]
+    many, long = json.loads(found)
+    assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
+    assert sorted(map(len, long)) == [1001, 1001]
+    assert {part[-1] for part in long} == {"…"}

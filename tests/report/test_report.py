@@ -402,6 +402,23 @@ def test_near_misses_of_a_large_crawl_are_sought_for_a_sample(detector, monkeypa
     assert nearest["pages"] in (28, 31)
 
 
+def test_the_sample_stands_for_the_pages_that_are_long_enough(detector, monkeypatch, stats):
+    monkeypatch.setattr("dedup.report.summary._NEAR_MISSES_SOUGHT", 10)
+    summary = Summary(stats, SETTINGS)
+    judged(summary, detector, *(text for n in range(30) for text in (article(n), f"short {n}")))
+    nearest = summary.finish(detector)["nearest_kept"]
+    assert 0 < nearest["sample"] < 10
+    assert nearest["pages"] == 60 * nearest["sample"] / 10
+
+
+def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(summary, detector, monkeypatch):
+    monkeypatch.setattr("dedup.report.summary._NEAR_MISSES_SECONDS", 0)
+    judged(summary, detector, *map(article, range(20)))
+    nearest = summary.finish(detector)["nearest_kept"]
+    assert nearest["sample"] <= 1
+    assert nearest["pages"] == 20
+
+
 def test_lengths_are_counted_in_doubling_buckets(summary, detector):
     judged(summary, detector, "one", "two words", "three words here", *2 * ["w " * 8], "w " * 9)
     lengths = summary.finish(detector)["lengths"]

@@ -35,4 +35,5 @@ def test_its_help_and_its_errors_are_its_own(tmp_path: Path):
     wrong = scrapy("dedup", "stats", "missing", folder=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (2, "scrapy dedup stats: missing is no file\n")
     assert scrapy("dedup", "unheard-of").returncode == 2
+    assert scrapy("dedup", "--version", "lexicon").stdout.startswith("scrapy-dedup ")
     assert "scrapy dedup COMMAND --help" in scrapy("dedup", "--help").stdout
