@@ -35,8 +35,10 @@ Pair = tuple[int, int]
 _DRAWS = 10_000
 _INTERVAL = (0.025, 0.975)
 _THIRD = 1 / 3
-# A share of near-duplicates is a number of these parts.
-_PARTS = 400
+# The fewest and the most steps between the shares that are weighed.
+_STEPS = (200, 1000)
+# Of the logarithms of weights that are computed with as one: a float holds more than twice that.
+_RANGE = 300
 # Once there are so many pairs, a step of the distance that adds more than half as many finds what
 # is alike by chance.
 _PAGES_PER_PAIR = 20
@@ -324,9 +326,10 @@ def _shares_of_right(
     between them. So it weighs as much as one answer, however many strata there are, and that of a
     single one is Beta(1/3, 1/3), whose median is neutral. Skipped pairs are not right.
 
-    The draws are independent and exact but for the shares being multiples of 1/400: the likelihood
-    of what is farther is passed on from the last stratum to the first, then the shares are drawn
-    from the first to the last.
+    The draws are independent and exact but for the steps between the shares: the likelihood of what is
+    farther is passed on from the last stratum to the first, then the shares are drawn from the
+    first to the last. It is passed on in logarithms: answers that contradict the order may be less
+    likely than the smallest float.
 
     Source: Ramsey, "A Bayesian Approach to Bioassay", Biometrics 28, 1972 (the prior); Kerman,
     "Neutral Noninformative and Informative Conjugate Beta and Gamma Prior Distributions",
@@ -334,44 +337,83 @@ def _shares_of_right(
     Markov Models", JASA 97, 2002, section 2.1 (the drawing).
     """
     numbers = [number for number, counts in enumerate(strata) if counts.pairs]
-    between = _falls(_THIRD / max(len(numbers) - 1, 1))
-    ends = _falls(_THIRD)
+    steps = _steps(sum(counts.judged + counts.skipped for counts in strata))
+    grid = _shares_at(np.arange(steps + 1), steps)
+    edges = _shares_at(np.arange(steps + 2) - 0.5, steps)
+    between = _THIRD / max(len(numbers) - 1, 1)
+    # A row for each share before, and one for the start from 1.
+    falls = np.vstack(
+        (
+            _falls((edges[:-1] + edges[1:]) / 2, edges, between),
+            _falls(np.ones(1), edges, _THIRD),
+        )
+    )
+    rows = np.arange(len(grid))
     farther: list[Array] = []
-    weight = ends[:, 0]  # of what is left at the end
+    log_weight = np.log(np.diff(edges**_THIRD) / np.diff(edges))  # of what is left at the end
     for number in reversed(numbers):
-        weight = weight * _likelihood(strata[number])
-        farther.append(weight / weight.max())
-        weight = between @ farther[-1]
-    parts, falls = np.full(_DRAWS, _PARTS), ends
-    for number, weight in zip(numbers, reversed(farther), strict=True):
-        sums = np.cumsum(falls * weight, axis=1)
-        whole = sums[:, -1:]
-        # A row for each number of parts before, one behind the other, so that one search does.
-        bounds = np.divide(sums, whole, out=np.ones_like(sums), where=whole > 0)
-        bounds += np.arange(len(bounds))[:, np.newaxis]
-        place = np.searchsorted(bounds.ravel(), parts + random.random(_DRAWS), side="right")
+        log_weight = log_weight + _log_likelihood(strata[number], grid)
+        farther.append(log_weight)
+        weighted, log_factors = _weighted(falls, rows, log_weight)
+        log_weight = np.log(weighted.sum(axis=1)) + log_factors
+    places = np.full(_DRAWS, len(grid))
+    # Where in its cell a share is: at one place in all strata, so none is above the one before.
+    offsets = random.random(_DRAWS) - 0.5
+    for number, log_weight in zip(numbers, reversed(farther), strict=True):
+        rows, row = np.unique(places, return_inverse=True)
+        sums = np.cumsum(_weighted(falls, rows, log_weight)[0], axis=1)
+        # One row behind the other, so that one search does.
+        bounds = sums / sums[:, -1:] + np.arange(len(rows))[:, np.newaxis]
+        found = np.searchsorted(bounds.ravel(), row + random.random(_DRAWS), side="right")
         # The sum may be rounded up to the next row.
-        parts, falls = np.minimum(place - parts * len(bounds), parts), between
-        yield number, parts / _PARTS
+        places = np.minimum(found - row * len(grid), np.minimum(places, len(grid) - 1))
+        yield number, _shares_at(places + offsets, steps)
 
 
-def _falls(prior: float) -> Array:
-    """Return how likely, but for a factor, i parts fall to j with this prior, shape (401, 401)."""
-    parts = np.arange(1, _PARTS + 1)
-    weights = np.cumprod(np.concatenate(([1.0], (parts - 1 + prior) / parts)))
-    fall = np.arange(_PARTS + 1)[:, np.newaxis] - np.arange(_PARTS + 1)
-    return np.where(fall >= 0, weights[fall], 0)
+def _steps(answers: int) -> int:
+    """Return the number of steps from 0 to 1 that are as fine as *answers* need.
+
+    A standard deviation of what they leave open is 1 / (2 sqrt(answers)) in the arcsine of the
+    square root, whatever the share: it is two steps, or more if they are few, and less from some
+    25,000 on.
+    """
+    return int(np.clip(math.tau * math.sqrt(answers), *_STEPS))
 
 
-def _likelihood(counts: _Counts) -> Array:
-    """Return how likely, but for a factor, the answers are if 0 to 400 parts are right."""
-    share = np.arange(_PARTS + 1) / _PARTS
+def _shares_at(places: Array, steps: int) -> Array:
+    """Return the shares after so many of the *steps*, equal in the arcsine of the square root."""
+    shares: Array = np.sin(np.clip(places / steps, 0, 1) * (math.pi / 2)) ** 2
+    return shares
+
+
+def _falls(origins: Array, edges: Array, prior: float) -> Array:
+    """Return how likely, but for a factor, a share falls from an origin to a cell with this prior.
+
+    Shape (origins, cells). It is the integral of fall ** (prior - 1) over the cell.
+    """
+    falls: Array = np.maximum(origins[:, np.newaxis] - edges, 0) ** prior
+    return -np.diff(falls, axis=1)
+
+
+def _weighted(falls: Array, rows: Array, log_weight: Array) -> tuple[Array, Array]:
+    """Return these *rows* of the falls by the weights, each divided by a factor; its logarithm.
+
+    The factor of a row is about the largest weight that it can fall to, so no row is all 0.
+    """
+    largest = np.maximum.accumulate(log_weight)[np.minimum(rows, len(log_weight) - 1)]
+    # Few different ones: most rows share the exponentials, which take the time.
+    factors, factor = np.unique(np.ceil(largest / _RANGE) * _RANGE, return_inverse=True)
+    weights = np.exp(np.minimum(log_weight - factors[:, np.newaxis], 0))
+    return falls[rows] * weights[factor], factors[factor]
+
+
+def _log_likelihood(counts: _Counts, shares: Array) -> Array:
+    """Return how likely, but for a factor, the answers are if these shares are right."""
     least = np.finfo(float).tiny  # in place of 0, whose logarithm is infinite
     others = counts.judged - counts.right + counts.skipped
-    log: Array = counts.right * np.log(np.maximum(share, least))
-    log += others * np.log(np.maximum(1 - share, least))
-    likelihood: Array = np.exp(log - log.max())
-    return likelihood
+    log: Array = counts.right * np.log(np.maximum(shares, least))
+    log += others * np.log(np.maximum(1 - shares, least))
+    return log
 
 
 def _shares(parts: Array, wholes: Array) -> Array:

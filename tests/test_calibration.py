@@ -17,6 +17,7 @@ from dedup.calibration import (
 )
 from dedup.calibration import _before_chance as before_chance
 from dedup.calibration import _Counts as Counts
+from dedup.calibration import _draw as draw
 from dedup.calibration import _shares_of_right as shares_of_right
 from dedup.methods import METHODS, FingerprintMethod, SimHash
 from dedup.methods.minhash import MinHash
@@ -242,6 +243,33 @@ def test_hundreds_of_answers_are_no_matter_of_precision():
     near, far = (shares for _, shares in shares_of_right(strata, np.random.default_rng(0)))
     assert near.mean() == pytest.approx(2 / 3, abs=0.005)
     assert far.mean() < 0.001
+
+
+@pytest.mark.parametrize("share", [0.9, 0.9985, 0.999])
+@pytest.mark.parametrize("answers", [60, 500, 2000, 5000])
+def test_with_many_answers_shares_near_1_are_told_apart(answers, share):
+    rights = np.random.default_rng(0).binomial(answers, share, 60)
+    covered = []
+    for seed, right in enumerate(rights):
+        counts = Counts(10**7, answers, int(right), 0)
+        [(_, drawn)] = shares_of_right([counts], np.random.default_rng(seed))
+        low, high = np.quantile(drawn, (0.025, 0.975))
+        covered.append(low <= share <= high)
+    assert np.mean(covered) >= 0.85
+
+
+@pytest.mark.filterwarnings("error")
+def test_answers_that_contradict_the_order_are_averaged_however_many_they_are():
+    strata = [Counts(2000, 600, 0, 0), Counts(2000, 600, 600, 0)]
+    near, far = (shares for _, shares in shares_of_right(strata, np.random.default_rng(0)))
+    assert (near >= far).all()
+    assert [near.mean(), far.mean()] == pytest.approx([0.5, 0.5], abs=0.01)
+
+
+def test_of_what_is_not_right_as_much_counts_as_one_could_tell_of_the_judged():
+    right, counting = draw([Counts(1000, 58, 38, 2)], np.random.default_rng(0))
+    # 38 / 58 of those that one can tell; were 20 skipped and 2 wrong, it would be 0.92.
+    assert (right / counting).mean() == pytest.approx(38 / 58, abs=0.02)
 
 
 @pytest.mark.parametrize(
