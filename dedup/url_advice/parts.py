@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from dedup.url_advice.advice import LEAST_COMPARED, Advice, confidence, is_advised
 from dedup.url_advice.pages import Pages
 from dedup.url_advice.rules import Rule, discarder_rule, www_rule
-from dedup.url_advice.urls import Part, Url, in_any_folder, parts_with_values, without, without_parts
+from dedup.url_advice.urls import (
+    Part,
+    Url,
+    in_any_folder,
+    parts_with_values,
+    without,
+    without_parts,
+)
 
 # Of siblings, such as the versions of a documentation, each is compared with each by its texts,
 # and by its sketches with those that have most texts in common with it.

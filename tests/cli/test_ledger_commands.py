@@ -140,6 +140,12 @@ def test_the_report_of_a_ledger_has_the_threshold_of_its_crawls(tmp_path, capsys
     html = (tmp_path / "r.html").read_text()
     assert "<code>DEDUP_MAX_DISTANCE</code></th><td" in html
     assert ">9</td>" in html
+    with served({"/b": page(article(2))}) as url:
+        crawl(spider_over(f"{url}/b"), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=7)
+    assert run(capsys, "report", ledger, "-o", tmp_path / "r.html", "--overwrite")[0] == 0
+    html = (tmp_path / "r.html").read_text()
+    assert ">7</td>" in html
+    assert ">9</td>" not in html
 
 
 @pytest.mark.parametrize(
@@ -203,3 +209,18 @@ def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
     of_all = html.read_text()
     assert "Equal content in 7 of 8 cases" in of_all
     assert 'id="rules-' not in of_all
+
+
+def test_what_a_ledger_had_once_is_no_content_of_now(tmp_path, capsys):
+    """In the second crawl, pages are replaced by others that are near each other again."""
+    pages = {}
+    for n in range(6):
+        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
+    with served(pages) as url:
+        urls = [url + path for path in pages]
+        crawl(spider_over(*urls), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
+        pages |= {"/v2/0": page(article(100)), "/v1/0": page(edited(article(100)))}
+        crawl(spider_over(*urls), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
+    assert run(capsys, "report", ledger, "-o", html)[0] == 0
+    assert "Equal content in 6 of 6 cases" in html.read_text()
