@@ -25,7 +25,7 @@ _MOST_SIBLINGS = 64
 _MOST_RIVALS = 4
 # Where examples are sought.
 _PAIRS_OF_A_CLASS = 100
-# Of each part there is a URL without it: a hostile site could make them more than there is time for.
+# Of each part there is a URL without it: hostile sites could make more than there is time for.
 _MOST_PARTS = 20
 _MOST_PARTS_OF_ALL = 1_000_000
 
