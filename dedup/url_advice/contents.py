@@ -51,7 +51,7 @@ class Contents:
         self._originals: dict[int, tuple[str, Hashable]] = {}
         # Hosts of remembered URLs, of which not all are remembered.
         self._incomplete: set[str] = set()
-        self._hosts: set[str] = set()
+        self._hosts: set[str] | None = None
 
     def add(self, url: str, content: Content | None) -> None:
         """Note that *url* has *content*; ``None`` is one that is like no other.
@@ -75,7 +75,8 @@ class Contents:
         return url_advice(pages, self._near, incomplete)
 
     def _forget(self, url: str) -> None:
-        self._hosts = self._hosts or self._known_hosts()
+        if self._hosts is None:
+            self._hosts = self._known_hosts()
         one = Url.parse(url)
         # A rule for example.com holds for www.example.com too.
         if one and {one.host, one.host.removeprefix("www.")} & self._hosts:
@@ -88,13 +89,15 @@ class Contents:
         key = content.scope, content.text
         number = self._numbers.setdefault(key, len(self._numbers))
         if number == len(self._scopes):
-            sketch = content.sketch if self._method else None
-            if sketch is not None and isinstance(self._method, KeyMethod):
-                sketch = self._method.kept(sketch)
             self._scopes.append(content.scope)
-            self._sketches.append(sketch)
-            if content.original is not None:
-                self._originals[number] = content.scope, content.original
+            self._sketches.append(None)
+        # What is known of a content, any of its pages may tell.
+        sketch = content.sketch if self._method else None
+        if sketch is not None and self._sketches[number] is None:
+            is_key = isinstance(self._method, KeyMethod)
+            self._sketches[number] = self._method.kept(sketch) if is_key else sketch
+        if content.original is not None:
+            self._originals.setdefault(number, (content.scope, content.original))
         return number
 
     def _near(self, pairs: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from dedup.url_advice.advice import LEAST_COMPARED, Advice, confidence, is_advised
 from dedup.url_advice.pages import Pages
 from dedup.url_advice.rules import Rule, discarder_rule, www_rule
-from dedup.url_advice.urls import Part, Url, in_any_folder, with_any_version, without_parts
+from dedup.url_advice.urls import (
+    Part,
+    Url,
+    in_any_folder,
+    parts_with_values,
+    without,
+    without_parts,
+)
 
 # Of siblings, such as the versions of a documentation, each is compared with each by its texts,
 # and by its sketches with those that have most texts in common with it.
@@ -18,8 +25,9 @@ _MOST_SIBLINGS = 64
 _MOST_RIVALS = 4
 # Where examples are sought.
 _PAIRS_OF_A_CLASS = 100
-# Parts that may have one value in one URL and another in the next one.
-_HAVE_VALUES = {"parameter", "parameters", "path-parameter"}
+# Of each part there is a URL without it: hostile sites could make more than there is time for.
+_MOST_PARTS = 20
+_MOST_PARTS_OF_ALL = 1_000_000
 
 
 class Found(NamedTuple):
@@ -45,34 +53,39 @@ class Parts:
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
+        self._urls = _with_few_parts(pages.urls)
 
     def found(self) -> Iterator[Found]:
         """Yield all parts of which enough URLs can be compared; the advice has no ``deny`` yet."""
         yield from self._removals()
-        yield from self._versions()
+        yield from self._values()
         yield from self._siblings()
 
     def _removals(self) -> Iterator[Found]:
         """Yield what URLs can be without."""
         found: dict[Part, dict[Url, list[Url]]] = defaultdict(lambda: defaultdict(list))
         pages: Counter[Part] = Counter()
-        for url in self._pages.urls:
+        for url in self._urls:
             for part, base in without_parts(url):
                 pages[part] += 1
                 # Of most parts, each URL leaves another base: those that nobody has tell nothing.
-                if part.kind in _HAVE_VALUES or base in self._pages.urls:
+                if base in self._pages.urls:
                     found[part][base].append(url)
         for part, bases in found.items():
             yield from self._judged(part, bases, pages[part])
 
-    def _versions(self) -> Iterator[Found]:
-        """Yield the places where any version may stand, with what they say together."""
-        found: dict[Part, dict[Url, list[Url]]] = defaultdict(lambda: defaultdict(list))
-        for url in self._pages.urls:
-            for part, base in with_any_version(url):
-                found[part][base].append(url)
-        for part, bases in found.items():
-            yield from self._judged(part, bases, sum(map(len, bases.values())))
+    def _values(self) -> Iterator[Found]:
+        """Yield parameters, and the places where any version may stand, with all their values."""
+        found: dict[Part, list[Url]] = defaultdict(list)
+        for url in self._urls:
+            for part in parts_with_values(url):
+                found[part].append(url)
+        for part, urls in found.items():
+            if len(urls) >= LEAST_COMPARED:
+                bases: dict[Url, list[Url]] = defaultdict(list)
+                for url in urls:
+                    bases[without(url, part)].append(url)
+                yield from self._judged(part, bases, len(urls))
 
     def _judged(self, part: Part, bases: _Bases, pages: int) -> Iterator[Found]:
         """Yield the part, unless too few of its URLs can be compared."""
@@ -196,6 +209,18 @@ class Parts:
             rule,
             None,
         )
+
+
+def _with_few_parts(urls: Collection[Url]) -> list[Url]:
+    """Return *urls*, but for those with most parts if they have too many of them."""
+    counts = Counter(url.number_of_parts for url in urls)
+    most = total = 0
+    for number, count in sorted(counts.items()):
+        total += number * count
+        if number > _MOST_PARTS or total > _MOST_PARTS_OF_ALL:
+            break
+        most = number
+    return [url for url in urls if url.number_of_parts <= most]
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:

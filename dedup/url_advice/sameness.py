@@ -11,7 +11,7 @@ Near = Callable[[Collection[tuple[Any, Any]]], Iterable[tuple[Any, Any]]]
 _PAIRS_AT_ONCE = 1 << 16
 # Of URLs that would be one, with more contents than that, only equal ones are the same: such a
 # content changes with each visit, and the pairs would be too many.
-_MOST_COMPARED = 32
+_MOST_COMPARED = 16
 
 
 class Sameness:
@@ -54,7 +54,8 @@ class Sameness:
             return int(self.same(*contents))
         counts = Counter(contents)
         pairs = sum(
-            count * (count - 1 + sum(counts[other] for other in self._neighbours.get(one, ())))
+            count
+            * (count - 1 + sum(counts[other] for other in counts.keys() & self.neighbours(one)))
             for one, count in counts.items()
         )
         return pairs // len(contents)

@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-_MOST_PARTS = 20
 _VERSION = re.compile(
     r"v?\d+(?:\.\d+)*(?:[-.]?(?:a|b|rc|alpha|beta|dev|post)\.?\d*)?"
     r"|latest|stable|current|next|dev|develop|main|master|trunk|nightly|edge"
@@ -59,6 +58,11 @@ class Url(NamedTuple):
         return Url(self.scheme, self.host, self.path, query)
 
     @property
+    def number_of_parts(self) -> int:
+        """How many parts it has, about: parameters, segments and path parameters."""
+        return len(self.query) + self.path.count("/") + self.path.count(";")
+
+    @property
     def origin(self) -> str:
         return f"{self.scheme}://{self.host}"
 
@@ -80,27 +84,47 @@ class Part(NamedTuple):
         return self.host or self.name.partition("://")[2]
 
 
-def without_parts(url: Url) -> Iterator[tuple[Part, Url]]:
-    """Yield each part that *url* may do without, and what it is then."""
-    if max(len(url.query), url.path.count("/")) > _MOST_PARTS:
-        return  # of each part there would be a URL without it
+def parts_with_values(url: Url) -> Iterator[Part]:
+    """Yield the parts of *url* that have a value, which in other URLs may be another one.
+
+    Those are parameters and versions; `without` says what it is without one.
+    """
     host = url.host
     if url.query:
         names = dict.fromkeys(pair.partition("=")[0] for pair in url.query)
         for name in names:
-            yield Part("parameter", host, name), url.without_parameters({name})
+            yield Part("parameter", host, name)
         families: dict[str, set[str]] = defaultdict(set)
         for name in names:
             families[name.partition("_")[0]].add(name)
         # Such as utm_source and utm_medium, of which none ever comes alone; and all together.
         for family in {frozenset(family) for family in (*families.values(), names)}:
             if len(family) > 1 and not any("," in name for name in family):
-                together = ",".join(sorted(family))
-                yield Part("parameters", host, together), url.without_parameters(family)
+                yield Part("parameters", host, ",".join(sorted(family)))
     if ";" in url.path:
         for name in dict.fromkeys(_PATH_PARAMETER.findall(url.path)):
-            path = re.sub(rf";{re.escape(name)}(?:=[^;/]*)?(?=[;/]|$)", "", url.path)
-            yield Part("path-parameter", host, name), url.with_path(path or "/")
+            yield Part("path-parameter", host, name)
+    segments = url.path.split("/")
+    for place, segment in enumerate(segments[1:-1], 1):
+        if is_version(segment):
+            yield Part("version", host, "/".join([*segments[:place], "{version}", ""]))
+
+
+def without(url: Url, part: Part) -> Url:
+    """Return *url* without a *part* of `parts_with_values`; of a version, with any in its place."""
+    if part.kind == "version":
+        segments = url.path.split("/")
+        segments[part.name.count("/") - 1] = "{version}"
+        return url.with_path("/".join(segments))
+    if part.kind == "path-parameter":
+        path = _PATH_PARAMETER.sub(lambda m: "" if m[1] == part.name else m[0], url.path)
+        return url.with_path(path or "/")
+    return url.without_parameters(frozenset(part.names))
+
+
+def without_parts(url: Url) -> Iterator[tuple[Part, Url]]:
+    """Yield each other part that *url* may do without, and what it is then."""
+    host = url.host
     *folders, last = segments = url.path.split("/")
     if not last and len(folders) > 1:
         yield Part("slash", host, "/"), url.with_path(url.path[:-1])
@@ -114,16 +138,6 @@ def without_parts(url: Url) -> Iterator[tuple[Part, Url]]:
         if match := pattern.search(last):
             rest = last[: match.start()] + last[match.end() :]
             yield Part("suffix", host, match.group()), url.with_path("/".join([*folders, rest]))
-
-
-def with_any_version(url: Url) -> Iterator[tuple[Part, Url]]:
-    """Yield each place where *url* has a version, and what it is with any version there."""
-    segments = url.path.split("/")
-    for place, segment in enumerate(segments[1:-1], 1):
-        if is_version(segment):
-            before = "/".join(segments[:place])
-            path = "/".join([*segments[:place], "{version}", *segments[place + 1 :]])
-            yield Part("version", url.host, f"{before}/{{version}}/"), url.with_path(path)
 
 
 def in_any_folder(url: Url) -> Iterator[tuple[Part, Url]]:

@@ -297,3 +297,18 @@ def test_near_misses_of_a_ledger_are_sought_in_their_scope(tmp_path, capsys):
         crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=1, DEDUP_SCOPE="host")
     assert run(capsys, "report", ledger, "-o", html)[0] == 0
     assert '<span class="distance">2</span>' in html.read_text()
+
+
+def test_what_a_ledger_had_once_is_no_content_of_now(tmp_path, capsys):
+    """In the second crawl, pages are replaced by others that are near each other again."""
+    pages = {}
+    for n in range(6):
+        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
+    with served(pages) as url:
+        urls = [url + path for path in pages]
+        crawl(spider_over(*urls), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
+        pages |= {"/v2/0": page(article(100)), "/v1/0": page(edited(article(100)))}
+        crawl(spider_over(*urls), DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=12)
+    assert run(capsys, "report", ledger, "-o", html)[0] == 0
+    assert "Equal content in 6 of 6 cases" in html.read_text()

@@ -315,3 +315,32 @@ def test_urls_of_very_many_parts_are_passed_over():
     start = perf_counter()
     assert url_advice(pages).advice == ()
     assert perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("part", [";p{}", "/v{}", "/s{}", "&p{}=1"])
+def test_urls_of_very_many_parts_of_any_kind_are_passed_over(part):
+    many = "".join(part.format(number) for number in range(400))
+    pages = [(f"http://a/{number}/x?{many}" if part[0] == "&" else f"http://a/{number}/x{many}/", 0)
+             for number in range(1000)]  # fmt: skip
+    start = perf_counter()
+    kinds = {advice.kind for advice in url_advice(pages).advice}
+    assert kinds <= {"value"}
+    assert perf_counter() - start < 5
+
+
+def test_if_there_are_too_many_parts_those_with_most_are_passed_over(monkeypatch):
+    few = [(f"{SITE}{n}{query}", n) for n in range(9) for query in ("", "?a=1")]
+    many = [(f"{SITE}{n}{query}", n) for n in range(9, 18) for query in ("?b=1&c=1", "?b=1&c=1&d")]
+    for pages in (few + many, many + few):
+        assert {name for _, name in advised(pages)} >= {"a", "d"}
+    # Each URL has a slash: 9 with it alone, 9 with a, 9 with b and c, 9 with b, c and d.
+    monkeypatch.setattr("dedup.url_advice.parts._MOST_PARTS_OF_ALL", 9 * (1 + 2 + 3))
+    for pages in (few + many, many + few):
+        assert [name for _, name in advised(pages)] == ["a"]
+
+
+def test_many_forms_of_one_page_are_compared_with_each_other():
+    """Eight near contents, each with the other ones."""
+    pages = [(f"{SITE}{n}?ref={form}", (n, form)) for n in range(2) for form in range(8)]
+    result = url_advice(pages, lambda pairs: [p for p in pairs if p[0][0] == p[1][0]])
+    assert [(a.name, a.agreed, a.compared) for a in result.advice] == [("ref", 14, 14)]

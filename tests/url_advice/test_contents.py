@@ -1,6 +1,7 @@
 """Which URLs of a crawl have the same content, and advice from that."""
 
 import random
+from time import perf_counter
 
 import pytest
 from texts import article, edited
@@ -126,3 +127,37 @@ def test_a_crawl_in_another_order_gives_the_same_advice():
     assert len(kept) > 1
     assert all(one == advice[0] for one in advice)
     assert advice[0]["with_deny"]["pages"] >= 8
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_sketch_of_a_content_is_known_from_any_of_its_pages(order):
+    contents = Contents(SimHash())
+    for number in range(6):
+        pages = [("two", Content(number, "", number << 8)), ("mirror", Content(number))]
+        for folder, content in pages[::order]:
+            contents.add(f"http://a/{folder}/{number}", content)
+        contents.add(f"http://a/one/{number}", Content(-1 - number, "", number << 8 | 1))
+    assert advised(contents)["/one/"].agreed == 6
+
+
+@pytest.mark.parametrize("host", ["a", "www.a"])
+def test_further_urls_of_a_known_host_leave_no_rule_that_holds_for_them(host, monkeypatch):
+    """The rule for a holds for www.a too."""
+    monkeypatch.setattr("dedup.url_advice.contents.MOST_URLS", 12)
+    contents = Contents()
+    for number in range(6):
+        contents.add(f"http://a/{number}", Content(number))
+        contents.add(f"http://a/{number}?ref=home", Content(number))
+    contents.add("http://other/0", Content("x"))
+    assert advised(contents)["ref"].discarder
+    contents.add(f"http://{host}/7?ref=home", Content("y"))
+    assert advised(contents)["ref"].discarder is None
+
+
+def test_further_urls_cost_little_even_if_none_has_a_host(monkeypatch):
+    monkeypatch.setattr("dedup.url_advice.contents.MOST_URLS", 10_000)
+    contents = Contents()
+    start = perf_counter()
+    for number in range(11_000):
+        contents.add(f"file:///{number}", Content(number))
+    assert perf_counter() - start < 2
