@@ -326,10 +326,10 @@ def _shares_of_right(
     between them. So it weighs as much as one answer, however many strata there are, and that of a
     single one is Beta(1/3, 1/3), whose median is neutral. Skipped pairs are not right.
 
-    The draws are independent and exact but for the steps between the shares: the likelihood of what is
-    farther is passed on from the last stratum to the first, then the shares are drawn from the
-    first to the last. It is passed on in logarithms: answers that contradict the order may be less
-    likely than the smallest float.
+    The draws are independent, and exact but for the steps between the shares: the likelihood of
+    what is farther is passed on from the last stratum to the first, then the shares are drawn from
+    the first to the last. It is passed on in logarithms: answers that contradict the order may be
+    less likely than the smallest float.
 
     Source: Ramsey, "A Bayesian Approach to Bioassay", Biometrics 28, 1972 (the prior); Kerman,
     "Neutral Noninformative and Informative Conjugate Beta and Gamma Prior Distributions",
