@@ -92,10 +92,11 @@ class Contents:
             self._scopes.append(content.scope)
             self._sketches.append(None)
         # What is known of a content, any of its pages may tell.
-        sketch = content.sketch if self._method else None
-        if sketch is not None and self._sketches[number] is None:
-            is_key = isinstance(self._method, KeyMethod)
-            self._sketches[number] = self._method.kept(sketch) if is_key else sketch
+        sketch, method = content.sketch, self._method
+        if method and sketch is not None and self._sketches[number] is None:
+            self._sketches[number] = (
+                method.kept(sketch) if isinstance(method, KeyMethod) else sketch
+            )
         if content.original is not None:
             self._originals.setdefault(number, (content.scope, content.original))
         return number
