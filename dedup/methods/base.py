@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dedup.lexicon import load_lexicon
+from dedup.methods.hashing import Array
 from dedup.text import Document
-
-Array = np.ndarray[Any, Any]
 
 
 class Method(ABC):

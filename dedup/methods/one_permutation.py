@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from dedup.methods.hashing import mix, seeds
+from dedup.methods.hashing import Array, mix, seeds
 
-Array = np.ndarray[Any, Any]
 _NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
 # As many sets as a number has bits are asked for a bin together. Fewer are faster one by one.

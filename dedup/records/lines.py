@@ -19,7 +19,7 @@ from dedup.records.base import (
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
 # A file that has no lines, or a small one that decompresses to endless ones, shall not take all
-# memory. To read a line takes up to 40 times its length, if it is made of short numbers.
+# memory. A line of short numbers takes some 40 times its length.
 _LONGEST_LINE = 1 << 26
 _TOO_LONG = f"the line has more than {_LONGEST_LINE >> 20} MB"
 

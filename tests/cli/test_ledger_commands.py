@@ -251,11 +251,17 @@ def test_changed_pages_are_told_from_new_ones(town, tmp_path, capsys):
     assert dict(figures)["new"] == "3"
 
 
+def in_two_versions(count):
+    """Pages that are in two folders, with an edit in one."""
+    pages = {}
+    for n in range(count):
+        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    return pages
+
+
 def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
     """It does not know what was not compared; the report that a crawl made does."""
-    pages = {}
-    for n in range(8):
-        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    pages = in_two_versions(8)
     ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
     with served(pages) as url:
         spider = spider_over(*(url + path for path in pages))
@@ -278,9 +284,7 @@ def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
 
 
 def test_pages_that_are_short_by_the_settings_of_the_crawl_are_not_near_in_advice(tmp_path, capsys):
-    pages = {}
-    for n in range(6):
-        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    pages = in_two_versions(6)
     ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
     with served(pages) as url:
         spider = spider_over(*(url + path for path in pages))
@@ -301,9 +305,7 @@ def test_near_misses_of_a_ledger_are_sought_in_their_scope(tmp_path, capsys):
 
 def test_what_a_ledger_had_once_is_no_content_of_now(tmp_path, capsys):
     """In the second crawl, pages are replaced by others that are near each other again."""
-    pages = {}
-    for n in range(6):
-        pages |= {f"/v2/{n}": page(article(n)), f"/v1/{n}": page(edited(article(n)))}
+    pages = in_two_versions(6)
     ledger, html = tmp_path / "pages.sqlite", tmp_path / "report.html"
     with served(pages) as url:
         urls = [url + path for path in pages]
