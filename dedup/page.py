@@ -1,5 +1,6 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ class Page:
 
     *text* is ``None`` where it was not kept; *digest* is the 16-byte digest of the normalised text,
     ``None`` for an empty one; *sketch* is the method's, ``None`` where the text has too little
-    content; *seconds* is what each stage took.
+    content; *seconds* is what each stage took. A page that *is_binary* was not read: its digest is
+    that of all of its bytes, and nothing else of it is compared.
     """
 
     text: str | None
@@ -31,6 +33,7 @@ class Page:
     digest: bytes | None
     sketch: Any | None
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
+    is_binary: bool = False
 
 
 class PageReader:
@@ -86,6 +89,12 @@ def extracted_of(value: str, extractor: Extractor) -> Extraction:
     if _HTML_DOCUMENT.match(value):
         return _checked(extractor(value))
     return Extraction(_text_of(value))
+
+
+def page_of_bytes(body: bytes) -> Page:
+    """Return the page of what is no HTML: it can only be equal to another, byte for byte."""
+    digest = hashlib.blake2b(body, digest_size=16, person=b"body").digest()
+    return Page(None, None, None, 0, digest, None, is_binary=True)
 
 
 def digest_of(document: Document) -> bytes | None:

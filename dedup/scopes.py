@@ -37,6 +37,27 @@ def domain(url: str) -> str:
     return _extract_domain()(name).top_domain_under_public_suffix or name
 
 
+def scope_within(scope: str, parts: bytes) -> str:
+    """Return the scope of those pages of *scope* whose items are also made of the same *parts*.
+
+    >>> base_of(scope_within("example.com", b"\x07"))
+    'example.com'
+    """
+    return f"{scope}{_WITHIN}{parts.hex()}"
+
+
+def is_within(scope: str) -> bool:
+    """Return whether *scope* is one that `scope_within` made: there are many, of few pages each."""
+    return _WITHIN in scope
+
+
+def base_of(scope: str) -> str:
+    """Return the scope that a setting and a URL make, of one that `scope_within` may have made."""
+    return scope.partition(_WITHIN)[0]
+
+
+# Stands in no host.
+_WITHIN = "\x1f"
 _OWN_PORT = {"http": ":80", "https": ":443"}
 
 SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "host": host}

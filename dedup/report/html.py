@@ -162,11 +162,12 @@ def _shares(pages: Mapping[str, Any]) -> list[dict[str, Any]]:
         "unchanged": pages["unchanged"],
         "exact": pages["exact_duplicates"],
         "near": pages["near_duplicates"],
+        "repeated": pages.get("repeated", 0),
         "skipped": sum(pages["skipped"].values()),
     }
-    for revisit in _REVISITS:
-        if not counts[revisit]:  # as always without a ledger
-            del counts[revisit]
+    for seldom in _SELDOM:
+        if not counts[seldom]:
+            del counts[seldom]
     total = max(1, sum(counts.values()))
     return [
         {"name": name, "count": count, "percent": 100 * count / total}
@@ -221,8 +222,12 @@ def _charts(numbers: Mapping[str, Any]) -> dict[str, Any]:
     if buckets:
         labels = [_short(width * place) for place in range(len(buckets))]
         places = {_CLASSES[kind]: place for place, kind in enumerate(timeline["kinds"])}
-        bars = [(name, [bucket[places[name]] for bucket in buckets]) for name in _IN_TIMELINE]
-        bars = [(name, counts) for name, counts in bars if any(counts) or name not in _REVISITS]
+        bars = [
+            (name, [bucket[places[name]] for bucket in buckets])
+            for name in _IN_TIMELINE
+            if name in places
+        ]
+        bars = [(name, counts) for name, counts in bars if any(counts) or name not in _SELDOM]
         charts["timeline"] = _chart(stacked_bars, "timeline", labels, bars)
         charts["timeline_legend"] = [(name, name) for name, _ in bars]
     if lengths:
@@ -241,10 +246,12 @@ _CLASSES = {
     "unchanged": "unchanged",
     "exact-duplicate": "exact",
     "near-duplicate": "near",
+    "repeated": "repeated",
     "skipped": "skipped",
 }
-_REVISITS = ("changed", "unchanged")
-_IN_TIMELINE = ("new", "changed", "exact", "near", "unchanged", "skipped")
+# Not shown where there are none, as without a ledger.
+_SELDOM = ("changed", "unchanged", "repeated")
+_IN_TIMELINE = ("new", "changed", "exact", "near", "unchanged", "repeated", "skipped")
 
 
 def _chart(draw: Any, name: str, labels: list[str], bars: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class Summary:
             if verdict.kind is Kind.NEAR:
                 # A share of something is counted by whole percents.
                 self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
-            if verdict.original != url:  # a page that was met twice is no group
+            if verdict.original != url:  # several items may have one URL
                 self._groups.add(verdict, url)
         elif verdict.kind in self._revisited:
             named = self._revisited[verdict.kind]
@@ -115,7 +115,7 @@ class Summary:
                 named.append({"url": url, "distance": verdict.distance})
         self._hosts.add(host(url), is_duplicate=verdict.is_duplicate)
         self._patterns.add(url_pattern(url), is_duplicate=verdict.is_duplicate)
-        if page:
+        if page and verdict.kind is not Kind.REPEATED:
             self._lengths[verdict.is_duplicate][page.tokens.bit_length()] += 1
             if verdict.kind in (Kind.NEW, Kind.CHANGED):
                 self._kept.add(url, (scope, replace(page, text=None, title=None)))
@@ -167,6 +167,7 @@ class Summary:
                 "near_duplicates": self._value("near_duplicates"),
                 "unchanged": self._value("unchanged"),
                 "changed": self._value("changed"),
+                "repeated": self._value("repeated"),
                 "skipped": self._below("skipped"),
                 "per_second": round(pages / elapsed, 2) if elapsed else None,
             },
@@ -309,6 +310,7 @@ _COUNTER = {
     Kind.NEAR: "near_duplicates",
     Kind.UNCHANGED: "unchanged",
     Kind.CHANGED: "changed",
+    Kind.REPEATED: "repeated",
 }
 _KINDS = tuple(Kind)
 

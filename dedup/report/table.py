@@ -56,6 +56,8 @@ def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if pages["changed"] > _URLS:
             lines.append(f"and {pages['changed'] - _URLS:,} more")
         yield "  changed", "\n  ".join(lines)
+    if repeated := pages.get("repeated"):
+        yield "  met again", f"{_share(repeated, total)}, under the same URL"
     skipped = pages["skipped"]
     if skipped:
         reasons = ", ".join(f"{name.replace('_', ' ')}: {n:,}" for name, n in skipped.items())

@@ -1,5 +1,6 @@
 """Response -> page: which responses are read, and none of them twice."""
 
+import hashlib
 import struct
 from concurrent.futures import Future
 from sys import getsizeof
@@ -19,13 +20,16 @@ def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
     """Return why *response* is not read, or ``None`` if it is."""
     if not 200 <= response.status < 300:
         return "status"
-    if not isinstance(response, HtmlResponse):
-        return "not_html"
     if not response.body:
         return "empty"
     if len(response.body) > max_page_bytes:
         return "too_big"
     return None
+
+
+def digest_of_body(response: Response) -> bytes:
+    """Return 16 bytes that stand for the bytes of *response*."""
+    return hashlib.blake2b(response.body, digest_size=16).digest()
 
 
 class BodyReader:
@@ -66,6 +70,11 @@ class BodyReader:
         finally:
             del self._being_read[key]
         return page, False
+
+    async def read_field(self, value: str) -> Page:
+        """Return the page of an item's field; raises ReadError."""
+        with self._backlog.one_more():
+            return await result_of(self._pool.submit(Task("field", value)))
 
     async def read_again(self, response: HtmlResponse) -> Page:
         """Return the page with its text, although its body was seen before."""
