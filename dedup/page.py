@@ -97,6 +97,14 @@ def page_of_bytes(body: bytes) -> Page:
     return Page(None, None, None, 0, digest, None, is_binary=True)
 
 
+def digest_with(digest: bytes, parts: bytes) -> bytes:
+    """Return the digest of a page, whose own is *digest*, with what else its items are made of.
+
+    Without *parts* it is that of the page.
+    """
+    return hashlib.blake2b(digest + parts, digest_size=16).digest() if parts else digest
+
+
 def digest_of(document: Document) -> bytes | None:
     """Return the 16-byte digest of the normalised text, by which pages are exact duplicates.
 

@@ -46,6 +46,17 @@ def scope_within(scope: str, parts: bytes) -> str:
     return f"{scope}{_WITHIN}{parts.hex()}"
 
 
+def parts_of(scope: str) -> bytes:
+    """Return the parts that `scope_within` was given, b"" if *scope* is none of its."""
+    return bytes.fromhex(scope.partition(_WITHIN)[2])
+
+
+def rebased(scope: str, base: str) -> str:
+    """Return *scope* with another *base*, and the same parts."""
+    _, within, parts = scope.partition(_WITHIN)
+    return f"{base}{within}{parts}"
+
+
 def is_within(scope: str) -> bool:
     """Return whether *scope* is one that `scope_within` made: there are many, of few pages each."""
     return _WITHIN in scope

@@ -13,8 +13,8 @@ from dedup.ledger.file import LedgerError, named, read_only
 from dedup.ledger.reader import LedgerReader
 from dedup.ledger.sqlite import OTHERS
 from dedup.methods import Method
-from dedup.page import digest_of
-from dedup.scopes import SCOPES
+from dedup.page import digest_of, digest_with
+from dedup.scopes import SCOPES, parts_of, rebased
 from dedup.text import Document
 
 
@@ -93,10 +93,14 @@ def _sketch(
     file.execute("UPDATE pages SET sketch = NULL")
     for url, text in texts:
         document = Document.from_main_text(text)
-        ids = file.execute(
-            "SELECT id FROM pages WHERE url = ? AND digest = ? AND ended IS NULL",
-            (url, digest_of(document)),
-        ).fetchall()
+        digest = digest_of(document) or b""
+        ids = [
+            (number,)
+            for number, stored, scope in file.execute(
+                "SELECT id, digest, scope FROM pages WHERE url = ? AND ended IS NULL", (url,)
+            )
+            if stored == digest_with(digest, parts_of(scope))
+        ]
         if ids:
             sketch = method.sketch(document)
             data = None if sketch is None else method.to_bytes(sketch)
@@ -106,12 +110,17 @@ def _sketch(
             file.executemany("INSERT OR IGNORE INTO done VALUES (?)", ids)
         advance()
     file.execute(
-        "UPDATE pages SET ended = ? WHERE ended IS NULL AND id NOT IN (SELECT id FROM done)",
+        # What has no words, as a PDF, has no sketch of any method.
+        "UPDATE pages SET ended = ? WHERE ended IS NULL AND tokens > 0 "
+        "AND id NOT IN (SELECT id FROM done)",
         (time(),),
     )
 
 
 def _rescope(file: sqlite3.Connection, scope: str) -> None:
     of = SCOPES[scope]
-    rows = file.execute("SELECT id, url FROM pages").fetchall()
-    file.executemany("UPDATE pages SET scope = ? WHERE id = ?", ((of(url), i) for i, url in rows))
+    rows = file.execute("SELECT id, url, scope FROM pages").fetchall()
+    file.executemany(
+        "UPDATE pages SET scope = ? WHERE id = ?",
+        ((rebased(before, of(url)), number) for number, url, before in rows),
+    )

@@ -138,7 +138,7 @@ class Extension:
         self._pool.start()
         if engine := self._crawler.engine:
             self.provenance.watch(engine)
-            if self._links and engine.scheduler:
+            if self._links and engine.scheduler is not None:
                 self._links.watch(engine.scheduler)
                 self._crawler.signals.connect(
                     self._links.request_scheduled, signals.request_scheduled

@@ -1,6 +1,5 @@
 """Responses and items -> verdicts, whatever happens."""
 
-import hashlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from typing import Any
 from scrapy.http import HtmlResponse, Response
 
 from dedup.detector import Detector, Reservation
-from dedup.page import Page, page_of_bytes
+from dedup.page import Page, digest_with, page_of_bytes
 from dedup.report import Summary
 from dedup.scopes import SCOPES, scope_within
 from dedup.scrapy_plugin.awaiting import called_within
@@ -262,5 +261,4 @@ def _with_parts(page: Page, scope: str, parts: bytes) -> tuple[Page, str]:
     """
     if not parts or page.digest is None:
         return page, scope
-    digest = hashlib.blake2b(page.digest + parts, digest_size=16).digest()
-    return replace(page, digest=digest), scope_within(scope, parts)
+    return replace(page, digest=digest_with(page.digest, parts)), scope_within(scope, parts)
