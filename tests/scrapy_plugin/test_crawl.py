@@ -424,7 +424,7 @@ def test_dropped_items_are_put_aside_with_their_fields(tmp_path: Any):
         )
     items = [json.loads(line)["item"] for line in path.read_text().splitlines()]
     assert [item["title"] for item in items] == ["A page", "A page"]
-    assert [item["text"].count("otherwise") for item in items] == [0, 3]
+    assert ["otherwise" in item["text"] for item in items] == [False, True]
 
 
 def test_empty_pages_are_never_duplicates_even_byte_for_byte():
