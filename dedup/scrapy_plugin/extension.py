@@ -11,10 +11,11 @@ from scrapy.http import HtmlResponse, Response
 
 from dedup.claims import Claim
 from dedup.detector import Kind, Verdict
-from dedup.ledger import LedgerError
+from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.page import PageReader
 from dedup.report import Summary, TextStore, as_text, write_html, write_json
 from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
     ExactDuplicate,
@@ -26,10 +27,10 @@ from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.items import get_field, set_field
 from dedup.scrapy_plugin.judging import Judge, Judged
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.opening import detector_with, open_ledger
+from dedup.scrapy_plugin.opening import detector_with, ledger_when_free, open_ledger
 from dedup.scrapy_plugin.outcomes import Outcomes
 from dedup.scrapy_plugin.quarantine import Quarantine
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.url_advice import Contents
 from dedup.workers import InlinePool, ReadError, WorkerPool
 
@@ -65,20 +66,34 @@ class Extension:
             contents=Contents(settings.method),
             min_tokens=settings.min_tokens,
         )
-        self._ledger = open_ledger(settings, crawler.spider)
-        self._detector = detector_with(self._ledger, settings)
-        self._checkpoints = self._ledger and Checkpoints(
-            self._ledger,
-            self._feeds,
-            interval=settings.checkpoint_interval,
-            fsync=settings.fsync,
-            count=self._summary.count,
-        )
         self._quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self._notices = Notices(self._summary)
         self.outcomes = Outcomes(self._end_claim)
+        self._expected: ExpectedItems[Judged] = ExpectedItems()
+        self._components: set[str] = set()
+        self._table = ""
+        self._waits = False
+        try:
+            ledger = open_ledger(settings, crawler)
+        except LedgerInUseError as error:
+            if settings.index_in_use != "wait":
+                raise
+            logger.warning("This crawl waits: %s", error)
+            ledger, self._waits = None, True
+        self._use(ledger)
+
+    def _use(self, ledger: SqliteLedger | None) -> None:
+        self._ledger = ledger
+        self._detector = detector_with(ledger, self.settings)
+        self._checkpoints = ledger and Checkpoints(
+            ledger,
+            self._feeds,
+            interval=self.settings.checkpoint_interval,
+            fsync=self.settings.fsync,
+            count=self._summary.count,
+        )
         self._judge = Judge(
-            settings,
+            self.settings,
             self._pool,
             self._detector,
             self._summary,
@@ -86,16 +101,30 @@ class Extension:
             self._notices,
             self._begin,
         )
-        self._expected: ExpectedItems[Judged] = ExpectedItems()
-        self._components: set[str] = set()
-        self._table = ""
+
+    async def wait_for_ledger(self) -> None:
+        """Wait while another crawl has the ledger, if it is to be waited for.
+
+        Raises LedgerError if it cannot be used then.
+        """
+        if self._waits:
+            try:
+                self._use(await ledger_when_free(self.settings, self._crawler))
+            except LedgerError as error:
+                logger.error("The crawl does not start: %s", error)
+                raise
+            self._waits = False
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "Extension":
-        settings = DedupSettings.from_settings(crawler.settings)
-        if not settings.enabled and not settings.fields:
-            raise NotConfigured
-        extension = cls(settings, crawler)
+        try:
+            settings = DedupSettings.from_crawler(crawler)
+            if not settings.enabled and not settings.fields:
+                raise NotConfigured
+            extension = cls(settings, crawler)
+        except (LedgerError, SettingError) as error:
+            logger.error("The crawl does not start: %s", error)
+            raise
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
@@ -113,7 +142,7 @@ class Extension:
         if extension := crawler.get_extension(cls):
             extension._components.add(component)
             return extension
-        if crawler.settings.getbool("DEDUP_ENABLED", True):
+        if is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):
             raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
         raise NotConfigured
 
@@ -127,6 +156,9 @@ class Extension:
                     "they are unchanged: append (-o), use another file, or start afresh (-a "
                     "dedup_reset=1)", path, self._ledger.path, len(self._detector),
                 )  # fmt: skip
+        elif self._waits:
+            logger.error("ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline, which waits for "
+                         "the ledger: it is not used")  # fmt: skip
         self._pool.start()
         for setting, component in (
             ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
@@ -240,6 +272,8 @@ class Extension:
         if self.settings.item_field:
             judged = await self._judge.of_item(item, judged)
         if judged is None:
+            if not self.settings.enabled:
+                return
             self._summary.count("items/unknown")
             self._notices.tell_once(
                 "Items of unknown pages are not judged, such as those from start(), from errbacks, "

@@ -22,6 +22,9 @@ class ItemPipeline:
     def from_crawler(cls, crawler: "Crawler") -> "ItemPipeline":
         return cls(Extension.of(crawler, cls.__name__))
 
+    async def open_spider(self) -> None:
+        await self._extension.wait_for_ledger()
+
     async def process_item(self, item: Any) -> Any:
         await self._extension.carry_out(item)
         return item
