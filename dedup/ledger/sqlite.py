@@ -76,8 +76,8 @@ class SqliteLedger(Ledger):
         was stored. *fsync*: what is written shall survive a power failure, too. Nothing in a file
         that exists is changed before `begin`.
 
-        Raises LedgerInUseError if another crawl has the file; LedgerError if it is damaged, no ledger, or
-        was made with another identity (unless it is reset), or cannot be made.
+        Raises LedgerInUseError if another crawl has the file; LedgerError if it is damaged, no
+        ledger, was made with another identity (unless it is reset), or cannot be made.
         """
         if Path(path).is_symlink() and not Path(path).exists():
             raise LedgerError(f"{path} is a link to nothing; is its disk there?")

@@ -30,8 +30,8 @@ _opened: "WeakKeyDictionary[Crawler, SqliteLedger]" = WeakKeyDictionary()
 def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | None:
     """Return the ledger of a crawl, ``None`` if it has none.
 
-    Raises LedgerInUseError if another crawl has it (with DEDUP_INDEX_IN_USE = "own": all 99 of them),
-    LedgerError if it cannot be used.
+    Raises LedgerInUseError if another crawl has it, and with DEDUP_INDEX_IN_USE = "own" others have
+    all of its neighbours; LedgerError if it cannot be used.
     """
     if not settings.enabled or settings.index is None:
         return None
@@ -91,7 +91,7 @@ def _close_those_of_failed_crawls() -> None:
 async def ledger_when_free(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | None:
     """Wait until no other crawl has the ledger of *crawler*, and return it; others run meanwhile.
 
-    Raises LedgerInUseError if *crawler* is stopped before, LedgerError if the ledger cannot be used.
+    Raises LedgerInUseError if *crawler* is stopped before, LedgerError if it cannot be used.
     """
     began = told = monotonic()
     while True:

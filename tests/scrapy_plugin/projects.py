@@ -94,7 +94,7 @@ class HeldPages(dict[str, Any]):
     """Pages of a server that answers a request for ``/held`` when it is let go."""
 
     def __init__(self) -> None:
-        super().__init__({f"/{number}": page(article(number)) for number in range(6)})
+        super().__init__({f"/{number}": page(article(number + 1)) for number in range(6)})
         self["/held"] = Answer(b"<p>Held.")
         self.asked = Event()
         self.go = Event()

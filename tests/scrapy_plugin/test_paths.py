@@ -11,7 +11,6 @@ class News(Spider):
     edition = 2
     region = None
     tags = ("a", "b")
-    custom_settings = {}
 
 
 def test_a_placeholder_may_have_a_format():
