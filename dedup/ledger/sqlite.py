@@ -130,9 +130,7 @@ class SqliteLedger(Ledger):
             if not Path(lock.lock_file).exists():
                 raise self._not_made("its folder takes no files") from error
             raise LedgerInUseError(
-                f"{self.path} is in use{holder(self.path)}: one crawl at a time. Give each spider "
-                'a file of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have this crawl '
-                "wait or take another one (DEDUP_INDEX_IN_USE)"
+                f"{self.path} is in use{holder(self.path)}: one crawl at a time"
             ) from error
         self._closing.callback(lock.release)
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from dedup.detector import Detector
 from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.scrapy_plugin.awaiting import called_within
-from dedup.scrapy_plugin.settings import DedupSettings, as_switch
+from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -23,6 +23,12 @@ _SECONDS_OF_A_LINE = 2.0
 _SECONDS_BETWEEN_TRIES = 1.0
 _SECONDS_OF_A_LINE_WHILE_IN_USE = 60.0
 _MOST_OWN = 99
+
+_ADVICE = (
+    'Give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have this '
+    "crawl wait, or take another one (DEDUP_INDEX_IN_USE)"
+)
+_ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
 
 _opened: "WeakKeyDictionary[Crawler, SqliteLedger]" = WeakKeyDictionary()
 
@@ -39,13 +45,15 @@ def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | N
     argument = getattr(crawler.spider, RESET_ARGUMENT, None)
     if argument is not None:
         reset = as_switch(f"the spider argument {RESET_ARGUMENT}", argument)
+    job = settings.job
+    is_of_job = job is not None and settings.index == Path(job, LEDGER_OF_A_JOB).absolute()
     _close_those_of_failed_crawls()
     for path in _candidates(settings.index, settings.index_in_use):
         try:
             ledger = SqliteLedger(
                 path,
                 settings.identity,
-                job=_token(settings.job) if settings.job else None,
+                job=_token(job) if job else None,
                 reset=reset,
                 max_age=settings.max_age,
                 fsync=settings.fsync,
@@ -54,7 +62,9 @@ def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | N
         except LedgerInUseError as error:
             in_use = error
     else:
-        raise in_use
+        raise LedgerInUseError(
+            f"{in_use}. {_ADVICE_FOR_JOBS if is_of_job else _ADVICE}"
+        ) from in_use
     _opened[crawler] = ledger
     if path != settings.index:
         logger.warning(
@@ -62,7 +72,7 @@ def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | N
             "know what is stored meanwhile", settings.index, path,
         )  # fmt: skip
     if ledger.resumed and reset:
-        logger.info("The job in %s goes on, so its ledger is not reset", settings.job)
+        logger.info("The job in %s goes on, so its ledger is not reset", job)
     return ledger
 
 
@@ -98,9 +108,9 @@ async def ledger_when_free(settings: DedupSettings, crawler: "Crawler") -> Sqlit
         try:
             return open_ledger(settings, crawler)
         except LedgerInUseError:
+            await called_within(_SECONDS_BETWEEN_TRIES, lambda _: None)
             if not crawler.crawling:
                 raise
-        await called_within(_SECONDS_BETWEEN_TRIES, lambda _: None)
         if monotonic() - told > _SECONDS_OF_A_LINE_WHILE_IN_USE:
             told = monotonic()
             logger.info("Waiting for %s since %.0f s", settings.index, told - began)

@@ -113,7 +113,7 @@ class DedupSettings:
         in_use = read.choice("DEDUP_INDEX_IN_USE", IN_USE)
         if job and index is None:
             # A second crawl would not only want its ledger, but its requests.
-            index, in_use = Path(job, LEDGER_OF_A_JOB), "stop"
+            index, in_use = Path(job, LEDGER_OF_A_JOB).absolute(), "stop"
         workers = read.number("DEDUP_WORKERS", 1, int, at_least=0)
         if workers:
             read.check_importable("DEDUP_METHOD", method)
