@@ -1,8 +1,12 @@
 """Every setting: its default, its forms, and what a wrong value is told."""
 
 import logging
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -284,3 +288,38 @@ def test_the_ledger_of_a_job_is_never_waited_for(tmp_path: Path):
     assert read(JOBDIR=job, DEDUP_INDEX_IN_USE="wait").index_in_use == "stop"
     elsewhere = {"JOBDIR": job, "DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
     assert read(**elsewhere, DEDUP_INDEX_IN_USE="wait").index_in_use == "wait"
+
+
+@pytest.mark.slow
+def test_a_read_only_file_system_is_told_of_at_the_start(tmp_path: Path):
+    """Also if the ledger is there already."""
+    (tmp_path / "old.sqlite").touch()
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "old.sqlite")
+    wrong = {
+        "new.sqlite": "DEDUP_INDEX",
+        "old.sqlite": "DEDUP_INDEX",
+        "link.sqlite": "DEDUP_INDEX",
+        "new/reports": "DEDUP_REPORT",
+        "dropped.jsonl": "DEDUP_DUPLICATES",
+    }
+    program = f"""
+from scrapy.settings import Settings
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+for path, name in {wrong}.items():
+    try:
+        DedupSettings.from_settings(Settings({{name: path}}))
+    except SettingError as error:
+        print(error)
+"""
+    mount = 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD"'
+    as_its_own = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if not which("unshare") or subprocess.run([*as_its_own, mount], cwd=tmp_path).returncode:
+        pytest.skip("no file system can be mounted here")
+    done = subprocess.run(
+        [*as_its_own, f'{mount} && exec "$0" -c "$1"', sys.executable, program],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        f"{name} cannot be written: {path!r}" for path, name in wrong.items()
+    ]
