@@ -19,6 +19,10 @@ class LedgerError(ValueError):
     """A ledger cannot be used; the message names the file and says what to do."""
 
 
+class LedgerInUseError(LedgerError):
+    """Another crawl has the ledger; it can be used when that has ended."""
+
+
 def damaged(path: Path, error: Exception) -> LedgerError:
     """Return the error that says that the file is damaged, and what to do."""
     return LedgerError(

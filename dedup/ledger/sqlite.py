@@ -1,6 +1,5 @@
 """The ledger in a file: SQLite, readable with any tool, whole after any death of the process."""
 
-import gc
 import json
 import os
 import sqlite3
@@ -16,7 +15,16 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dedup.ledger.base import Earlier, Entry, Ledger, StoredPages
-from dedup.ledger.file import LedgerError, check_file, create, damaged, holder, named, opened
+from dedup.ledger.file import (
+    LedgerError,
+    LedgerInUseError,
+    check_file,
+    create,
+    damaged,
+    holder,
+    named,
+    opened,
+)
 
 OTHERS = ("extractor", "item_field", "scope")
 """The parts of an identity that are none of the method's."""
@@ -68,8 +76,8 @@ class SqliteLedger(Ledger):
         was stored. *fsync*: what is written shall survive a power failure, too. Nothing in a file
         that exists is changed before `begin`.
 
-        Raises LedgerError if the file is used by another crawl, is damaged, no ledger, or was made
-        with another identity (unless it is reset), or cannot be made.
+        Raises LedgerInUseError if another crawl has the file; LedgerError if it is damaged, no
+        ledger, was made with another identity (unless it is reset), or cannot be made.
         """
         if Path(path).is_symlink() and not Path(path).exists():
             raise LedgerError(f"{path} is a link to nothing; is its disk there?")
@@ -118,18 +126,12 @@ class SqliteLedger(Ledger):
         lock = FileLock(f"{self.path}.lock", thread_local=False)
         try:
             lock.acquire(timeout=0)
-        except Timeout:
-            # Perhaps by a crawl of this process that has failed to start.
-            gc.collect()
-            try:
-                lock.acquire(timeout=0)
-            except Timeout as error:
-                if not Path(lock.lock_file).exists():
-                    raise self._not_made("its folder takes no files") from error
-                raise LedgerError(
-                    f"{self.path} is in use{holder(self.path)}: one crawl at a time; wait for it, "
-                    "or give this one another file (DEDUP_INDEX)"
-                ) from error
+        except Timeout as error:
+            if not Path(lock.lock_file).exists():
+                raise self._not_made("its folder takes no files") from error
+            raise LedgerInUseError(
+                f"{self.path} is in use{holder(self.path)}: one crawl at a time"
+            ) from error
         self._closing.callback(lock.release)
 
     def _not_made(self, reason: str) -> LedgerError:

@@ -10,20 +10,22 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from dedup.claims import Claim
-from dedup.ledger import LedgerError
+from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.page import PageReader
 from dedup.report import Summary, TextStore, as_text, write_html, write_json
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.closing import Closing
+from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.opening import detector_with, open_ledger
+from dedup.scrapy_plugin.opening import detector_with, ledger_when_free, open_ledger
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.reading import BodyReader
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.visits import Visits
 from dedup.url_advice import Contents
 from dedup.workers import InlinePool, WorkerPool
@@ -62,15 +64,6 @@ class Extension:
             min_tokens=settings.min_tokens,
         )
         self.notices = Notices(self.summary)
-        self._ledger = open_ledger(settings, crawler.spider)
-        self._detector = detector_with(self._ledger, settings)
-        self._checkpoints = self._ledger and Checkpoints(
-            self._ledger,
-            self._feeds,
-            interval=settings.checkpoint_interval,
-            fsync=settings.fsync,
-            count=self.summary.count,
-        )
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
@@ -78,38 +71,75 @@ class Extension:
         self.provenance = Provenance(
             self.visits, self._bodies, self.notices, settings.max_page_bytes
         )
+        self._components: set[str] = set()
+        self._table = ""
+        self._waits = False
+        try:
+            ledger = open_ledger(settings, crawler)
+        except LedgerInUseError as error:
+            if settings.index_in_use != "wait":
+                raise
+            logger.warning("This crawl waits: %s", error)
+            ledger, self._waits = None, True
+        self._use(ledger)
+
+    def _use(self, ledger: SqliteLedger | None) -> None:
+        """Build what compares pages with those of *ledger*."""
+        self._ledger = ledger
+        self._detector = detector_with(ledger, self.settings)
+        self._checkpoints = ledger and Checkpoints(
+            ledger,
+            self._feeds,
+            interval=self.settings.checkpoint_interval,
+            fsync=self.settings.fsync,
+            count=self.summary.count,
+        )
         self.judge = Judge(
-            settings,
+            self.settings,
             self._bodies,
             self._detector,
             self.provenance,
             self.summary,
             self.visits,
             self.notices,
+            Closing(self._crawler, self.settings.close_unchanged),
             self._begin,
         )
         self._links = (
-            None if settings.follow_duplicates else Links(settings, self.judge, self.notices)
+            None
+            if self.settings.follow_duplicates
+            else Links(self.settings, self.judge, self.notices)
         )
-        self._components: set[str] = set()
-        self._unchanged_in_a_row = 0
-        self._table = ""
+
+    async def wait_for_ledger(self) -> None:
+        """Wait while another crawl has the ledger, if it is to be waited for.
+
+        Raises LedgerError if it cannot be used then.
+        """
+        if self._waits:
+            try:
+                self._use(await ledger_when_free(self.settings, self._crawler))
+            except LedgerError as error:
+                logger.error("The crawl does not start: %s", error)
+                raise
+            self._waits = False
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "Extension":
-        settings = DedupSettings.from_settings(crawler.settings)
-        if not settings.enabled and not settings.fields:
-            raise NotConfigured
-        extension = cls(settings, crawler)
-        for signal, receiver in (
-            (signals.spider_opened, extension.spider_opened),
-            (signals.spider_closed, extension.spider_closed),
-            (signals.engine_stopped, extension.engine_stopped),
-            (signals.item_scraped, extension.item_scraped),
-            (signals.item_dropped, extension.item_dropped),
-            (signals.item_error, extension.item_error),
-        ):
-            crawler.signals.connect(receiver, signal=signal)
+        try:
+            settings = DedupSettings.from_crawler(crawler)
+            if not settings.enabled and not settings.fields:
+                raise NotConfigured
+            extension = cls(settings, crawler)
+        except (LedgerError, SettingError) as error:
+            logger.error("The crawl does not start: %s", error)
+            raise
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        crawler.signals.connect(extension.item_scraped, signal=signals.item_scraped)
+        crawler.signals.connect(extension.item_dropped, signal=signals.item_dropped)
+        crawler.signals.connect(extension.item_error, signal=signals.item_error)
         return extension
 
     @classmethod
@@ -121,7 +151,7 @@ class Extension:
         if extension := crawler.get_extension(cls):
             extension._components.add(component)
             return extension
-        if crawler.settings.getbool("DEDUP_ENABLED", True):
+        if is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):
             raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
         raise NotConfigured
 
@@ -135,6 +165,9 @@ class Extension:
                     "they are unchanged: append (-o), use another file, or start afresh (-a "
                     "dedup_reset=1)", path, self._ledger.path, len(self._detector),
                 )  # fmt: skip
+        elif self._waits:
+            logger.error("ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline, which waits for "
+                         "the ledger: it is not used")  # fmt: skip
         self._pool.start()
         if engine := self._crawler.engine:
             self.provenance.watch(engine)

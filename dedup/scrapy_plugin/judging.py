@@ -14,6 +14,7 @@ from dedup.report import Summary
 from dedup.scopes import SCOPES, scope_within
 from dedup.scrapy_plugin.awaiting import called_within
 from dedup.scrapy_plugin.baggage import UnclearBaggageError
+from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
@@ -69,6 +70,7 @@ class Judge:
         summary: Summary,
         visits: Visits,
         notices: Notices,
+        closing: Closing,
         begin: Callable[[], object],
     ) -> None:
         """Create it; *begin* is called before each page is compared."""
@@ -79,6 +81,7 @@ class Judge:
         self._summary = summary
         self._visits = visits
         self._notices = notices
+        self._closing = closing
         self._begin = begin
         self._scope = SCOPES[settings.scope]
 
@@ -233,6 +236,7 @@ class Judge:
 
     def _record(self, judgement: Judgement, url: str, size: int) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""
+        self._closing.verdict_is_given(judgement.verdict)
         try:
             self._summary.record(
                 judgement.verdict,

@@ -49,6 +49,9 @@ class ItemPipeline:
     def from_crawler(cls, crawler: "Crawler") -> "ItemPipeline":
         return cls(Extension.of(crawler, cls.__name__))
 
+    async def open_spider(self) -> None:
+        await self._extension.wait_for_ledger()
+
     async def process_item(self, item: Any) -> Any:
         try:
             await self._carry_out(item)
@@ -68,6 +71,8 @@ class ItemPipeline:
         if self._settings.item_field:
             judgement = await self._extension.judge.of_item(item, passage)
         if judgement is None:
+            if not self._settings.enabled:
+                return
             self._summary.count("items/unknown")
             self._notices.tell_once(
                 "Items of unknown pages are not judged, such as those from start(), from errbacks, "

@@ -28,7 +28,6 @@ from web import served
 
 from dedup.ledger import LedgerError, SqliteLedger
 from dedup.scrapy_plugin import UnchangedPage
-from dedup.scrapy_plugin.opening import open_ledger
 from dedup.scrapy_plugin.settings import DedupSettings
 
 SITE = {
@@ -896,9 +895,3 @@ def test_reading_a_large_ledger_is_told(site, ledger, monkeypatch):
 def test_a_ledger_is_left_alone_where_dedup_is_switched_off(site, ledger):
     run(site, ledger=ledger, DEDUP_ENABLED=False, DEDUP_FIELDS={"text": "text"})
     assert not ledger.exists()
-
-
-def test_a_shell_does_not_use_the_ledger(site, ledger):
-    settings = {"KEEP_ALIVE": True, "DEDUP_INDEX": str(ledger)}
-    assert DedupSettings.from_settings(Settings(settings)).is_shell
-    assert open_ledger(DedupSettings.from_settings(Settings(settings)), None) is None
