@@ -84,10 +84,13 @@ class Baggage:
         before the callback runs, which may change what it is given. *arguments*: those of its
         cb_kwargs that count, by default all.
         """
+        handed_on = list(_handed_on(request, arguments))
+        if not handed_on:  # as with most requests
+            return NOTHING
         pages = request.meta.get(PAGES)
         baggage = cls(since, pages if isinstance(pages, dict) else {})
         items, singles = _Reader(baggage._items, since), _Reader(baggage._singles, since)
-        for name, value in _handed_on(request, arguments):
+        for name, value in handed_on:
             try:
                 (items if _is_item_like(value) else singles).read(name, value)
             except UnclearBaggageError:
@@ -130,6 +133,7 @@ class Baggage:
         return f"{split.path}?{split.query}"
 
 
+NOTHING = Baggage()
 UNREADABLE = Baggage(is_clear=False)
 """That of a request whose values cannot be read: nobody knows what its items are made of."""
 
@@ -177,17 +181,17 @@ def _handed_on(
     for name, value in request.cb_kwargs.items():
         if arguments is None or name in arguments:
             yield str(name), value
-    own = getattr(request, "__dict__", {})
-    extra = {name: getattr(request, name, None) for name in set(request.attributes)}
-    for name in {*own, *(extra.keys() - set(Request.attributes))}:
-        if not name.startswith("_") and name not in _OF_REQUESTS:
-            yield name, own.get(name, extra.get(name))
+    if type(request) is not Request:
+        names = {*getattr(request, "__dict__", ()), *request.attributes} - {*Request.attributes}
+        for name in names:
+            if not name.startswith("_") and name not in _OF_REQUESTS:
+                yield name, getattr(request, name, None)
     for callback in (request.callback, request.errback):
         yield from _enclosed(callback)
 
 
-# Attributes of Scrapy's own kinds of request.
-_OF_REQUESTS = frozenset({"headers", "body", "cookies", "flags", "priority", "dont_filter"})
+# Attributes of Scrapy's own kinds of request: of JsonRequest, XmlRpcRequest.
+_OF_REQUESTS = frozenset({"dumps_kwargs", "encoding"})
 
 
 def _enclosed(callback: Any) -> Iterator[tuple[str, Any]]:
@@ -198,7 +202,8 @@ def _enclosed(callback: Any) -> Iterator[tuple[str, Any]]:
         yield from callback.keywords.items()
         yield from _enclosed(callback.func)
     elif isinstance(callback, MethodType):
-        yield "object", callback.__self__
+        if not isinstance(callback.__self__, Spider):
+            yield "object", callback.__self__
     elif isinstance(callback, FunctionType):
         for name, cell in zip(
             callback.__code__.co_freevars, callback.__closure__ or (), strict=True
