@@ -312,7 +312,7 @@ def _parts(value: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return ((str(name), inner) for name, inner in value.items())
     if isinstance(value, list | tuple | deque):
-        return (("", inner) for inner in value)
+        return ((str(place), inner) for place, inner in enumerate(value))
     if isinstance(value, set | frozenset):
         return (("", inner) for inner in sorted(value, key=repr))
     if isinstance(value, GeneratorType | AsyncGeneratorType | CoroutineType):
