@@ -2,10 +2,10 @@
 
 import struct
 from concurrent.futures import Future
+from hashlib import blake2b
 from sys import getsizeof
 from typing import Any
 
-import xxhash
 from scrapy.http import HtmlResponse, Response
 
 from dedup.methods import Method
@@ -105,4 +105,6 @@ _PAGE = struct.Struct("<16sIf")
 
 def _body_key(response: HtmlResponse) -> bytes:
     # The encoding too: equal bytes are another page if the server declares another encoding.
-    return xxhash.xxh3_128_digest(response.encoding.encode() + b"\n" + response.body)
+    digest = blake2b(response.encoding.encode() + b"\n", digest_size=16)
+    digest.update(response.body)
+    return digest.digest()
