@@ -137,5 +137,5 @@ def kept_by_lexicons(
 
     Every lexicon drops a share *dropped* of all terms there are, whatever the page.
     """
-    hashes = mix(hashing.feature_hashes(terms, len(terms)) ^ seeds(count)[:, None])
+    hashes = mix(hashing.token_hashes(terms) ^ seeds(count)[:, None])
     return hashes % np.uint64(_RANGE) >= np.uint64(round(dropped * _RANGE))
