@@ -4,10 +4,8 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, NamedTuple
-
-import xxhash
 
 from dedup.claims import Claim, OpenClaims
 from dedup.index import Index, Match
@@ -373,9 +371,6 @@ def _in_scope(digest: bytes, scope: str) -> bytes:
     """Return what *digest* is looked up by: equal texts of different scopes are not equal."""
     if not scope:
         return digest
-    return (int.from_bytes(digest) ^ _number_of(scope)).to_bytes(16)
-
-
-@lru_cache(1 << 16)
-def _number_of(scope: str) -> int:
-    return xxhash.xxh3_128_intdigest(scope.encode("utf-8", "surrogatepass"))
+    # Together: of two digests, what is made for one scope could be chosen to be that of another.
+    both = digest + scope.encode("utf-8", "surrogatepass")
+    return blake2b(both, digest_size=16, person=b"scope").digest()

@@ -1,15 +1,14 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from html import unescape
 from time import perf_counter
 from typing import Any
 
 import regex
-import xxhash
 
 from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.methods import Method
@@ -93,7 +92,7 @@ def extracted_of(value: str, extractor: Extractor) -> Extraction:
 
 def page_of_bytes(body: bytes) -> Page:
     """Return the page of what is no HTML: it can only be equal to another, byte for byte."""
-    digest = hashlib.blake2b(body, digest_size=16, person=b"body").digest()
+    digest = blake2b(body, digest_size=16, person=b"body").digest()
     return Page(None, None, None, 0, digest, None, is_binary=True)
 
 
@@ -102,15 +101,15 @@ def digest_with(digest: bytes, parts: bytes) -> bytes:
 
     Without *parts* it is that of the page.
     """
-    return hashlib.blake2b(digest + parts, digest_size=16).digest() if parts else digest
+    return blake2b(digest + parts, digest_size=16).digest() if parts else digest
 
 
 def digest_of(document: Document) -> bytes | None:
     """Return the 16-byte digest of the normalised text, by which pages are exact duplicates.
 
-    ``None`` for an empty one.
+    Of BLAKE2b: nobody can make a text for a digest. ``None`` for an empty one.
     """
-    return xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
+    return blake2b(document.text.encode(), digest_size=16).digest() if document.text else None
 
 
 _HTML_DOCUMENT = regex.compile(

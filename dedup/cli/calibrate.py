@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     kinds = [method_class(name) for name in names]
     arguments = json_object("--args", options.args)
     for kind in kinds:
-        created(kind, arguments)
+        hashing = created(kind, arguments).hashing
     is_asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.pairs_out
     _check(options, is_asked)
     answers = Answers(options.answers)
@@ -91,7 +91,9 @@ def run(options: argparse.Namespace) -> None:
         answers.check_writable()
     keys, documents = _distinct(options)
     with progress(len(documents) * len(kinds)) as advance:
-        candidates = [find_candidates(kind, arguments, documents, advance) for kind in kinds]
+        candidates = [
+            find_candidates(kind, arguments, documents, advance, hashing) for kind in kinds
+        ]
     calibration = Calibration(keys, candidates, options.seed)
     sample = calibration.sample(options.pairs)
     if sample and not (is_asked or options.pairs_out or _labels(calibration, keys, answers)):

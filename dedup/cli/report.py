@@ -177,7 +177,7 @@ def _method(identity: dict[str, Any], crawls: "list[Crawl]") -> "Method | None":
     kind = METHODS.get(identity.get("method", ""))
     if kind is None or kind.version != identity.get("version"):
         return None
-    others = ("method", "version", "lexicon", "extractor", "item_field", "scope")
+    others = ("method", "version", "lexicon", "secret", "extractor", "item_field", "scope")
     arguments = {name: value for name, value in identity.items() if name not in others}
     if (distance := _setting(crawls, "DEDUP_MAX_DISTANCE")) is not None:
         arguments["max_distance"] = distance

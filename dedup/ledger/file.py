@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 # "dedu" and the version of the schema: what tells a ledger from other SQLite files.
 _APPLICATION_ID = 0x64656475
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -29,6 +29,21 @@ def damaged(path: Path, error: Exception) -> LedgerError:
         f"{path} is damaged ({error}). Put a copy of it back, or move it away and crawl anew: "
         "nothing but the memory of what was stored is lost with it"
     )
+
+
+def differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], names: Iterable[str]
+) -> Iterator[str]:
+    """Yield what differs of two identities under *names*; of secrets, only that they do."""
+    for name in names:
+        one, other = there.get(name), here.get(name)
+        if one == other:
+            continue
+        if name != "secret":
+            yield f"{name} {one!r} there, {other!r} here"
+        else:
+            here_is = "another" if one and other else "one" if other else "none"
+            yield f"{'a' if one else 'no'} secret there, {here_is} here (DEDUP_SECRET)"
 
 
 @contextmanager

@@ -42,7 +42,8 @@ def reindex(
     missing does not count any more, and is stored again when it is met. *advance* is called after
     each text. An existing *target* is replaced, when all is done.
 
-    Raises LedgerError if *source* is no ledger, or there are no texts although they are needed.
+    Raises LedgerError if *source* is no ledger, if it was made with a secret and *method* has none,
+    or if there are no texts although they are needed.
     """
     with LedgerReader(source) as reader:
         identity = reader.identity
@@ -51,6 +52,10 @@ def reindex(
         others["scope"] = scope
     of_method = {name: value for name, value in identity.items() if name not in OTHERS}
     changed = method is not None and method.identity != of_method
+    if method is not None and "secret" in identity and method.hashing.secret_digest is None:
+        raise LedgerError(
+            f"{source} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
+        )
     aside = target.with_name(f".{target.name}.part")
     aside.unlink(missing_ok=True)
     try:

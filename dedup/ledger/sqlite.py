@@ -21,6 +21,7 @@ from dedup.ledger.file import (
     check_file,
     create,
     damaged,
+    differences,
     holder,
     named,
     opened,
@@ -144,22 +145,16 @@ class SqliteLedger(Ledger):
         if stored == self._identity:
             return
         names = sorted({*stored, *self._identity})
-        differing = [name for name in names if stored.get(name) != self._identity.get(name)]
-        if "method" in differing:  # whose arguments are others anyway
-            differing = [name for name in differing if name in ("method", *OTHERS)]
-        differences = [
-            f"{name} {stored.get(name)!r} there, {self._identity.get(name)!r} here"
-            for name in differing
-        ]
+        if stored.get("method") != self._identity.get("method"):  # its arguments are others anyway
+            names = [name for name in names if name in ("method", "secret", *OTHERS)]
+        told = "; ".join(differences(stored, self._identity, names))
         ways = (
             "Its job goes on: use the settings that it began with, or remove its JOBDIR"
             if self.resumed
             else "Use another file (DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup "
             "reindex)"
         )
-        raise LedgerError(
-            f"{self.path} was made with other settings: {'; '.join(differences)}. {ways}"
-        )
+        raise LedgerError(f"{self.path} was made with other settings: {told}. {ways}")
 
     def _sign(self) -> None:
         """Write down who uses the file, for others that want to."""

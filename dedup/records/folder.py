@@ -3,10 +3,9 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import xxhash
 
 from dedup.records.base import Fields, Form, Item, Record, RecordError
 from dedup.records.decoding import decoded_html
@@ -44,7 +43,7 @@ class Folder(Form):
     @property
     def state(self) -> list[list[Any]]:
         """What is equal as long as the files are: of each folder, one digest of them all."""
-        digests = {folder: xxhash.xxh3_128() for folder in self.paths}
+        digests = {folder: blake2b(digest_size=16) for folder in self.paths}
         for (folder, name), state in zip(self._names, self._found, strict=True):
             digests[folder].update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
         return [[str(path.resolve()), digest.hexdigest()] for path, digest in digests.items()]

@@ -15,11 +15,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dedup.ledger import LedgerError
+from dedup.ledger.file import differences
 from dedup.scan.reading import Sketched
 
 # "scan", and the version of the schema.
 _APPLICATION_ID = 0x7363616E
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _ROWS_AT_ONCE = 256
 # So much work may have to be done again.
 _SECONDS_BETWEEN_COMMITS = 2.0
@@ -38,7 +39,7 @@ CREATE TABLE records (
     has_field INTEGER NOT NULL,
     length INTEGER NOT NULL,  -- characters of main text
     tokens INTEGER NOT NULL,  -- words of it
-    digest BLOB,              -- XXH3-128 of the normalised text; NULL without text
+    digest BLOB,              -- BLAKE2b of the normalised text; NULL without text
     sketch BLOB,              -- NULL for a text with too little content
     error TEXT,               -- why the record is a bad one
     unread TEXT               -- why its text could not be found out
@@ -129,9 +130,9 @@ class ScanLedger:
             raise sqlite3.DatabaseError("it does not say what it is of")
         stored = json.loads(row[0])
         if stored != self._identity:
-            differences = "; ".join(_differences(stored, self._identity))
+            told = "; ".join(_told(stored, self._identity))
             raise LedgerError(
-                f"{self.path} is of another scan: {differences}. Name another file, or remove this "
+                f"{self.path} is of another scan: {told}. Name another file, or remove this "
                 "one if it is of no use any more"
             )
 
@@ -205,10 +206,8 @@ def _check_rows(rows: Sequence[tuple[Any, ...]], first: int) -> None:
         raise sqlite3.DatabaseError(f"record {first + 1} or one after it is not as it must be")
 
 
-def _differences(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
-    for name in sorted({*stored, *own} - {"inputs"}):
-        if stored.get(name) != own.get(name):
-            yield f"{name} {stored.get(name)!r} there, {own.get(name)!r} here"
+def _told(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
+    yield from differences(stored, own, sorted({*stored, *own} - {"inputs"}))
     there, here = ({path: state for path, *state in of["inputs"]} for of in (stored, own))
     if list(there) != list(here):
         yield "the inputs are others, or in another order"

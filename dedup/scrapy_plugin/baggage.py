@@ -4,7 +4,6 @@ A callback that passes a half-built item on to the next page's callback yields a
 and the last response alone says little of it: "no reviews yet" stands under every product.
 """
 
-import hashlib
 import re
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
+from hashlib import blake2b
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
 from typing import Any
 from urllib.parse import urlsplit
@@ -148,7 +148,7 @@ class Parts:
 
     def digest(self, responses: Iterable[bytes]) -> bytes:
         """Return the 16 bytes that stand for it, *responses* standing for the responses."""
-        digest = hashlib.blake2b(digest_size=16)
+        digest = blake2b(digest_size=16)
         parts = [repr(self.values), repr(self.places), *(part.hex() for part in responses)]
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
@@ -264,7 +264,7 @@ class _Reader:
         elif isinstance(value, int | float | Decimal):
             self._leaves.values.append((name, _number(str(value))))
         elif isinstance(value, bytes | bytearray):
-            self._leaves.values.append((name, hashlib.blake2b(value).hexdigest()))
+            self._leaves.values.append((name, blake2b(value).hexdigest()))
         elif isinstance(value, date):
             if not (isinstance(value, datetime) and self._is_of_this_crawl(value)):
                 self._leaves.values.append((name, value.isoformat()))

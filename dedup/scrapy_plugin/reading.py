@@ -1,12 +1,11 @@
 """Response -> page: which responses are read, and none of them twice."""
 
-import hashlib
 import struct
 from concurrent.futures import Future
+from hashlib import blake2b
 from sys import getsizeof
 from typing import Any
 
-import xxhash
 from scrapy.http import HtmlResponse, Response
 
 from dedup.methods import Method
@@ -29,7 +28,7 @@ def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
 
 def digest_of_body(response: Response) -> bytes:
     """Return 16 bytes that stand for the bytes of *response*."""
-    return hashlib.blake2b(response.body, digest_size=16).digest()
+    return blake2b(response.body, digest_size=16).digest()
 
 
 class BodyReader:
@@ -114,4 +113,6 @@ _PAGE = struct.Struct("<16sIf")
 
 def _body_key(response: HtmlResponse) -> bytes:
     # The encoding too: equal bytes are another page if the server declares another encoding.
-    return xxhash.xxh3_128_digest(response.encoding.encode() + b"\n" + response.body)
+    digest = blake2b(response.encoding.encode() + b"\n", digest_size=16)
+    digest.update(response.body)
+    return digest.digest()

@@ -20,6 +20,7 @@ from dedup.detector import SHORT_PAGES
 from dedup.extraction import EXTRACTORS, Extractor
 from dedup.methods import METHODS, Method
 from dedup.methods.base import check_arguments
+from dedup.methods.keyed import Keyed, keyed
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.paths import Placeholders, feed_files, find_shared
@@ -105,7 +106,7 @@ class DedupSettings:
         """
         placeholders = Placeholders(spider)
         read = _Reader(settings, placeholders)
-        method = read.method()
+        method = read.keyed(read.method())
         extractor = read.extractor()
         item_field = read.text("DEDUP_ITEM_FIELD", "") or None
         job = job_dir(settings)
@@ -173,7 +174,7 @@ class DedupSettings:
     @classmethod
     def defaults(cls) -> Mapping[str, Any]:
         """Return the values of a crawl that sets nothing, in the form of *shown*."""
-        return cls.from_settings(BaseSettings()).shown
+        return cls.from_settings(BaseSettings({"DEDUP_SECRET": ""})).shown
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -353,6 +354,20 @@ class _Reader:
         except TypeError as error:
             raise SettingError(f"{name}: {error}") from error
         return method
+
+    def keyed(self, method: Method) -> Method:
+        """Return *method* with the key of a secret, if there is one: that is not shown."""
+        name = "DEDUP_SECRET"
+        value = self._settings.get(name)
+        if value is None:
+            value = os.environ.get(name, "")
+        if not isinstance(value, str):
+            raise SettingError(f"{name} must be a string, got another type")
+        self.shown[name] = "set" if value else ""
+        try:
+            return keyed(method, Keyed(value)) if value else method
+        except ValueError as error:
+            raise SettingError(f"{name}: {error}") from error
 
     def check_importable(self, name: str, used: Any) -> None:
         """Refuse what a worker process could not load."""

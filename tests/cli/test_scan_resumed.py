@@ -317,13 +317,13 @@ def test_a_damaged_ledger_is_told(scanned, capsys, damage):
     assert not os.path.exists("c.jsonl")
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 1, 3])
 def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
     with closing(sqlite3.connect("ledger")) as file:
         file.execute(f"PRAGMA user_version = {version}")
     code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
     assert code == 2
-    assert f"ledger has version {version} of the ledger, this scrapy-dedup needs 1; name" in err
+    assert f"ledger has version {version} of the ledger, this scrapy-dedup needs 2; name" in err
 
 
 def test_a_ledger_that_was_only_begun_is_begun_again(scanned, capsys):
