@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from crawls import crawl, spider_over
 from extractors import fragile
+from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.settings import Settings
 from texts import article, edited, page
 from web import served
@@ -163,7 +164,7 @@ def test_a_ledger_is_for_one_secret(tmp_path):
     for secret, told in (("", "none"), (SECRET[::-1], "another")):
         settings = read(DEDUP_INDEX=str(ledger), DEDUP_SECRET=secret, DEDUP_METHOD="verified")
         with pytest.raises(LedgerError, match=f": a secret there, {told} here .DEDUP_SECRET") as e:
-            open_ledger(settings, None)
+            open_ledger(settings, AsyncCrawlerRunner().create_crawler(spider_over()))
         for name in (SECRET, SECRET[::-1], Keyed(SECRET).secret_digest):
             assert name not in str(e.value)
 
