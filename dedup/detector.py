@@ -13,6 +13,7 @@ from dedup.claims import Claim, OpenClaims
 from dedup.index import Index
 from dedup.index.digests import DigestIndex
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
+from dedup.limits import kept_url
 from dedup.methods import FingerprintMethod, Method
 from dedup.packed import Packed
 from dedup.page import Page
@@ -164,6 +165,7 @@ class Detector:
         which the nearest, and of these the oldest, is the original. A page without main text is
         never a duplicate.
         """
+        key, scope = kept_url(key), kept_url(scope)
         if page.digest is None:
             return Reservation(self.skipped("empty"))
         is_short = self.is_short(page)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from dedup.ledger.base import MemoryLedger, StoredPages
 from dedup.ledger.sqlite import KIND, stored_pages
+from dedup.limits import kept_url
 from dedup.sqlite_file import LedgerError, SqliteFile
 
 
@@ -147,7 +148,7 @@ class LedgerReader:
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and main text of a page, ``None`` if its text was not kept."""
-        for title, text in self._rows("SELECT title, text FROM texts WHERE url = ?", url):
+        for title, text in self._rows("SELECT title, text FROM texts WHERE url = ?", kept_url(url)):
             with self._ledger.errors():
                 return title, _decompressed(text)
         return None

@@ -10,6 +10,7 @@ from time import time
 
 from dedup.ledger.reader import LedgerReader
 from dedup.ledger.sqlite import KIND, OTHERS
+from dedup.limits import kept_url
 from dedup.methods import Method
 from dedup.page import digest_of
 from dedup.scopes import SCOPES
@@ -91,7 +92,7 @@ def _sketch(
         document = Document.from_main_text(text)
         ids = file.execute(
             "SELECT id FROM pages WHERE url = ? AND digest = ? AND ended IS NULL",
-            (url, digest_of(document)),
+            (kept_url(url), digest_of(document)),
         ).fetchall()
         if ids:
             sketch = method.sketch(document)

@@ -13,6 +13,7 @@ from socket import gethostname
 from typing import Any
 
 from dedup.ledger.base import Earlier, Entry, Ledger, StoredPages
+from dedup.limits import cut
 from dedup.sqlite_file import Kind, LedgerError, SqliteFile
 
 KIND = Kind(
@@ -177,7 +178,7 @@ class SqliteLedger(Ledger):
             else:
                 added = file.execute(
                     "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
-                    (_text(spider), self._job, now),
+                    (_text(cut(spider)), self._job, now),
                 )
                 self.crawl = added.lastrowid or 0
         self.has_begun = True
@@ -286,24 +287,28 @@ class SqliteLedger(Ledger):
     def finish(
         self,
         reason: str,
-        report: Mapping[str, Any],
+        report: Mapping[str, Any] | None,
         texts: Iterable[tuple[str, str | None, str]] = (),
     ) -> None:
         """Note how the crawl has ended, and the *texts* of some pages: URL, title, main text.
 
-        Raises sqlite3.Error if the file cannot be written.
+        Each is there even if what follows it cannot be written. Raises sqlite3.Error for that.
         """
-        text = json.dumps(report, ensure_ascii=True, default=str)
+        with self._writer as file:
+            file.execute(
+                "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
+                (time.time(), _text(cut(reason)), self.crawl),
+            )
+        if report is not None:
+            text = json.dumps(report, ensure_ascii=True, default=str)
+            with self._writer as file:
+                file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, self.crawl))
         rows = (
             (_text(url), title and _text(title), zlib.compress(_text(text).encode()))
             for url, title, text in texts
         )
         with self._writer as file:
             file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
-            file.execute(
-                "UPDATE crawls SET finished = ?, reason = ?, report = ? WHERE id = ?",
-                (time.time(), _text(reason), text, self.crawl),
-            )
 
     def close(self) -> None:
         """Close and unlock the file. What was not written is forgotten."""

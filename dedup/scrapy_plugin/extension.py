@@ -2,7 +2,6 @@
 
 import logging
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
@@ -13,8 +12,9 @@ from dedup.claims import Claim
 from dedup.detector import Kind, Verdict
 from dedup.ledger import LedgerError
 from dedup.page import PageReader
-from dedup.report import Summary, TextStore, as_text, write_html, write_json
+from dedup.report import Summary, TextStore
 from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
     ExactDuplicate,
@@ -67,12 +67,16 @@ class Extension:
         )
         self._ledger = open_ledger(settings, crawler.spider)
         self._detector = detector_with(self._ledger, settings)
-        self._checkpoints = self._ledger and Checkpoints(
-            self._ledger,
-            self._feeds,
-            interval=settings.checkpoint_interval,
-            fsync=settings.fsync,
-            count=self._summary.count,
+        self._checkpoints = (
+            Checkpoints(
+                self._ledger,
+                self._feeds,
+                interval=settings.checkpoint_interval,
+                fsync=settings.fsync,
+                count=self._summary.count,
+            )
+            if self._ledger
+            else None
         )
         self._quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self._notices = Notices(self._summary)
@@ -171,32 +175,19 @@ class Extension:
                 ending.callback(self._ledger.close)
                 ending.callback(self._checkpoints.close)
             ending.callback(self._texts.close)
-            if self._quarantine:
-                ending.callback(self._quarantine.close)
             ending.callback(self._pool.close)
             if self.settings.enabled:
-                await self._finish(spider, reason)
-
-    async def _finish(self, spider: Spider, reason: str) -> None:
-        """Make the last checkpoint, and the reports."""
-        if self._checkpoints:
-            await self._checkpoints.finish()
-        numbers = {
-            "spider": spider.name,
-            **self._summary.finish(self._detector, self._judge.bodies.nbytes, self._ledger),
-        }
-        self._table = as_text(numbers, DedupSettings.defaults())
-        if self._ledger and self._checkpoints:
-            texts = list(self._texts)
-            await self._checkpoints.note_end(partial(self._ledger.finish, reason, numbers, texts))
-        if folder := self.settings.report:
-            try:
-                path = write_json(numbers, folder)
-                write_html(numbers, self._texts, path.with_suffix(".html"))
-            except OSError as error:
-                logger.warning("Dedup report could not be written: %s", error)
-            else:
-                logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
+                self._table = await end_crawl(
+                    spider,
+                    reason,
+                    settings=self.settings,
+                    summary=self._summary,
+                    texts=self._texts,
+                    detector=self._detector,
+                    other_bytes=self._judge.bodies.nbytes,
+                    ledger=self._ledger,
+                    checkpoints=self._checkpoints,
+                )
 
     def engine_stopped(self) -> None:
         # Not before: Scrapy's dump of all stats would push the table out of sight.
