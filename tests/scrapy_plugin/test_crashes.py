@@ -15,9 +15,7 @@ from crawls import crawl, spider_over
 from texts import article, page
 from web import served
 
-from dedup.detector import Kind, Verdict
 from dedup.ledger import LedgerError
-from dedup.scrapy_plugin.quarantine import Quarantine
 
 PROJECT = Path(__file__).parents[2]
 sys.path.append(str(PROJECT / "benchmarks"))
@@ -179,19 +177,3 @@ def test_a_ledger_that_becomes_read_only_meanwhile_is_written_on(tmp_path: Path)
         result = crawl(spider_over(*(url + path for path in SITE), parse=parse), DEDUP_INDEX=ledger)
     assert len(result.items) == 12
     assert len(remembered(ledger)) == 12
-
-
-def test_half_a_dropped_item_does_not_spoil_the_next_one(small_disk: Path):
-    path = small_disk / "dropped.jsonl"
-    verdict = Verdict(Kind.NEAR, "simhash", "http://a/", 2)
-    quarantine = Quarantine(path)
-    fill(small_disk)
-    with (small_disk / "filling").open("r+b") as file:
-        file.truncate(file.seek(0, 2) - 4096)
-    with pytest.raises(OSError, match="No space"):
-        quarantine.add({"text": "x" * 20_000}, "http://b/", verdict)
-    (small_disk / "filling").unlink()
-    quarantine.add({"text": "short"}, "http://b/", verdict)
-    quarantine.close()
-    [line] = path.read_text().splitlines()
-    assert json.loads(line)["item"] == {"text": "short"}
