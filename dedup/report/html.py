@@ -78,6 +78,7 @@ def as_html(numbers: Mapping[str, Any], texts: TextStore) -> str:
             considered=[item for item in advice["advice"] if not item["is_advised"]],
             rules=[item["discarder"] for item in advice["advice"] if item["discarder"]],
             deny=[item["deny"] for item in advice["advice"] if item["deny"]],
+            texts_lost=max(numbers["texts_lost"], texts.lost),
             data=data,
             script=script,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

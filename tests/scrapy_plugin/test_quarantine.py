@@ -5,9 +5,11 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from dedup.detector import Kind, Verdict
 from dedup.scrapy_plugin.quarantine import Quarantine
@@ -133,6 +135,26 @@ def test_two_crawls_write_at_once_and_one_of_them_is_killed(path):
         # It may have been killed between the file and its standard output.
         assert of_one[:count] == [f"{name} {number}" for number in range(count)]
         assert len(of_one) <= count + 1
+
+
+def test_who_writes_waits_for_another_that_is_in_the_middle_of_a_line(path):
+    with ThreadPoolExecutor(1) as thread:
+        with FileLock(f"{path}.lock"), path.open("ab", buffering=0) as file:
+            file.write(WHOLE[:9])
+            adding = thread.submit(Quarantine(path).add, "next", "http://b/", VERDICT)
+            with pytest.raises(TimeoutError):
+                adding.result(timeout=0.3)
+            file.write(WHOLE[9:])
+        adding.result(timeout=10)
+    assert readable(path) == ["whole", "next"]
+
+
+def test_who_holds_the_lock_for_ever_does_not_stop_a_crawl(path, monkeypatch):
+    monkeypatch.setattr("dedup.scrapy_plugin.quarantine._SECONDS_TO_WAIT", 0.01)
+    with FileLock(f"{path}.lock"), ThreadPoolExecutor(1) as thread:
+        adding = thread.submit(Quarantine(path).add, "next", "http://b/", VERDICT)
+        with pytest.raises(OSError, match="lock"):  # the item is kept then
+            adding.result(timeout=10)
 
 
 def test_a_file_that_was_moved_away_is_begun_anew(path):
