@@ -31,7 +31,7 @@ class TextStore:
 
     Texts are cut after 40,000 characters, titles after 1,000. The file is SQLite's, private and
     gone with the process; it is where SQLITE_TMPDIR or TMPDIR says. If it cannot be written, no
-    more texts are kept, and `lost` counts what is missing; nothing is raised for that.
+    more texts are kept, and `lost` counts the pages from then on; nothing is raised for that.
     """
 
     def __init__(self, limit: int) -> None:
@@ -49,13 +49,14 @@ class TextStore:
 
     def record(self, verdict: Verdict, url: str, page: Page) -> None:
         """Keep the text of *page* at *url*, if it is one of those to be kept."""
-        # Items may share a URL: the first one is kept.
-        if not page.text or not self._limit or url in self:
+        if not page.text or not self._limit or verdict.kind is Kind.EXACT:
             return
         if self.lost:
             self.lost += 1
             return
         with self._fails_softly():
+            if url in self:  # items may share a URL: the first one is kept
+                return
             if verdict.kind in (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED):
                 self._record_new(url, page)
             elif verdict.kind is Kind.NEAR and verdict.original is not None:
@@ -128,7 +129,7 @@ class TextStore:
 
     @contextmanager
     def _fails_softly(self) -> Iterator[None]:
-        """Count what fails within the block for want of a sound disk, and warn the first time."""
+        """Begin to count what is lost if a disk fails within the block, and warn of it."""
         try:
             yield
         except (sqlite3.Error, zlib.error) as error:
@@ -137,7 +138,7 @@ class TextStore:
                     "Texts for the report cannot be kept (%s): no more are, and differences will "
                     "be missing. They go to a temporary file (SQLITE_TMPDIR, TMPDIR)", error,
                 )  # fmt: skip
-            self.lost += 1
+                self.lost = 1
 
     def __contains__(self, url: str) -> bool:
         return self._row("1", url) is not None
