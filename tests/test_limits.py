@@ -128,6 +128,7 @@ def paths(tmp_path):
     return {"DEDUP_INDEX": tmp_path / "pages.sqlite", "DEDUP_REPORT": tmp_path / "reports"}
 
 
+@pytest.mark.slow
 def test_a_title_is_kept_in_part_and_given_to_items_whole(paths):
     site = {f"/{number}": page(article(number), title=TITLE) for number in range(5)}
     result = run(paths, site, DEDUP_FIELDS={"title": "title"})
@@ -138,6 +139,7 @@ def test_a_title_is_kept_in_part_and_given_to_items_whole(paths):
     assert all(path.stat().st_size < 500_000 for path in paths["DEDUP_REPORT"].iterdir())
 
 
+@pytest.mark.slow
 def test_nothing_in_a_ledger_is_long(paths):
     def parse(self: Any, response: Any) -> Any:
         yield {"url": f"{LONG}{response.url[-1]}", "text": response.text}

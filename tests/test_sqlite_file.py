@@ -17,6 +17,7 @@ from dedup.scan import ScanLedger
 from dedup.scan.reading import Sketched
 from dedup.sqlite_file import LedgerError, SqliteFile
 
+pytestmark = pytest.mark.slow  # many processes
 TESTS = Path(__file__).parent
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
 SCAN = {"inputs": []}
@@ -144,6 +145,23 @@ def test_what_a_killed_process_left_in_its_log_is_there_again(path, times):
     assert stored(path) == [
         n for time in range(times) for n in range(100 * time, 100 * time + 50)
     ] + [77]
+
+
+def test_who_reads_a_ledger_after_a_kill_writes_the_log_into_it(path):
+    killed(KILLED_CRAWL, path)
+    process("stored(sys.argv[1])", path)
+    assert not log_of(path).exists()
+    path.rename(path.with_name("moved"))
+    assert stored(path.with_name("moved")) == list(range(50))
+
+
+def test_a_copy_that_sqlite_puts_back_has_nothing_of_the_log_that_was_there(path):
+    copy = path.with_name("copy.sqlite")
+    store(copy, 7, 8)
+    killed(KILLED_CRAWL, path)
+    with closing(sqlite3.connect(copy)) as source, closing(sqlite3.connect(path)) as target:
+        source.backup(target)  # what .restore does
+    assert stored(path) == [7, 8]
 
 
 def test_who_reads_a_ledger_that_is_in_use_does_not_take_its_log_away(path):

@@ -16,6 +16,7 @@ from web import served
 
 from dedup.scrapy_plugin import Extension
 
+pytestmark = pytest.mark.slow  # together
 SITE = {
     "/a": page(article(1)),
     "/b": page(edited(article(1))),
