@@ -176,6 +176,18 @@ def test_who_reads_a_ledger_that_is_in_use_does_not_take_its_log_away(path):
             assert log_of(path).exists()
 
 
+def test_who_still_reads_a_file_that_was_removed_does_not_take_the_log_of_the_new_one(path):
+    store(path, 1)
+    with LedgerReader(path):
+        path.unlink()
+        crawl = SqliteLedger(path, IDENTITY)
+        crawl.begin("test")
+        add(crawl, 2)
+    with closing(crawl):
+        assert log_of(path).exists()
+        assert process("import json; print(json.dumps(stored(sys.argv[1])))", path) == [2]
+
+
 def test_a_ledger_in_use_is_not_replaced(path):
     source = path.with_name("source.sqlite")
     store(source, 7)

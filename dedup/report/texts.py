@@ -117,8 +117,8 @@ class TextStore:
 
     def put(self, url: str, title: str | None, text: str) -> None:
         """Keep *text*, whatever the limit; the first one of a URL."""
-        if url not in self:
-            with self._fails_softly():
+        with self._fails_softly():
+            if url not in self:
                 self._put(url, Page(text, title, None, 0, None, None))
 
     def _row(self, column: str, url: str) -> Any:
