@@ -113,14 +113,17 @@ def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
 class Failing(MemoryStatsCollector):
     """Of somebody else, over a network that is gone."""
 
-    def inc_value(self, key: str, *_: Any, **__: Any) -> None:
+    def inc_value(self, key: str, *arguments: Any, **options: Any) -> None:
         if key.startswith("dedup/"):
             raise ConnectionError("the stats are not there")
+        super().inc_value(key, *arguments, **options)
 
 
 def test_stats_that_fail_cost_no_item(paths):
     result = run(paths, STATS_CLASS=Failing)
     assert result.stored == KEPT
+    assert result.stats["item_dropped_count"] == 2
+    assert len([record for record in result.log if record.levelno >= logging.ERROR]) == 1
     assert ended(paths)[:2] == (2, "finished")
     [message] = result.messages(logging.ERROR)
     assert "failed to count" in message
