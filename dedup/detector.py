@@ -11,6 +11,7 @@ from dedup.claims import Claim, OpenClaims
 from dedup.index import Index, Match
 from dedup.index.digests import DigestIndex
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
+from dedup.limits import kept_url
 from dedup.methods import FingerprintMethod, Method
 from dedup.packed import Packed
 from dedup.page import Page
@@ -170,6 +171,7 @@ class Detector:
         never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
         changed, then.
         """
+        key, scope = kept_url(key), kept_url(scope)
         if page.digest is None:
             return Reservation(self.skipped("empty"))
         is_short = self.is_short(page)

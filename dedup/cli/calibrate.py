@@ -173,7 +173,7 @@ def _distinct(options: argparse.Namespace) -> tuple[list[str], list[Document]]:
 
 def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str]]:
     """Yield the key of each page with a text, and the text."""
-    from dedup.ledger.file import is_sqlite
+    from dedup.sqlite_file import is_sqlite
 
     if path.is_file() and is_sqlite(path):
         yield from _records_of_ledger(path)

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
     """Return what a crawl reported at its end, or else the numbers of what the ledger holds."""
-    from dedup.ledger.file import LedgerError, damaged
+    from dedup.ledger import LedgerError
 
     crawls = ledger.crawls()
     chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
@@ -67,7 +67,7 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
         raise
     except (TypeError, ValueError) as error:
         # Whatever a method makes of bytes that are no sketch of its own.
-        raise damaged(ledger.path, error) from error
+        raise ledger.damaged(error) from error
 
 
 def _numbers_of_pages(

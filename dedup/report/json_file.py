@@ -22,8 +22,14 @@ def write_json(numbers: Mapping[str, Any], folder: Path) -> Path:
         path = folder / f"{spider}-{started}{suffix}.json"
         try:
             # A URL may hold what is no character, and cannot be encoded.
-            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(text)
-            return path
+            file = path.open("x", encoding="utf-8", errors="backslashreplace")
         except FileExistsError:  # another crawl that began in the same second
             number += 1
+            continue
+        try:
+            with file:
+                file.write(text)
+        except BaseException:  # half of it is none
+            path.unlink(missing_ok=True)
+            raise
+        return path

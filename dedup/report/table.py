@@ -76,6 +76,8 @@ def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "pages not read", causes
     if numbers["errors"]:
         yield "errors (items kept)", f"{numbers['errors']:,}"
+    if numbers["texts_lost"]:
+        yield "texts not kept", f"{numbers['texts_lost']:,}: their differences are missing"
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from itertools import islice
 
+from dedup.limits import cut
 from dedup.records import Item, RecordError
 from dedup.scan.judging import Found, Judge, Outcome
 from dedup.scan.ledger import ScanLedger
@@ -184,7 +185,7 @@ def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[
         batch, future = under_way.popleft()
         read = iter(_result(future, batch, pool))
         yield [
-            (next(read) if item.error is None else Sketched(error=item.error)).told_of(item)
+            (next(read) if item.error is None else Sketched(error=cut(item.error))).told_of(item)
             for item in batch
         ]
 
@@ -210,7 +211,7 @@ def _result(future: Future[list[Sketched]], batch: list[Item], pool: Pool) -> li
         if error.cause == "start":
             raise RecordError(str(error)) from error
         if len(batch) == 1:
-            return [Sketched(has_field=True, unread=f"{error.cause}: {error}")]
+            return [Sketched(has_field=True, unread=cut(f"{error.cause}: {error}"))]
     return [
         result
         for item in batch

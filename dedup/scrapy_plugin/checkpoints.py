@@ -123,7 +123,9 @@ class Checkpoints:
         try:
             await result_of(self._thread.submit(note))
         except Exception as error:
-            logger.warning("%s: the end of the crawl is not noted: %s", self._ledger.path, error)
+            logger.warning(
+                "%s: the end of the crawl is not noted as a whole: %s", self._ledger.path, error
+            )
 
     def close(self) -> None:
         """End the thread."""

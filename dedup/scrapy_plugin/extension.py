@@ -2,7 +2,6 @@
 
 import logging
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider, signals
@@ -12,11 +11,12 @@ from scrapy.http import Response
 from dedup.claims import Claim
 from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.page import PageReader
-from dedup.report import Summary, TextStore, as_text, write_html, write_json
+from dedup.report import Summary, TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.crawling import is_crawl
+from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
@@ -87,12 +87,16 @@ class Extension:
         """Build what compares pages with those of *ledger*."""
         self._ledger = ledger
         self._detector = detector_with(ledger, self.settings)
-        self._checkpoints = ledger and Checkpoints(
-            ledger,
-            self._feeds,
-            interval=self.settings.checkpoint_interval,
-            fsync=self.settings.fsync,
-            count=self.summary.count,
+        self._checkpoints = (
+            Checkpoints(
+                ledger,
+                self._feeds,
+                interval=self.settings.checkpoint_interval,
+                fsync=self.settings.fsync,
+                count=self.summary.count,
+            )
+            if ledger
+            else None
         )
         self.judge = Judge(
             self.settings,
@@ -254,32 +258,19 @@ class Extension:
                 ending.callback(self._ledger.close)
                 ending.callback(self._checkpoints.close)
             ending.callback(self._texts.close)
-            if self.quarantine:
-                ending.callback(self.quarantine.close)
             ending.callback(self._pool.close)
             if self.settings.enabled:
-                await self._finish(spider, reason)
-
-    async def _finish(self, spider: Spider, reason: str) -> None:
-        """Make the last checkpoint, and the reports."""
-        if self._checkpoints:
-            await self._checkpoints.finish()
-        numbers = {
-            "spider": spider.name,
-            **self.summary.finish(self._detector, self._bodies.nbytes, self._ledger),
-        }
-        self._table = as_text(numbers, DedupSettings.defaults())
-        if self._ledger and self._checkpoints:
-            texts = list(self._texts)
-            await self._checkpoints.note_end(partial(self._ledger.finish, reason, numbers, texts))
-        if folder := self.settings.report:
-            try:
-                path = write_json(numbers, folder)
-                write_html(numbers, self._texts, path.with_suffix(".html"))
-            except OSError as error:
-                logger.warning("Dedup report could not be written: %s", error)
-            else:
-                logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
+                self._table = await end_crawl(
+                    spider,
+                    reason,
+                    settings=self.settings,
+                    summary=self.summary,
+                    texts=self._texts,
+                    detector=self._detector,
+                    other_bytes=self._bodies.nbytes,
+                    ledger=self._ledger,
+                    checkpoints=self._checkpoints,
+                )
 
     def engine_stopped(self) -> None:
         # Not before: Scrapy's dump of all stats would push the table out of sight.

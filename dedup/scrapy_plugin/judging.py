@@ -237,16 +237,15 @@ class Judge:
     def _record(self, judgement: Judgement, url: str, size: int) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""
         self._closing.verdict_is_given(judgement.verdict)
-        try:
-            self._summary.record(
-                judgement.verdict,
-                judgement.key,
-                size,
-                judgement.compared or judgement.page,
-                self._scope(url) if judgement.scope is None else judgement.scope,
-            )
-        except Exception:
-            self._notices.count_error("the figures of <%s>", url)
+        scope = judgement.scope
+        if scope is None:  # of what was not compared, it is not known yet
+            try:
+                scope = self._scope(url)
+            except Exception:
+                self._notices.count_error("the scope of <%s>", url)
+                return
+        page = judgement.compared or judgement.page
+        self._summary.record(judgement.verdict, judgement.key, size, page, scope)
 
     def _count_reading(self, page: Page, repeated: bool, waited: float) -> None:
         if repeated:

@@ -63,7 +63,7 @@ def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | N
             in_use = error
     else:
         raise LedgerInUseError(
-            f"{in_use}. {_ADVICE_FOR_JOBS if is_of_job else _ADVICE}"
+            f"{str(in_use).partition(';')[0]}. {_ADVICE_FOR_JOBS if is_of_job else _ADVICE}"
         ) from in_use
     _opened[crawler] = ledger
     if path != settings.index:

@@ -265,8 +265,8 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
     (tmp_path / "folder").mkdir()
     for name, message in [
         ("crawl", "is no ledger of a scan; name another file"),
-        ("empty", "is no ledger of a scan; name another file"),
-        ("text", "is damaged, or no ledger of a scan (file is not a database); name another"),
+        ("empty", "is damaged (it is empty). Put a copy of it back, or move it away and scan anew"),
+        ("text", "is no ledger of a scan: it is no SQLite file, or damaged at its beginning; name"),
         ("folder", "must be a file in a folder that exists"),
         ("no/ledger", "must be a file in a folder that exists"),
         ("a.jsonl", "a.jsonl is an input, or in one"),
@@ -292,7 +292,8 @@ def test_a_crawl_refuses_the_ledger_of_a_scan(scanned):
 def test_one_scan_at_a_time(scanned, capsys):
     with closing(ScanLedger(scanned / "other", {"inputs": []})):
         code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "other")
-    assert (code, err) == (2, "dedup scan: other is in use by another scan; name another file\n")
+    told = "is in use: one scan at a time; wait for it, or name another file"
+    assert (code, err) == (2, f"dedup scan: {scanned / 'other'} {told}\n")
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "seconds_per_page": {},
         "unread": {},
         "errors": 0,
+        "texts_lost": 0,
     }
 
 

@@ -813,7 +813,7 @@ def test_a_crawl_that_cannot_start_does_not_bar_the_next_one(site, ledger):
         "dedup.ledger.SqliteLedger.take",
         "dedup.ledger.SqliteLedger.finish",
         "dedup.report.Summary.finish",
-        "dedup.scrapy_plugin.extension.as_text",
+        "dedup.scrapy_plugin.ending.as_text",
     ],
 )
 def test_whatever_fails_at_the_end_the_file_is_given_back(
