@@ -145,12 +145,11 @@ class Extension:
                 self._notices.tell_once("The ledger is not written: %s", error)
 
     def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
-        stored = False
+        stored, failed = False, True
         try:
-            self._feeds.export(item, spider)
-            stored = True
+            stored, failed = self._feeds.export(item, spider), False
         finally:
-            self.outcomes.item_ends(item, response, stored=stored, failed=not stored)
+            self.outcomes.item_ends(item, response, stored=stored, failed=failed)
 
     def item_dropped(self, item: Any, response: Any) -> None:
         self.outcomes.item_ends(item, response, stored=False)
