@@ -207,32 +207,31 @@ def _has_pairs_of_quotes(file: BinaryIO, form: Any) -> bool:
 def _open_record(file: BinaryIO, encoding: str, form: Any) -> str | None:
     """Return the last record of a file if it has no end, as a reader of the format takes it."""
     record: list[str] = []
-    is_open = False
-    last = ""
+    has_ended = is_open = False
 
     def lines(text: io.TextIOWrapper) -> Iterator[str]:
-        nonlocal is_open, last
+        nonlocal has_ended, is_open
         length = 0
         while line := text.readline(_LARGEST_ITEM):
-            length = len(line) + (length if record else 0)
+            if has_ended:
+                record.clear()
+                has_ended, length = False, 0
+            length += len(line)
             if length >= _LARGEST_ITEM:
                 raise csv.Error("too long")
-            last = line.removeprefix("\ufeff")
-            record.append(last)
-            yield last
-        is_open = bool(record)
+            record.append(line.removeprefix("\ufeff"))
+            yield record[-1]
+        is_open = bool(record) and not has_ended
 
     file.seek(0)
     with _text_of(file, encoding) as text, _fields_of_any_size():
         try:
             for _ in csv.reader(lines(text), _readable(form)):
-                if not is_open:
-                    record.clear()
+                has_ended = True
         except csv.Error as error:
             raise TornFeedError(f"{file.name} is no CSV of its feed ({error})") from error
-    if is_open:
-        return "".join(record)
-    return None if not last or last.endswith(form.lineterminator) else last
+    found = "".join(record)
+    return found if is_open or (found and not found.endswith(form.lineterminator)) else None
 
 
 def _is_closed(record: str, form: Any) -> bool:
@@ -261,7 +260,7 @@ def _fields_of_any_size() -> Iterator[None]:
 
 @contextmanager
 def _text_of(file: BinaryIO, encoding: str) -> Iterator[io.TextIOWrapper]:
-    text = io.TextIOWrapper(file, encoding, errors="replace", newline="")
+    text = io.TextIOWrapper(file, encoding, errors="ignore", newline="")
     try:
         yield text
     finally:
@@ -340,16 +339,26 @@ _BETWEEN_ITEMS = re.compile(r"[\s,]*")
 
 def _is_xml_whole(file: BinaryIO) -> bool:
     """Return whether a file has nothing but documents, one after the other."""
-    begin = 0
+    begin = depth = 0
+
+    def opened(_name: str, _attributes: object) -> None:
+        nonlocal depth
+        depth += 1
+
+    def closed(_name: str) -> None:
+        nonlocal depth
+        depth -= 1
+
     while True:
         parser = expat.ParserCreate()
+        parser.StartElementHandler, parser.EndElementHandler = opened, closed
         file.seek(begin)
         try:
             while block := file.read(_BLOCK):
                 parser.Parse(block, False)
             parser.Parse(b"", True)
         except expat.ExpatError as error:
-            if error.code not in _BEGINS_OF_XML or not parser.ErrorByteIndex:
+            if depth or error.code not in _BEGINS_OF_XML or not parser.ErrorByteIndex:
                 return False
             begin += parser.ErrorByteIndex
         else:
@@ -370,9 +379,11 @@ def _is_pickle_whole(file: BinaryIO) -> bool:
     file.seek(0)
     try:
         while file.tell() < size:
+            begin = file.tell()
             # It reads, and runs nothing.
-            for _ in pickletools.genops(_Bounded(file)):  # type: ignore[arg-type]
-                pass
+            for code, _, at in pickletools.genops(_Bounded(file)):  # type: ignore[arg-type]
+                if code.name == "PROTO" and at != begin:
+                    return False  # another one begins within a torn one
     except ValueError:
         return False
     return True
