@@ -93,6 +93,7 @@ class Feeds:
         self._torn: dict[int, _Export] = {}
         self._some_cannot = False
         self._some_are_spoilt = False
+        self._removed = ""
         self._refuses_torn = False
         self._items_taken = self._items_refused = 0
         self._told: set[str] = set()
@@ -120,18 +121,22 @@ class Feeds:
         Raises CloseSpider if one of the feeds is such a file.
         """
         self._refuses_torn = True
-        for slot in self._exporter.slots if self._exporter else ():
-            try:
+        slots = self._exporter.slots if self._exporter else []
+        try:
+            for slot in slots:
                 self._check(slot)
-            except (TornFeedError, OSError) as error:
-                logger.error("%s", error)
-                raise CloseSpider(TORN_FEED) from error
+        except (TornFeedError, OSError) as error:
+            for slot in slots:
+                slot.store_empty = False  # else Scrapy writes to it at its end
+            logger.error("%s", error)
+            raise CloseSpider(TORN_FEED) from error
 
     def _check(self, slot: FeedSlot) -> None:
         if slot in self._checked or not feed_files.is_appended_to(slot):
             return
+        is_known = feed_files.check(slot)
         self._checked.add(slot)
-        if not feed_files.check(slot):
+        if not is_known:
             logger.warning(
                 "%s is appended to, and whether it is whole cannot be told: if it is torn, what is "
                 "appended may be lost. A file for each crawl is safe, as %%(time)s makes it",
@@ -200,6 +205,7 @@ class Feeds:
             file = _file_of(slot)
             if self.disk:
                 self.disk.changed(id(slot), file)
+            self._note_removal(slot)
             status = os.fstat(file.fileno())
             if _can_be_flushed(slot) and stat.S_ISREG(status.st_mode):
                 state = dict(vars(slot.exporter))
@@ -322,7 +328,15 @@ class Feeds:
         """
         for slot in self._open.values():
             self._flush(slot)
-            _check_name(slot)
+            self._note_removal(slot)
+        if self._removed:
+            raise OSError(f"{self._removed} was removed while it was written to")
+
+    def _note_removal(self, slot: FeedSlot) -> None:
+        """Remember if the file of *slot* has no name any more: with the process, it is gone."""
+        is_local = type(slot.storage) is FileFeedStorage and slot.file and not _is_closed(slot)
+        if is_local and not os.fstat(_file_of(slot).fileno()).st_nlink:
+            self._removed = slot.uri
 
     @property
     def are_stored(self) -> bool:
@@ -379,10 +393,3 @@ def _file_of(slot: FeedSlot) -> Any:
 
 def _is_closed(slot: FeedSlot) -> bool:
     return slot.file is not None and bool(_file_of(slot).closed)
-
-
-def _check_name(slot: FeedSlot) -> None:
-    """Raise OSError if the file of *slot* has no name any more: with the process, it is gone."""
-    if type(slot.storage) is FileFeedStorage and slot.file and not _is_closed(slot):
-        if not os.fstat(_file_of(slot).fileno()).st_nlink:
-            raise OSError(f"{slot.storage.path} was removed while it was written to")
