@@ -355,8 +355,7 @@ def test_what_was_appended_to_a_torn_file_is_refused_too(tmp_path: Path, kind: s
 def is_refused(feed: Feed) -> bool:
     try:
         feed_files.check(feed.slot())
-    except TornFeedError as error:
-        assert "is torn" in str(error)
+    except TornFeedError:
         return True
     return False
 

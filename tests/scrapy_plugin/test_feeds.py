@@ -198,16 +198,6 @@ READERS = {
 }
 
 
-class Unwilling(str):
-    """A text that no exporter can write."""
-
-    def __str__(self) -> str:
-        raise ValueError("unwilling")
-
-    def __reduce__(self) -> Any:
-        raise ValueError("unwilling")
-
-
 class Unwilling:
     """A value that cannot be written."""
 
