@@ -472,10 +472,10 @@ def test_what_is_written_while_the_disk_is_busy_waits_for_the_next_checkpoint(
             fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", slow)
-    site = {f"/{number}": page(article(number)) for number in range(40)}
+    site = {f"/{number}": page(article(number)) for number in range(25)}
     run(
         site, ledger, FEEDS={str(feed): {"format": "jsonlines"}}, DEDUP_FSYNC=True,
-        DEDUP_CHECKPOINT_INTERVAL=0.03, DOWNLOAD_DELAY=0.02,
+        DEDUP_CHECKPOINT_INTERVAL=0.01, DOWNLOAD_DELAY=0.06,
     )  # fmt: skip
     assert violations == []
     assert remembered(ledger) == safe[0].split() == list(site)
