@@ -91,6 +91,8 @@ class Feeds:
         self._checked: WeakSet[FeedSlot] = WeakSet()
         # What failed, and is still to be removed from the file.
         self._torn: dict[int, _Export] = {}
+        # Where it cannot be removed, and is to be ended.
+        self._unended: set[int] = set()
         self._some_cannot = False
         self._some_are_spoilt = False
         self._removed = ""
@@ -206,20 +208,22 @@ class Feeds:
             if self.disk:
                 self.disk.changed(id(slot), file)
             self._note_removal(slot)
-            status = os.fstat(file.fileno())
-            if _can_be_flushed(slot) and stat.S_ISREG(status.st_mode):
-                state = dict(vars(slot.exporter))
-                self._exports[-1] = export._replace(exporter=state, size=status.st_size)
+            if _can_be_flushed(slot) and _is_last_writer(file):
+                size, state = os.fstat(file.fileno()).st_size, dict(vars(slot.exporter))
+                self._exports[-1] = export._replace(exporter=state, size=size)
 
     def _mend(self, slot: FeedSlot, item: Any) -> None:
         if export := self._torn.get(id(slot)):
             self._undo(export)
-        if not feed_files.is_appended_to(slot):
+        if not (feed_files.is_appended_to(slot) or id(slot) in self._unended):
             return
+        self._unended.discard(id(slot))
         try:
             if self._refuses_torn:
                 self._check(slot)
             feed_files.mend(slot, lambda: self._beginning(slot, item))
+            if slot.file:
+                slot.file.seek(0, os.SEEK_END)
         except TornFeedError as error:
             self._tell_once("%s", error)
             if self._refuses_torn:
@@ -250,7 +254,9 @@ class Feeds:
             slot = export.slot
             if not slot.itemcount:
                 self._open.pop(id(slot), None)
-            if export.size is not None and not _is_closed(slot):
+            if not slot.file or _is_closed(slot):
+                continue
+            if type(slot.storage) is FileFeedStorage and _can_be_flushed(slot):
                 with suppress(OSError):  # what is left is removed before the next item
                     if not (export.has_ended and self._is_flushed(slot)):
                         self._undo(export)
@@ -266,21 +272,32 @@ class Feeds:
         return True
 
     def _undo(self, export: _Export) -> None:
+        """Cut what has come into the file, or have it ended if others write there, too."""
         slot, size = export.slot, export.size
         assert slot.file
-        assert size is not None
         self._torn[id(slot)] = export
-        with suppress(OSError):
-            os.ftruncate(slot.file.fileno(), size)  # which may make room for what is left
+        number = slot.file.fileno()
+        if size is not None and not _is_last_writer(slot.file):
+            size = None
+        if size is not None:
+            os.ftruncate(number, size)  # which may make room for what is left
+            os.lseek(number, 0, os.SEEK_END)
         slot.file.flush()
-        os.ftruncate(slot.file.fileno(), size)
+        if size is not None:
+            os.ftruncate(number, size)
+            vars(slot.exporter).update(export.exporter)
+        else:
+            self._unended.add(id(slot))
         slot.file.seek(0, os.SEEK_END)
-        vars(slot.exporter).update(export.exporter)
+        if size == 0 and (stream := getattr(slot.exporter, "stream", None)):
+            # It begins with a byte order mark again.
+            stream.reconfigure(encoding=stream.encoding, errors=stream.errors)
         del self._torn[id(slot)]
 
     def _slot_closed(self, slot: FeedSlot) -> None:
         self._open.pop(id(slot), None)
         self._torn.pop(id(slot), None)
+        self._unended.discard(id(slot))
         self._closed_slots += 1
         stored, self._stored_slots = self._stored_slots, self._count_stored()
         if self._exports is not None and stored == self._stored_slots:
@@ -393,3 +410,10 @@ def _file_of(slot: FeedSlot) -> Any:
 
 def _is_closed(slot: FeedSlot) -> bool:
     return slot.file is not None and bool(_file_of(slot).closed)
+
+
+def _is_last_writer(file: Any) -> bool:
+    """Return whether nobody else has added to a regular file since it was written to."""
+    status = os.fstat(file.fileno())
+    end = os.lseek(file.fileno(), 0, os.SEEK_CUR) if stat.S_ISREG(status.st_mode) else None
+    return end == status.st_size

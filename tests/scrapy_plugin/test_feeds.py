@@ -249,9 +249,12 @@ def fill(disk: Path, room: int = 0) -> None:
             file.truncate(max(0, file.tell() - room))
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("full", ["/0", "/4"])
 @pytest.mark.parametrize("form", READERS)
-def test_what_a_full_disk_tore_is_taken_out(small_disk: Path, tmp_path: Path, form: str, full: str):
+def test_what_a_full_disk_tore_is_taken_out(
+    small_disk: Path, tmp_path: Path, form: str, full: str, overwrite: bool
+):
     """The disk is full from one page on, to the fourth after it; half of an item has room."""
     paths = list(MANY)
     begin = paths.index(full)
@@ -265,10 +268,58 @@ def test_what_a_full_disk_tore_is_taken_out(small_disk: Path, tmp_path: Path, fo
         yield {"url": response.url, "text": f'"quoted" {"x" * 12_000}, \n {"y" * 1_000}'}
 
     feed, ledger = small_disk / "feed", tmp_path / "pages.sqlite"
-    run(MANY, ledger, parse=parse, FEEDS={str(feed): {"format": form, "encoding": "utf-8"}})
+    options = {"format": form, "encoding": "utf-8", "overwrite": overwrite}
+    run(MANY, ledger, parse=parse, FEEDS={str(feed): options})
     expected = paths[:begin] + paths[begin + 4 :]
     assert READERS[form](feed) == expected
     assert remembered(ledger) == expected
+
+
+def test_a_file_in_utf_16_begins_with_its_mark_though_the_first_item_had_no_room(
+    small_disk: Path, tmp_path: Path
+):
+    def parse(self: Any, response: Any) -> Any:
+        is_first = response.url.endswith("/0")
+        if is_first:
+            fill(small_disk, room=8192)
+        else:
+            (small_disk / "filling").unlink(missing_ok=True)
+        yield {"url": response.url, "text": "x" * 20_000}
+
+    feed = small_disk / "feed"
+    run(MANY, parse=parse, FEEDS={str(feed): {"format": "csv", "encoding": "utf-16"}})
+    with feed.open(encoding="utf-16", newline="") as file:
+        assert [path_of(row["url"]) for row in csv.DictReader(file)] == list(MANY)[1:]
+
+
+@pytest.mark.parametrize("form", ["jsonlines", "csv"])
+def test_what_somebody_else_adds_to_the_file_is_never_cut(tmp_path: Path, form: str):
+    """Another crawl adds its lines; of an item that fails, half is written and stays."""
+
+    class Tearing(Unwilling):
+        def __str__(self) -> str:
+            add(b"http://else/late\r\n")
+            return super().__str__()
+
+    feed = tmp_path / "feed"
+
+    def add(line: bytes) -> None:
+        with feed.open("ab") as file:
+            file.write(line)
+
+    def parse(self: Any, response: Any) -> Any:
+        if response.url.endswith("/3"):
+            add(b"http://else/early\r\n")
+        bad = response.url.endswith(("/3", "/7"))
+        yield {"url": response.url, "last": Tearing() if bad else "fine"}
+
+    run(MANY, parse=parse, FEEDS={str(feed): {"format": form}})
+    lines = feed.read_text().split("\n")
+    assert [line.strip() for line in lines if "else" in line] == [
+        "http://else/early",
+        *(["http://else/late"] * 2 if form == "csv" else []),
+    ]
+    assert sum("fine" in line for line in lines) == 10
 
 
 def test_a_compressed_feed_that_met_a_full_disk_is_not_remembered(small_disk: Path, tmp_path: Path):
