@@ -10,8 +10,10 @@ import lzma
 import marshal
 import os
 import pickle
+import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -281,10 +283,10 @@ def test_a_file_in_utf_16_begins_with_its_mark_though_the_first_item_had_no_room
     def parse(self: Any, response: Any) -> Any:
         is_first = response.url.endswith("/0")
         if is_first:
-            fill(small_disk, room=8192)
+            fill(small_disk, room=4096)
         else:
             (small_disk / "filling").unlink(missing_ok=True)
-        yield {"url": response.url, "text": "x" * 20_000}
+        yield {"url": response.url, "text": "x" * 8_000}
 
     feed = small_disk / "feed"
     run(MANY, parse=parse, FEEDS={str(feed): {"format": "csv", "encoding": "utf-16"}})
@@ -612,3 +614,72 @@ def test_empty_feeds_that_are_stored_do_not_count_as_failed(tmp_path: Path):
     run(SITE, ledger, FEEDS=feeds)
     assert remembered(ledger) == ["/print/a", "/b"]
     assert bz2.decompress((tmp_path / "none.bz2").read_bytes()) == b""
+
+
+def crawl_in_a_process(url: str, paths: Any, **settings: Any) -> "subprocess.Popen[str]":
+    script = Path(__file__).with_name("reactor_crawl.py")
+    settings = {"DEDUP_CHECKPOINT_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.05, **settings}
+    command = [sys.executable, script, "none", "0", json.dumps(settings)]
+    return subprocess.Popen(
+        [*command, *(url + path for path in paths)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def kill_when(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_after_a_kill_a_compressed_feed_is_refused_and_nothing_of_it_is_remembered(tmp_path: Path):
+    feed, ledger = tmp_path / "feed.gz", tmp_path / "pages.sqlite"
+    settings = {
+        "DEDUP_INDEX": str(ledger),
+        "DEDUP_FIELDS": {"text": "text"},
+        "FEEDS": {str(feed): {"format": "jsonlines", "postprocessing": [f"{PLUGINS}.GzipPlugin"]}},
+    }
+    site = {f"/{number}": page(article(number, words=3000)) for number in range(12)}
+
+    def has_begun() -> bool:
+        return feed.exists() and feed.stat().st_size > 0
+
+    with served(site) as url:
+        kill_when(has_begun, crawl_in_a_process(url, site, **settings))
+        assert remembered(ledger) == []
+        torn = feed.read_bytes()
+        refused = crawl_in_a_process(url, site, **settings)
+        _, errors = refused.communicate(timeout=60)
+        assert f"{feed} is torn" in errors
+        assert feed.read_bytes() == torn
+        feed.rename(tmp_path / "away")
+        crawl_in_a_process(url, site, **settings).communicate(timeout=60)
+    stored = [json.loads(line)["url"] for line in gzip.decompress(feed.read_bytes()).splitlines()]
+    assert [path_of(url) for url in stored] == remembered(ledger) == list(site)
+
+
+@pytest.mark.slow
+def test_after_kills_a_csv_file_has_what_the_ledger_names(tmp_path: Path):
+    feed, ledger = tmp_path / "feed.csv", tmp_path / "pages.sqlite"
+    settings = {
+        "DEDUP_INDEX": str(ledger), "DEDUP_FIELDS": {"text": "text"},
+        "FEEDS": {str(feed): {"format": "csv"}},
+    }  # fmt: skip
+    site = {f"/{number}": page(f"{article(number)}\n\nA \"quoted\" end, {number}")
+            for number in range(24)}  # fmt: skip
+    with served(site) as url:
+        for rows in (4, 9, 14):
+
+            def has(rows: int = rows) -> bool:
+                return feed.exists() and feed.read_text().count("http://") >= rows
+
+            kill_when(has, crawl_in_a_process(url, site, **settings))
+            assert set(remembered(ledger)) <= set(read_csv(feed))
+            with feed.open("ab") as file:  # the part of a row that a kill may leave
+                file.write(b'http://127.0.0.1/torn,"half of a ""te')
+        crawl_in_a_process(url, site, **settings).communicate(timeout=60)
+    assert set(read_csv(feed)) - {"/torn"} == set(remembered(ledger)) == set(site)
