@@ -9,6 +9,8 @@ import json
 import lzma
 import marshal
 import pickle
+import shutil
+import subprocess
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -170,6 +172,41 @@ def test_a_whole_csv_file_of_somebody_else_is_left_alone(tmp_path: Path, content
     Feed(path, "csv", item_export_kwargs={"lineterminator": content[-2:].lstrip(b"dbr\"").decode()
         or "\n"}).mend()  # fmt: skip
     assert path.read_bytes() == content
+
+
+@pytest.fixture
+def append_only(tmp_path: Path) -> Iterator[Callable[[bytes], Path]]:
+    """Makes a file of some content, to which can be appended only."""
+    path = tmp_path / "feed"
+
+    def make(content: bytes) -> Path:
+        path.write_bytes(content)
+        done = subprocess.run(["chattr", "+a", path], capture_output=True, check=False)
+        if done.returncode:
+            pytest.skip("no attributes of files here")
+        return path
+
+    yield make
+    subprocess.run(["chattr", "-a", path], check=True)
+
+
+@pytest.mark.skipif(shutil.which("chattr") is None, reason="no attributes of files here")
+def test_a_file_that_may_be_appended_to_only_is_ended(append_only: Callable[[bytes], Path]):
+    path = append_only('url,text\r\na,"é'.encode()[:-1])
+    Feed(path, "csv").mend()
+    assert path.read_bytes() == 'url,text\r\na,"é'.encode()[:-1] + b'"\r\n'
+
+
+@pytest.mark.skipif(shutil.which("chattr") is None, reason="no attributes of files here")
+@pytest.mark.parametrize(("form", "encoding"), [("jsonlines", "utf-16"), ("csv", "utf-8")])
+def test_a_file_that_may_be_appended_to_only_is_refused_if_that_does_not_help(
+    append_only: Callable[[bytes], Path], form: str, encoding: str
+):
+    content = "url,te".encode(encoding)  # half a header, or half a character
+    path = append_only(content[:-1])
+    with pytest.raises(TornFeedError, match="may only be appended to"):
+        Feed(path, form, encoding=encoding).mend()
+    assert path.read_bytes() == content[:-1]
 
 
 def test_the_last_record_of_somebody_else_gets_its_line_end_only(tmp_path: Path):

@@ -616,10 +616,12 @@ def test_empty_feeds_that_are_stored_do_not_count_as_failed(tmp_path: Path):
     assert bz2.decompress((tmp_path / "none.bz2").read_bytes()) == b""
 
 
-def crawl_in_a_process(url: str, paths: Any, **settings: Any) -> "subprocess.Popen[str]":
+def crawl_in_a_process(
+    url: str, paths: Any, reactor: str = "none", **settings: Any
+) -> "subprocess.Popen[str]":
     script = Path(__file__).with_name("reactor_crawl.py")
     settings = {"DEDUP_CHECKPOINT_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.05, **settings}
-    command = [sys.executable, script, "none", "0", json.dumps(settings)]
+    command = [sys.executable, script, reactor, "0", json.dumps(settings)]
     return subprocess.Popen(
         [*command, *(url + path for path in paths)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -683,3 +685,20 @@ def test_after_kills_a_csv_file_has_what_the_ledger_names(tmp_path: Path):
                 file.write(b'http://127.0.0.1/torn,"half of a ""te')
         crawl_in_a_process(url, site, **settings).communicate(timeout=60)
     assert set(read_csv(feed)) - {"/torn"} == set(remembered(ledger)) == set(site)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_a_batch_that_has_no_room_is_not_remembered(tmp_path: Path, reactor: str):
+    """Without asyncio, it is closed before the export ends."""
+    ledger = tmp_path / "pages.sqlite"
+    (tmp_path / "2").symlink_to("/dev/full")
+    feeds = {str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 1}}
+    with served(MANY) as url:
+        process = crawl_in_a_process(
+            url, list(MANY)[:4], reactor, DEDUP_INDEX=str(ledger), FEEDS=feeds
+        )
+        _, errors = process.communicate(timeout=60)
+    assert "No space left" in errors
+    stored = [path for batch in "134" for path in urls_in(tmp_path / batch)]
+    assert stored == remembered(ledger) == ["/0", "/2", "/3"]
