@@ -4,32 +4,28 @@ A crawl that was killed leaves half of an item at the end of its feed. Formats o
 are mended by what is added; in all others, what is appended cannot be read, so it is refused.
 """
 
-import bz2
 import codecs
 import csv
-import gzip
 import io
-import json
 import lzma
-import marshal
 import os
-import pickletools
-import re
 import sys
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
-from xml.parsers import expat
 
 from scrapy import exporters
-from scrapy.extensions import postprocessing
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage
 from scrapy.utils.misc import load_object
 
-_BLOCK = 1 << 20
-_LARGEST_ITEM = 1 << 28
-"""Bytes (or characters): what seems to be a larger item is damage, and is not read into memory."""
+from dedup.scrapy_plugin.whole_files import (
+    BLOCK,
+    CHECKS,
+    CHECKS_OF_PLUGINS,
+    LARGEST_ITEM,
+    text_of,
+)
+
 _PLAIN_ENCODINGS = ("utf-8", "ascii", "iso8859-1")
 
 
@@ -131,13 +127,13 @@ def _check_of(slot: FeedSlot) -> Callable[[BinaryIO], bool] | None:
         plugin = load_object(slot.feed_options["postprocessing"][-1])
         if slot.feed_options.get("lzma_format") == lzma.FORMAT_RAW:
             return None
-        return _CHECKS_OF_PLUGINS.get(plugin)
+        return CHECKS_OF_PLUGINS.get(plugin)
     exporter = slot.exporters[slot.format]
     encoding = codecs.lookup(slot.feed_options["encoding"] or "utf-8").name
     kinds = (exporters.JsonItemExporter, exporters.XmlItemExporter)
     if exporter in kinds and encoding not in _PLAIN_ENCODINGS:
         return None
-    return _CHECKS.get(exporter)
+    return CHECKS.get(exporter)
 
 
 class _Missing(NamedTuple):
@@ -167,7 +163,7 @@ def _missing_in_csv(
     is_ended = end.endswith(form.lineterminator) and not cut
     if is_ended and not _is_wide(encoding) and _has_pairs_of_quotes(file, form):
         return _Missing()
-    if not is_ended and (size := file.seek(0, os.SEEK_END)) < _BLOCK:
+    if not is_ended and (size := file.seek(0, os.SEEK_END)) < BLOCK:
         file.seek(0)
         if beginning().startswith(file.read()):  # a torn header, which is going to be written
             return _Missing(cut=size, must_cut=True)
@@ -199,7 +195,7 @@ def _has_pairs_of_quotes(file: BinaryIO, form: Any) -> bool:
         return False
     file.seek(0)
     number = 0
-    while block := file.read(_BLOCK):
+    while block := file.read(BLOCK):
         number += block.count(quote.encode())
     return number % 2 == 0
 
@@ -212,19 +208,19 @@ def _open_record(file: BinaryIO, encoding: str, form: Any) -> str | None:
     def lines(text: io.TextIOWrapper) -> Iterator[str]:
         nonlocal has_ended, is_open
         length = 0
-        while line := text.readline(_LARGEST_ITEM):
+        while line := text.readline(LARGEST_ITEM):
             if has_ended:
                 record.clear()
                 has_ended, length = False, 0
             length += len(line)
-            if length >= _LARGEST_ITEM:
+            if length >= LARGEST_ITEM:
                 raise csv.Error("too long")
             record.append(line.removeprefix("\ufeff"))
             yield record[-1]
         is_open = bool(record) and not has_ended
 
     file.seek(0)
-    with _text_of(file, encoding) as text, _fields_of_any_size():
+    with text_of(file, encoding) as text, _fields_of_any_size():
         try:
             for _ in csv.reader(lines(text), _readable(form)):
                 has_ended = True
@@ -251,20 +247,11 @@ def _readable(form: Any) -> Any:
 
 @contextmanager
 def _fields_of_any_size() -> Iterator[None]:
-    limit = csv.field_size_limit(_LARGEST_ITEM)
+    limit = csv.field_size_limit(LARGEST_ITEM)
     try:
         yield
     finally:
         csv.field_size_limit(limit)
-
-
-@contextmanager
-def _text_of(file: BinaryIO, encoding: str) -> Iterator[io.TextIOWrapper]:
-    text = io.TextIOWrapper(file, encoding, errors="ignore", newline="")
-    try:
-        yield text
-    finally:
-        text.detach()
 
 
 def _end_of(file: BinaryIO, encoding: str) -> tuple[str, int, str]:
@@ -275,7 +262,7 @@ def _end_of(file: BinaryIO, encoding: str) -> tuple[str, int, str]:
     file.seek(0)
     encoding = _without_mark(encoding, file.read(4))
     size = file.seek(0, os.SEEK_END)
-    begin = max(0, size - _BLOCK)
+    begin = max(0, size - BLOCK)
     file.seek(begin - begin % 4)
     end = file.read()
     if not _is_wide(encoding):  # a character of some encodings is found from the line's begin only
@@ -304,160 +291,3 @@ def _encoded(text: str, encoding: str) -> bytes:
     encoder = codecs.getincrementalencoder(encoding)()
     encoder.setstate(0)  # as in the middle of a file
     return encoder.encode(text, True)
-
-
-def _is_json_whole(file: BinaryIO) -> bool:
-    """Return whether a file has nothing but arrays, one after the other."""
-    decoder = json.JSONDecoder()
-    text, at, is_within = "", 0, False
-    with _text_of(file, "utf-8") as source:
-        while True:
-            match = _BETWEEN_ITEMS.match(text, at)
-            at = match.end() if match else at
-            if at == len(text):
-                text, at = source.read(_BLOCK), 0
-                if not text:
-                    return not is_within
-            elif text[at] == "[" and not is_within:
-                at, is_within = at + 1, True
-            elif text[at] == "]" and is_within:
-                at, is_within = at + 1, False
-            elif not is_within:
-                return False
-            else:
-                try:
-                    _, at = decoder.raw_decode(text, at)
-                except ValueError:
-                    more = source.read(max(_BLOCK, len(text)))
-                    if not more or len(text) > _LARGEST_ITEM:
-                        return False
-                    text, at = text[at:] + more, 0
-
-
-_BETWEEN_ITEMS = re.compile(r"[\s,]*")
-
-
-def _is_xml_whole(file: BinaryIO) -> bool:
-    """Return whether a file has nothing but documents, one after the other."""
-    begin = depth = 0
-
-    def opened(_name: str, _attributes: object) -> None:
-        nonlocal depth
-        depth += 1
-
-    def closed(_name: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    while True:
-        parser = expat.ParserCreate()
-        parser.StartElementHandler, parser.EndElementHandler = opened, closed
-        file.seek(begin)
-        try:
-            while block := file.read(_BLOCK):
-                parser.Parse(block, False)
-            parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            if depth or error.code not in _BEGINS_OF_XML or not parser.ErrorByteIndex:
-                return False
-            begin += parser.ErrorByteIndex
-        else:
-            return True
-
-
-_BEGINS_OF_XML = tuple(
-    expat.errors.codes[message]
-    for message in (
-        expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT,
-        expat.errors.XML_ERROR_MISPLACED_XML_PI,
-    )
-)
-
-
-def _is_pickle_whole(file: BinaryIO) -> bool:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    try:
-        while file.tell() < size:
-            begin = file.tell()
-            # It reads, and runs nothing.
-            for code, _, at in pickletools.genops(_Bounded(file)):  # type: ignore[arg-type]
-                if code.name == "PROTO" and at != begin:
-                    return False  # another one begins within a torn one
-    except ValueError:
-        return False
-    return True
-
-
-class _Bounded:
-    """A file that is not read into memory because of a wrong length."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.readline = file.readline
-        self.tell = file.tell
-
-    def read(self, size: int) -> bytes:
-        if size > _LARGEST_ITEM:
-            raise ValueError("too long")
-        return self._file.read(size)
-
-
-def _is_marshal_whole(file: BinaryIO) -> bool:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    try:
-        while file.tell() < size:
-            marshal.load(file)
-    except (EOFError, ValueError, TypeError, MemoryError):
-        return False
-    return True
-
-
-def _is_gzip_whole(file: BinaryIO) -> bool:
-    try:
-        with gzip.open(file) as content:
-            while content.read(_BLOCK):
-                pass
-    except (EOFError, OSError, zlib.error):
-        return False
-    return True
-
-
-def _are_streams_whole(
-    decompressor: Callable[[], "bz2.BZ2Decompressor | lzma.LZMADecompressor"],
-) -> Callable[[BinaryIO], bool]:
-    """Return what says whether a file has nothing but compressed streams, one after the other.
-
-    Python's own readers take a torn stream, and all that follows it, for padding.
-    """
-
-    def are_whole(file: BinaryIO) -> bool:
-        stream, block = None, b""
-        try:
-            while block := block or file.read(_BLOCK):
-                stream = stream or decompressor()
-                stream.decompress(block, _BLOCK)
-                while not (stream.eof or stream.needs_input):
-                    stream.decompress(b"", _BLOCK)
-                block = stream.unused_data
-                if stream.eof:
-                    stream = None
-        except (EOFError, OSError, lzma.LZMAError):
-            return False
-        return stream is None
-
-    return are_whole
-
-
-_CHECKS: dict[type, Callable[[BinaryIO], bool]] = {
-    exporters.JsonItemExporter: _is_json_whole,
-    exporters.XmlItemExporter: _is_xml_whole,
-    exporters.PickleItemExporter: _is_pickle_whole,
-    exporters.MarshalItemExporter: _is_marshal_whole,
-}
-_CHECKS_OF_PLUGINS: dict[type, Callable[[BinaryIO], bool]] = {
-    postprocessing.GzipPlugin: _is_gzip_whole,
-    postprocessing.Bz2Plugin: _are_streams_whole(bz2.BZ2Decompressor),
-    postprocessing.LZMAPlugin: _are_streams_whole(lzma.LZMADecompressor),
-}
