@@ -2,29 +2,34 @@
 
 import logging
 import os
-import stat
 from collections.abc import Callable
 from contextlib import suppress
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from scrapy import Spider, exporters, signals
+from scrapy import Spider, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions.feedexport import (
     FeedExporter,
     FeedSlot,
     FileFeedStorage,
-    ItemFilter,
-    StdoutFeedStorage,
 )
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.misc import build_from_crawler
 
 from dedup.scrapy_plugin import feed_files
 from dedup.scrapy_plugin.awaiting import called_within
 from dedup.scrapy_plugin.disk import Disk
 from dedup.scrapy_plugin.feed_files import TornFeedError
+from dedup.scrapy_plugin.feed_slots import (
+    EXPORTERS_OF_WHOLE_ITEMS,
+    Export,
+    TellingFilter,
+    beginning_of,
+    can_be_flushed,
+    file_of,
+    is_closed,
+    is_last_writer,
+)
 from dedup.scrapy_plugin.storing import has_storing_part
 
 if TYPE_CHECKING:
@@ -34,40 +39,6 @@ logger = logging.getLogger(__name__)
 
 TORN_FEED = "dedup_torn_feed"
 """Why a crawl is closed whose feed cannot be appended to."""
-
-# Those that write each item at once, so that flushing the file is enough. What derives from them
-# may keep items back, or put the file in place at its end.
-_DIRECT_EXPORTERS = (
-    exporters.JsonLinesItemExporter,
-    exporters.JsonItemExporter,
-    exporters.XmlItemExporter,
-    exporters.CsvItemExporter,
-    exporters.PickleItemExporter,
-    exporters.MarshalItemExporter,
-    exporters.PprintItemExporter,
-)
-_DIRECT_STORAGES = (FileFeedStorage, StdoutFeedStorage)
-# Those that write nothing of an item which they cannot export.
-_EXPORTERS_OF_WHOLE_ITEMS = (
-    exporters.JsonLinesItemExporter,
-    exporters.JsonItemExporter,
-    exporters.MarshalItemExporter,
-    exporters.PprintItemExporter,
-)
-
-
-class _Export(NamedTuple):
-    """An item on its way into a feed, and how the feed was before."""
-
-    slot: FeedSlot
-    items: int
-    exporter: dict[str, Any]
-    size: int | None
-    """In bytes; ``None`` if the file cannot be cut to it."""
-
-    @property
-    def has_ended(self) -> bool:
-        return self.slot.itemcount > self.items
 
 
 class Feeds:
@@ -85,12 +56,12 @@ class Feeds:
         self._are_closed = False
         self._waiting: list[Callable[[], None]] = []
         # The feeds that have accepted the item which is being exported, if one is.
-        self._exports: list[_Export] | None = None
+        self._exports: list[Export] | None = None
         # A batch that was closed within the export, and not stored.
         self._lost = ""
         self._checked: WeakSet[FeedSlot] = WeakSet()
         # What failed, and is still to be removed from the file.
-        self._torn: dict[int, _Export] = {}
+        self._torn: dict[int, Export] = {}
         # Where it cannot be removed, and is to be ended.
         self._unended: set[int] = set()
         self._some_cannot = False
@@ -113,7 +84,7 @@ class Feeds:
         connected.connect(self._exporter_closed, signals.feed_exporter_closed)
         self._exporter = exporter
         for uri, wanted in exporter.filters.items():
-            exporter.filters[uri] = _Filter(wanted, uri, self._accepted)
+            exporter.filters[uri] = TellingFilter(wanted, uri, self._accepted)
         for slot in exporter.slots:
             slot.filter = exporter.filters[slot.uri_template]
 
@@ -171,7 +142,7 @@ class Feeds:
         """
         if self._exporter is None:
             return True
-        exports: list[_Export] = []
+        exports: list[Export] = []
         self._exports, self._lost = exports, ""
         try:
             self._exporter.item_scraped(item, spider)
@@ -186,7 +157,7 @@ class Feeds:
             self._exports = None
         for export in exports:
             # For good: whether a batch of it was stored, is known at the end.
-            self._some_cannot |= not _can_be_flushed(export.slot)
+            self._some_cannot |= not can_be_flushed(export.slot)
         self._items_taken += bool(exports)
         self._items_refused += not exports
         return bool(exports)
@@ -199,16 +170,16 @@ class Feeds:
         self._mend(slot, item)
         # Here: a full batch may be closed, and told of, within the export.
         self._open.setdefault(id(slot), slot)
-        export = _Export(slot, slot.itemcount, {}, None)
+        export = Export(slot, slot.itemcount, {}, None)
         self._exports.append(export)
         slot.start_exporting()
         self._flush(slot)
         if type(slot.storage) is FileFeedStorage:
-            file = _file_of(slot)
+            file = file_of(slot)
             if self.disk:
                 self.disk.changed(id(slot), file)
             self._note_removal(slot)
-            if _can_be_flushed(slot) and _is_last_writer(file):
+            if can_be_flushed(slot) and is_last_writer(file):
                 size, state = os.fstat(file.fileno()).st_size, dict(vars(slot.exporter))
                 self._exports[-1] = export._replace(exporter=state, size=size)
 
@@ -221,7 +192,7 @@ class Feeds:
         try:
             if self._refuses_torn:
                 self._check(slot)
-            feed_files.mend(slot, lambda: self._beginning(slot, item))
+            feed_files.mend(slot, lambda: beginning_of(slot, item))
             if slot.file:
                 slot.file.seek(0, os.SEEK_END)
         except TornFeedError as error:
@@ -230,38 +201,24 @@ class Feeds:
                 self._close_crawl()
                 raise
 
-    def _beginning(self, slot: FeedSlot, item: Any) -> bytes:
-        """Return what an empty file of the feed would have after *item*."""
-        file, options = BytesIO(), slot.feed_options
-        exporter = build_from_crawler(
-            slot.exporters[slot.format], self._crawler, file,
-            fields_to_export=options["fields"], encoding=options["encoding"],
-            indent=options["indent"], **options["item_export_kwargs"],
-        )  # fmt: skip
-        exporter.start_exporting()
-        exporter.export_item(item)
-        content = file.getvalue()
-        exporter.finish_exporting()
-        return content
-
     def _close_crawl(self) -> None:
         assert self._crawler.engine
         deferred_from_coro(self._crawler.engine.close_spider_async(reason=TORN_FEED))
 
-    def _failed(self, exports: list[_Export], error: BaseException) -> None:
+    def _failed(self, exports: list[Export], error: BaseException) -> None:
         """Take an item out of the feeds that have not got it whole."""
         for export in exports:
             slot = export.slot
             if not slot.itemcount:
                 self._open.pop(id(slot), None)
-            if not slot.file or _is_closed(slot):
+            if not slot.file or is_closed(slot):
                 continue
-            if type(slot.storage) is FileFeedStorage and _can_be_flushed(slot):
+            if type(slot.storage) is FileFeedStorage and can_be_flushed(slot):
                 with suppress(OSError):  # what is left is removed before the next item
                     if not (export.has_ended and self._is_flushed(slot)):
                         self._undo(export)
-            elif slot.exporter and not export.has_ended and not _can_be_flushed(slot):
-                is_whole = type(slot.exporter) in _EXPORTERS_OF_WHOLE_ITEMS
+            elif slot.exporter and not export.has_ended and not can_be_flushed(slot):
+                is_whole = type(slot.exporter) in EXPORTERS_OF_WHOLE_ITEMS
                 self._some_are_spoilt |= isinstance(error, OSError) or not is_whole
 
     def _is_flushed(self, slot: FeedSlot) -> bool:
@@ -271,13 +228,13 @@ class Feeds:
             return False
         return True
 
-    def _undo(self, export: _Export) -> None:
+    def _undo(self, export: Export) -> None:
         """Cut what has come into the file, or have it ended if others write there, too."""
         slot, size = export.slot, export.size
         assert slot.file
         self._torn[id(slot)] = export
         number = slot.file.fileno()
-        if size is not None and not _is_last_writer(slot.file):
+        if size is not None and not is_last_writer(slot.file):
             size = None
         if size is not None:
             os.ftruncate(number, size)  # which may make room for what is left
@@ -335,7 +292,7 @@ class Feeds:
         return not self._some_cannot
 
     def _flush(self, slot: FeedSlot) -> None:
-        if slot.file and not slot.file.closed and _can_be_flushed(slot):
+        if slot.file and not slot.file.closed and can_be_flushed(slot):
             slot.file.flush()
 
     def flush(self) -> None:
@@ -351,8 +308,8 @@ class Feeds:
 
     def _note_removal(self, slot: FeedSlot) -> None:
         """Remember if the file of *slot* has no name any more: with the process, it is gone."""
-        is_local = type(slot.storage) is FileFeedStorage and slot.file and not _is_closed(slot)
-        if is_local and not os.fstat(_file_of(slot).fileno()).st_nlink:
+        is_local = type(slot.storage) is FileFeedStorage and slot.file and not is_closed(slot)
+        if is_local and not os.fstat(file_of(slot).fileno()).st_nlink:
             self._removed = slot.uri
 
     @property
@@ -372,48 +329,3 @@ class Feeds:
         if text not in self._told:
             self._told.add(text)
             logger.error(message, *arguments)
-
-
-class _Filter(ItemFilter):
-    """The filter of a feed, which tells of each item that it accepts.
-
-    It is not asked twice, since it may count, or accept an item only once.
-    """
-
-    def __init__(self, wanted: Any, uri: str, tell: Callable[[str, Any], None]) -> None:
-        self._wanted = wanted
-        self._uri = uri
-        self._tell = tell
-
-    def accepts(self, item: Any) -> bool:
-        if not self._wanted.accepts(item):
-            return False
-        self._tell(self._uri, item)
-        return True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._wanted, name)
-
-
-def _can_be_flushed(slot: FeedSlot) -> bool:
-    return (
-        type(slot.storage) in _DIRECT_STORAGES
-        and type(slot.exporter) in _DIRECT_EXPORTERS
-        and "postprocessing" not in slot.feed_options
-    )
-
-
-def _file_of(slot: FeedSlot) -> Any:
-    """Return the open file of *slot*, behind what processes the content."""
-    return getattr(slot.file, "file", slot.file)
-
-
-def _is_closed(slot: FeedSlot) -> bool:
-    return slot.file is not None and bool(_file_of(slot).closed)
-
-
-def _is_last_writer(file: Any) -> bool:
-    """Return whether nobody else has added to a regular file since it was written to."""
-    status = os.fstat(file.fileno())
-    end = os.lseek(file.fileno(), 0, os.SEEK_CUR) if stat.S_ISREG(status.st_mode) else None
-    return end == status.st_size
