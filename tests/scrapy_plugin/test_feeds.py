@@ -28,6 +28,19 @@ from scrapy.extensions.feedexport import ItemFilter
 from texts import article, page
 from web import served
 
+# Scrapy leaves its session open if a crawl is closed at its start.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <function ClientSession:pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """No session is left for the tests of other files to complain of."""
+    yield
+    gc.collect()
+
+
 PLUGINS = "scrapy.extensions.postprocessing"
 SITE = {
     "/print/a": page(article(1)),
@@ -375,7 +388,6 @@ TORN = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", TORN)
 def test_a_torn_feed_that_cannot_be_mended_stops_the_crawl_before_it_begins(
     tmp_path: Path, kind: str
@@ -388,7 +400,6 @@ def test_a_torn_feed_that_cannot_be_mended_stops_the_crawl_before_it_begins(
     torn = feed.read_bytes()[:-2]
     feed.write_bytes(torn)
     result = run(SITE, ledger, FEEDS=feeds)
-    gc.collect()  # Scrapy leaves its sessions open if a crawl is closed at its start
     [message] = result.messages(logging.ERROR)
     assert message.startswith(f"{feed} is torn")
     assert result.stats["finish_reason"] == "dedup_torn_feed"
