@@ -234,8 +234,7 @@ class Extension:
     def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
         stored, failed = False, True
         try:
-            self._feeds.export(item, spider)
-            stored, failed = True, False
+            stored, failed = self._feeds.export(item, spider), False
         finally:
             self.visits.item_ends(response, stored=stored, failed=failed)
 

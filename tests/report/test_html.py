@@ -515,8 +515,8 @@ def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some():
     course["buckets"] = [[9 if kind is Kind.NEW else 1 for kind in Kind]] * 3
     figure, rows = pictured({**numbers, "timeline": course}, "timeline")
     legend = re.findall('<li class="(.*?)">', figure)
-    assert legend == ["new", "changed", "exact", "near", "unchanged", "skipped"]
-    assert rows == [(start, "9", *"11111") for start in ("0", "500", "1k")]
+    assert legend == ["new", "changed", "exact", "near", "unchanged", "repeated", "skipped"]
+    assert rows == [(start, "9", *"111111") for start in ("0", "500", "1k")]
     course["buckets"] = [[9 if kind is Kind.NEW else 0 for kind in Kind]]
     figure, rows = pictured({**numbers, "timeline": course}, "timeline")
     assert re.findall('<li class="(.*?)">', figure) == ["new", "exact", "near", "skipped"]

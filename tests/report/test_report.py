@@ -19,6 +19,7 @@ EMPTY_PAGES = {
     "near_duplicates": 0,
     "unchanged": 0,
     "changed": 0,
+    "repeated": 0,
     "skipped": {},
     "per_second": 0.0,
 }
@@ -436,10 +437,10 @@ def test_hosts_patterns_and_the_course_of_the_crawl_are_counted(summary, detecto
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="empty"), "http://c/", 0)
     numbers = summary.finish(detector)
     assert numbers["timeline"]["buckets"] == [
-        [1, 0, 0, 0, 0, 0],
-        [0, 1, 0, 0, 0, 0],
-        [0, 0, 1, 0, 0, 0],
-        [0, 0, 0, 0, 0, 1],
+        [1, 0, 0, 0, 0, 0, 0],
+        [0, 1, 0, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 1],
     ]
     assert numbers["hosts"] == {
         "names": 2,
