@@ -14,7 +14,8 @@ import pytest
 for folder in ("", "report", "scrapy_plugin", "workers"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
-collect_ignore = ["scrapy_plugin/reactor_crawl.py"]  # a script that tests run
+# Scripts that tests run.
+collect_ignore = ["scrapy_plugin/reactor_crawl.py", "scrapy_plugin/two_crawls.py"]
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
