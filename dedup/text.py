@@ -45,9 +45,13 @@ _IGNORABLE = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Python takes time by the square of the marks in a URL's host; browsers and servers take no longer
+# ones than this.
+LONGEST_URL = 4096
 # As Unicode's Stream-Safe Text Format has it: no text needs more, and bringing them into their
-# order takes time by the square of their number.
-_MARKS = regex.compile(r"(\p{M}{30})\p{M}+")
+# order takes time by the square of their number. The two others are the only letters that NFKC
+# makes marks of.
+_MARKS = regex.compile(r"([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+_NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
+
 
 def write_json(numbers: Mapping[str, Any], folder: Path) -> Path:
     """Write the report of `Summary.finish` into *folder*, and return the path of the new file.
@@ -14,7 +16,7 @@ def write_json(numbers: Mapping[str, Any], folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     started = numbers["started"].replace("+00:00", "Z").replace(":", "")
-    spider = re.sub(r"[^\w.-]+", "_", str(numbers["spider"]))[:50]
+    spider = _NOT_OF_A_NAME.sub("_", str(numbers["spider"]))[:50]
     text = json.dumps(numbers, ensure_ascii=False, indent=1, default=str)
     number = 1
     while True:
