@@ -33,7 +33,7 @@ from dedup.records.decoding import decoded_html
 from dedup.workers import InlinePool, ReadError, WorkerPool
 from dedup.workers.protocol import Task
 
-LONGEST = 4_000
+LONGEST = 3_000
 LONGEST_SECONDS = 10.0
 MOST_GROWTH = 400 << 20
 AT_A_TIME = 64

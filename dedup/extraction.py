@@ -75,15 +75,10 @@ def text_of_fragment(html: str) -> str:
     from lxml import etree
     from lxml import html as lxml_html
 
-    if not html.strip():
-        return ""
     parser = lxml_html.HTMLParser(huge_tree=True)  # else nesting beyond 255 loses what is inside
-    try:
-        root = lxml_html.fragment_fromstring(
-            _CONTROL_CHARACTERS.sub(" ", html), create_parent=True, parser=parser
-        )
-    except (etree.ParserError, ValueError):
-        return ""
+    # In a body, so that there is a tree whatever comes. Not by fragment_fromstring: it takes what
+    # begins with "<!doctype" for a document, and finds no body in some that are broken.
+    root = etree.fromstring(f"<html><body>{_CONTROL_CHARACTERS.sub(' ', html)}", parser)
     etree.strip_elements(root, "script", "style", "noscript", "template", with_tail=False)
     text: list[str] = []
     for event, element in etree.iterwalk(root, ("start", "end", "comment", "pi")):

@@ -27,7 +27,7 @@ from dedup.records.base import timestamp
 from dedup.records.decoding import decoded_html
 from dedup.report.tally import url_pattern
 from dedup.scopes import domain, host
-from dedup.text import Document, printable
+from dedup.text import Document, printable, without_surrogates
 from dedup.url_advice.rules import deny_rule
 from dedup.url_advice.urls import Part, Url, in_any_folder, without_parts
 
@@ -166,7 +166,7 @@ def read_date(value):
 
 FUNCTIONS = {
     "a field": (read_field, "<p>x</p>"),
-    "a fragment": (text_of_fragment, ""),
+    "a fragment": (lambda html: text_of_fragment(without_surrogates(html)), ""),
     "text outside of markup": (lambda html: list(_outside_markup(html)), ""),
     "tokens": (lambda text: Document.from_main_text(text).tokens, ""),
     "paragraphs": (lambda text: Document.from_main_text(text).paragraphs, ""),
