@@ -130,7 +130,7 @@ def _groups(
         ]
         row = {
             "url": _url(original),
-            "title": _cut(printable(texts.title(original) or ""), 200),
+            "title": printable(texts.title(original) or "", 200),
             "host": _url(host(original)),
             "count": group["duplicates"],
             "copies": copies,
@@ -148,7 +148,7 @@ def _size(value: Any) -> int:
 
 
 def _url(url: str) -> str:
-    return _cut(printable(url), _LONGEST_URL)
+    return printable(url, _LONGEST_URL)
 
 
 def _cut(text: str, length: int) -> str:
@@ -283,7 +283,7 @@ def _environment() -> "Environment":
         "bytes": _bytes,
         "seconds": _seconds,
         "distance": lambda value: f"{value:.3g}",
-        "shown": lambda value: _cut(printable(str(value)), _LONGEST_URL),
+        "shown": lambda value: printable(str(value), _LONGEST_URL),
         "messages": lambda name: _messages()[name],
         "pretty": lambda rules: json.dumps(rules, indent=1),
     }

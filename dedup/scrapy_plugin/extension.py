@@ -1,6 +1,5 @@
 """The extension: holds what the middleware and the pipeline share, for the length of a crawl."""
 
-import logging
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from dedup.scrapy_plugin.expected import ExpectedItems
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.items import get_field, set_field
 from dedup.scrapy_plugin.judging import Judge, Judged
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, open_ledger
 from dedup.scrapy_plugin.outcomes import Outcomes
@@ -36,7 +36,7 @@ from dedup.workers import InlinePool, ReadError, WorkerPool
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 MARK_FIELD = "dedup"
 

@@ -1,6 +1,5 @@
 """Responses and items -> verdicts, whatever happens."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from time import monotonic, perf_counter
@@ -16,6 +15,7 @@ from dedup.report import Summary
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import Backlog, called_within, result_of
 from dedup.scrapy_plugin.items import get_field
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.outcomes import Outcomes
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
@@ -23,7 +23,7 @@ from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers import Pool, ReadError
 from dedup.workers.protocol import Task
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 _PAGES_WAITING = 48
 _PAGES_WAITING_PER_WORKER = 16

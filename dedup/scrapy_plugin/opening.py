@@ -1,6 +1,5 @@
 """What a crawl knows from earlier ones: its ledger is opened, and the detector made of it."""
 
-import logging
 from pathlib import Path
 from time import monotonic
 from uuid import uuid4
@@ -9,9 +8,10 @@ from scrapy import Spider
 
 from dedup.detector import Detector
 from dedup.ledger import LedgerError, SqliteLedger
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.settings import DedupSettings, as_switch
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 RESET_ARGUMENT = "dedup_reset"
 _SECONDS_OF_A_LINE = 2.0

@@ -20,9 +20,10 @@ from dedup.extraction import EXTRACTORS, Extractor
 from dedup.methods import METHODS, Method
 from dedup.methods.base import check_arguments
 from dedup.scopes import SCOPES
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.search import index_for
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 ACTIONS = ("drop", "mark")
 REVISITS = ("drop", "keep")
