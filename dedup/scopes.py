@@ -5,6 +5,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
+from dedup.text import LONGEST_URL
+
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
@@ -77,7 +79,7 @@ SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "ho
 
 def _split(url: str) -> SplitResult:
     try:
-        return urlsplit(url)
+        return urlsplit(url[:LONGEST_URL])
     except ValueError:  # such as an unclosed bracket in the host
         return SplitResult("", "", "", "", "")
 

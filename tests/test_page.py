@@ -87,6 +87,12 @@ def test_a_field_with_a_fragment_is_read_whole(reader, value):
     assert (page.digest, page.sketch) == (page_of(TEXT).digest, page_of(TEXT).sketch)
 
 
+@pytest.mark.parametrize("beginning", ["<!doctype h\tml>", "<!doctypehtml><html>", "<!dochtml>"])
+def test_a_field_whose_document_type_is_broken_is_read(reader, beginning):
+    page = reader.read_field(f"{beginning}<body><p>{TEXT}</p></body></html>")
+    assert " ".join(page.text.split()) == TEXT
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -254,7 +254,8 @@ def _ask(
             if answer in ("f", "full"):
                 for page, text in zip((one, other), texts, strict=True):
                     output.print(Text(printable(keys[page]), "bold"))
-                    output.print(Text("\n".join(map(printable, text.splitlines()))))
+                    lines = (printable(line, None) for line in text.splitlines())
+                    output.print(Text("\n".join(lines)))
             if answer in labels:
                 answers.add(keys[one], keys[other], labels[answer])
                 break

@@ -162,7 +162,7 @@ def _show_text(output: "Console", name: str, side: "Side", full: bool) -> None:
     _heading(output, f"Main text of {name}")
     for line in lines if full else lines[:_FIRST_LINES]:
         shown = line if full or len(line) <= _LINE else f"{line[:_LINE]} …"
-        output.print(Text(printable(shown)))
+        output.print(Text(printable(shown, None)))
     if not lines:
         output.print("(none)")
     elif len(lines) > _FIRST_LINES and not full:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup.cli.common import CommandError, check_outputs, overwritable
+from dedup.text import printable
 
 if TYPE_CHECKING:
     from dedup.detector import Detector
@@ -45,7 +46,8 @@ def run(options: argparse.Namespace) -> None:
             texts.put(*text)
     write_html(numbers, texts, options.output)
     texts.close()
-    print(f"{options.output}: {numbers['pages']['judged']:,} pages, {numbers['groups']:,} groups")
+    output, pages = printable(str(options.output)), numbers["pages"]["judged"]
+    print(f"{output}: {pages:,} pages, {numbers['groups']:,} groups")
 
 
 def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def _groups(
         ]
         row = {
             "url": _url(original),
-            "title": cut(printable(texts.title(original) or ""), 200),
+            "title": printable(texts.title(original) or "", 200),
             "host": _url(host(original)),
             "count": group["duplicates"],
             "copies": copies,
@@ -150,7 +150,7 @@ def _size(value: Any) -> int:
 
 
 def _url(url: str) -> str:
-    return cut(printable(url), _LONGEST_URL)
+    return printable(url, _LONGEST_URL)
 
 
 def _shares(pages: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -288,7 +288,7 @@ def _environment() -> "Environment":
         "bytes": _bytes,
         "seconds": _seconds,
         "distance": lambda value: f"{value:.3g}",
-        "shown": lambda value: cut(printable(str(value)), _LONGEST_URL),
+        "shown": lambda value: printable(str(value), _LONGEST_URL),
         "messages": lambda name: _messages()[name],
         "pretty": lambda rules: json.dumps(rules, indent=1),
     }

@@ -116,7 +116,9 @@ class _FieldsSeen:
         """Raise RecordError if there is no record, or if none so far has a field."""
         if not self._records:
             names = ", ".join(map(str, self._form.paths))
-            raise RecordError(f"there is no record in {names}")
+            links = self._form.links_left_out
+            but = f", but {links:,} links, which --follow-links follows" if links else ""
+            raise RecordError(f"there is no record in {names}{but}")
         fields = self._form.fields
         names_of = {"text": fields.content, "key": fields.key, "date": fields.date}
         for kind, name in names_of.items():

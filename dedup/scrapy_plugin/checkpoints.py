@@ -1,6 +1,5 @@
 """Checkpoints: when the ledger is written."""
 
-import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +12,9 @@ from dedup.ledger import Batch, LedgerError, SqliteLedger
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.disk import Disk
 from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.logs import logger_named
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 # How long the last checkpoint waits for feeds to be uploaded, and before it says so.
 _SECONDS_FOR_FEEDS = 1200.0

@@ -1,6 +1,5 @@
 """The end of a crawl: the last checkpoint, then the reports."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,9 +12,10 @@ from dedup.ledger import SqliteLedger
 from dedup.limits import cut
 from dedup.report import Summary, TextStore, as_text, write_html, write_json
 from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.settings import DedupSettings
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 
 async def end_crawl(

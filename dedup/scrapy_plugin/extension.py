@@ -1,6 +1,5 @@
 """The extension: holds what the middleware and the pipeline share, for the length of a crawl."""
 
-import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, ledger_when_free, open_ledger
 from dedup.scrapy_plugin.provenance import Provenance
@@ -33,7 +33,7 @@ from dedup.workers import InlinePool, WorkerPool
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 _PAGES_WAITING = 48
 _PAGES_WAITING_PER_WORKER = 16

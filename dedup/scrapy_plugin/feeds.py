@@ -1,6 +1,5 @@
 """The feeds of a crawl: whether what was exported is safe."""
 
-import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,12 +29,13 @@ from dedup.scrapy_plugin.feed_slots import (
     is_closed,
     is_last_writer,
 )
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.storing import has_storing_part
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 TORN_FEED = "dedup_torn_feed"
 """Why a crawl is closed whose feed cannot be appended to."""

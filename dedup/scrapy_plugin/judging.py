@@ -1,6 +1,5 @@
 """Responses and items -> verdicts, whatever happens."""
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from time import monotonic, perf_counter
@@ -16,6 +15,7 @@ from dedup.scrapy_plugin.awaiting import called_within
 from dedup.scrapy_plugin.baggage import UnclearBaggageError
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
@@ -23,7 +23,7 @@ from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
 from dedup.workers import ReadError
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """What a crawl knows from earlier ones: its ledger is opened, and the detector made of it."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -11,12 +10,13 @@ from weakref import WeakKeyDictionary
 from dedup.detector import Detector
 from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.scrapy_plugin.awaiting import called_within
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 RESET_ARGUMENT = "dedup_reset"
 _SECONDS_OF_A_LINE = 2.0

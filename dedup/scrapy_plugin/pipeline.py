@@ -1,6 +1,5 @@
 """The item pipeline: drops or marks the items of duplicates, and fills their fields."""
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
@@ -15,13 +14,14 @@ from dedup.scrapy_plugin.exceptions import (
 )
 from dedup.scrapy_plugin.extension import Extension
 from dedup.scrapy_plugin.items import get_field, set_field
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.visits import Judgement, Passage
 from dedup.workers import ReadError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 MARK_FIELD = "dedup"
 _REASONS = {

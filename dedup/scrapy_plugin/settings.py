@@ -23,13 +23,14 @@ from dedup.methods.base import check_arguments
 from dedup.methods.keyed import Keyed, keyed
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.crawling import is_crawl
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.paths import Placeholders, feed_files, find_shared
 from dedup.search import index_for
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 ACTIONS = ("drop", "mark")
 REVISITS = ("drop", "keep")
