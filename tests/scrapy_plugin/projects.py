@@ -50,6 +50,7 @@ class Project:
             "TELNETCONSOLE_ENABLED": False,
             "DOWNLOAD_TIMEOUT": _SECONDS_HELD,
             "LOG_LEVEL": "INFO",
+            "FEEDS": {str(folder / "%(name)s-%(time)s.jl"): {"format": "jsonlines"}},
             **settings,
         }
         lines = [f"{name} = {value!r}\n" for name, value in settings.items()]

@@ -51,6 +51,13 @@ class Go(logging.Handler):
             self._pages.go.set()
 
 
+class Storage:
+    """A pipeline that stores what it gets, or seems to."""
+
+    def process_item(self, item: Any) -> Any:
+        return item
+
+
 def run_at_once(
     pages: HeldPages, site: str, *crawls: list[str], go_at: str = "Spider closed", **settings: Any
 ) -> tuple[list[str], list[str]]:
@@ -64,6 +71,7 @@ def run_at_once(
         "DEDUP_WORKERS": 0,
         "LOG_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
+        "ITEM_PIPELINES": {Storage: 300},
         **settings,
     }
     records: list[logging.LogRecord] = []

@@ -16,6 +16,13 @@ class TestSpider(Spider):
         yield {"url": response.url}
 
 
+class Storage:
+    """A pipeline that stores what it gets, or seems to."""
+
+    def process_item(self, item):
+        return item
+
+
 class Broken:
     """A component that cannot be made for the first crawl."""
 
@@ -37,7 +44,12 @@ class OtherScope:
 
 
 process = getattr(scrapy.crawler, sys.argv[1])(
-    {"ADDONS": {"dedup.scrapy_plugin.Addon": 500}, "LOG_LEVEL": "INFO", **json.loads(sys.argv[2])}
+    {
+        "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
+        "LOG_LEVEL": "INFO",
+        "ITEM_PIPELINES": {Storage: 300},
+        **json.loads(sys.argv[2]),
+    }
 )
 crawlers = []  # they live on when they have failed
 for number, urls in enumerate(sys.argv[3:], 1):
