@@ -12,7 +12,7 @@ import dedup
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
-    {"lexicon", "diff", "records"},
+    {"lexicon", "diff", "records", "logs"},
     {"methods"},
     {"index"},
     {"search"},

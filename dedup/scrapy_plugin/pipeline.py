@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http import HtmlResponse
 
 from dedup.detector import Kind, Verdict
+from dedup.logs import logger_named
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
     ExactDuplicate,
@@ -14,7 +15,6 @@ from dedup.scrapy_plugin.exceptions import (
 )
 from dedup.scrapy_plugin.extension import Extension
 from dedup.scrapy_plugin.items import get_field, set_field
-from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.visits import Judgement, Passage
 from dedup.workers import ReadError
 

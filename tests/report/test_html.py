@@ -565,4 +565,4 @@ def test_differences_are_shown_up_to_some_length():
     many, long = json.loads(found)
     assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
     assert sorted(map(len, long)) == [1001, 1001]
-    assert {part[-1] for part in long} == {"…"}
+    assert {part[-3:] for part in long} == {"..."}
