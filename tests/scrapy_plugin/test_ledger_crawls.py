@@ -312,7 +312,7 @@ def test_a_job_that_was_interrupted_does_not_store_its_pages_again(site, tmp_pat
     forget_requests()
     again = run(site, "/a", "/other", start=start, DEDUP_REVISITS="keep", **options)
     assert again.stored == ["/other"]
-    assert counts(again)["repeated"] == 1
+    assert again.dedup_stats["repeated"] == 1
     assert query(tmp_path / "job" / "dedup.sqlite", "SELECT count(*) FROM crawls") == [(1,)]
 
 
