@@ -1,26 +1,26 @@
-"""The ``dedup`` command: a file for each of its commands."""
+"""The ``dedup`` command: a module for each of its commands, imported when it is called."""
 
 import argparse
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from dedup import __version__
-from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, report, scan, stats
-from dedup.cli.common import CommandError
-from dedup.text import printable
+from dedup.cli.errors import CommandError
 
 COMMANDS = {
-    "calibrate": calibrate,
-    "evaluate": evaluate,
-    "explain": explain,
-    "lexicon": lexicon,
-    "reindex": reindex,
-    "report": report,
-    "scan": scan,
-    "stats": stats,
+    "calibrate": "find the threshold for your pages by judging some pairs",
+    "evaluate": "score methods on labelled collections",
+    "explain": "show why two pages are, or are not, near-duplicates",
+    "lexicon": "count in how many documents each word is",
+    "reindex": "convert a ledger to another method or scope",
+    "report": "write the HTML report of a ledger",
+    "scan": "leave out the duplicates in files or folders of pages",
+    "stats": "show the crawls and pages of a ledger",
 }
+"""What each command does; the module of its name has EXAMPLES, add_arguments and run."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
@@ -28,7 +28,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
 
     *program*: what it was called as, for its messages.
     """
-    parser = _parser(program)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    called = next((argument for argument in arguments if argument in COMMANDS), None)
+    parser = _parser(program, called)
     options, others = parser.parse_known_args(arguments)
     if options.command is None:
         parser.print_help()
@@ -44,6 +46,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         _discard_output()
         return 0
     except (CommandError, ValueError, OSError) as error:
+        from dedup.text import printable  # takes longer to import than all else here
+
         print(f"{program} {options.command}: {printable(str(error))}", file=sys.stderr)
         try:
             sys.stdout.flush()
@@ -64,20 +68,22 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
+def _parser(program: str, called: str | None) -> argparse.ArgumentParser:
+    """Return the parser of all commands; it knows the arguments of the *called* one only."""
     parser = argparse.ArgumentParser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    for name, command in COMMANDS.items():
-        summary = command.SUMMARY
+    for name, summary in COMMANDS.items():
         subparser = commands.add_parser(
             name,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=command.EXAMPLES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run, parser=subparser)
+        if name == called:
+            command = import_module(f"dedup.cli.{name}")
+            subparser.epilog = command.EXAMPLES
+            command.add_arguments(subparser)
+            subparser.set_defaults(run=command.run, parser=subparser)
     return parser

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import pytest
 from test_evaluation import WORDS, write
@@ -40,8 +41,8 @@ def test_a_collection_is_scored_by_the_default_method(collection, capsys):
 
 def test_pages_are_short_to_every_command_as_they_are_in_a_crawl():
     defaults = {}
-    for name, command in COMMANDS.items():
-        command.add_arguments(parser := argparse.ArgumentParser())
+    for name in COMMANDS:
+        import_module(f"dedup.cli.{name}").add_arguments(parser := argparse.ArgumentParser())
         defaults[name] = parser.get_default("min_tokens")
     asked = {"calibrate", "evaluate", "explain", "scan"}
     assert {name for name, default in defaults.items() if default is not None} == asked
@@ -352,7 +353,7 @@ def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
         assert (done.returncode, done.stderr) == (code, message)
 
 
-@pytest.mark.parametrize("name", ["", "calibrate", "evaluate", "explain", "lexicon"])
+@pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_is_there_with_examples(name):
     with command(*[name] * bool(name), "--help") as process:
         out, err = process.communicate(timeout=60)
@@ -405,6 +406,14 @@ def test_without_a_command_the_commands_are_shown(capsys):
     code, out, err = run(capsys)
     assert (code, err) == (0, "")
     assert "calibrate" in out
+
+
+def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["scna", "scan"])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert all(name in err for name in ("'scna'", "scan", "stats"))
 
 
 def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):

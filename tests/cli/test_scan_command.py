@@ -244,7 +244,7 @@ def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch)
 def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
     pages, tmp_path, capsys, monkeypatch
 ):
-    from dedup import scan
+    from dedup.cli import scan
 
     write_clusters = scan.write_clusters
 
@@ -261,7 +261,7 @@ def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
 
 
 def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, monkeypatch):
-    from dedup import scan
+    from dedup.cli import scan
 
     output, clusters = tmp_path / "b.jsonl", tmp_path / "clusters"
     write_clusters = scan.write_clusters
