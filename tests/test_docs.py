@@ -329,6 +329,7 @@ def site() -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", WITH_BLOCKS)
 def test_every_block_works(
     document: str, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

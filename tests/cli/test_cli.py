@@ -80,6 +80,7 @@ def test_a_method_of_ones_own_is_named_by_its_path(collection, capsys, monkeypat
     assert (code, out.splitlines()[1].split()[:3]) == (0, ["news", "own", "0"])
 
 
+@pytest.mark.slow
 def test_thresholds_are_swept_and_drawn(collection, tmp_path, capsys):
     code, out, _ = run(
         capsys, "evaluate", collection, "--method", "simhash", "shingling",
@@ -366,6 +367,7 @@ def test_the_command_tells_its_version():
         assert process.communicate(timeout=60)[0].startswith("scrapy-dedup ")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_without_a_traceback(tmp_path):
     pages = {f"page{number}": f"{WORDS} {number} " * 200 for number in range(400)}
     folder = write(tmp_path / "large", pages, [])
@@ -383,6 +385,7 @@ def test_a_reader_that_stops_reading_is_no_error(collection):
         assert process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_an_error_without_a_traceback(tmp_path):
     path = tmp_path / "zeros.jsonl"
     with path.open("wb") as file:

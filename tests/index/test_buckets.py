@@ -48,6 +48,7 @@ def test_rows_stay_in_their_buckets_through_additions_and_removals(steps, filled
     assert len(buckets.rows()) == len(rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(KEYS, max_size=300) | KEYS, max_size=12))
 def test_many_rows_at_once_are_as_if_they_came_one_by_one(steps):

@@ -49,6 +49,7 @@ def test_empty_bins_take_a_minimum_of_others(size):
         assert counts.max() < 3 * 1024 / 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [36, 256, 1024])
 @pytest.mark.parametrize("count", [7, 8, 64, 65, 200])
 def test_many_sets_at_once_are_as_each_alone(bins, count):

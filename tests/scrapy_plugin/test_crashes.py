@@ -24,6 +24,8 @@ PROJECT = Path(__file__).parents[2]
 sys.path.append(str(PROJECT / "benchmarks"))
 import crash  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CONTENTS = 30
 
 
