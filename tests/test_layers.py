@@ -119,6 +119,7 @@ def test_the_commands_are_shown_without_any_of_them():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_loads_no_other_and_nothing_heavy(command):
     loaded = modules_loaded_by(f"from dedup.cli import main; main(['{command}', '--help'])")

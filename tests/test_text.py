@@ -161,6 +161,7 @@ def test_mixed_text_is_cut_where_the_script_changes():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [NEWS, COOKING, SCIENCE, TRADITIONAL])
 def test_chinese_words_are_those_of_jieba(text):
     runs = regex.findall(r"\p{Han}+|[0-9]+", text)

@@ -12,10 +12,11 @@ class ItemPipeline:
     """Carries out the verdict on the page an item comes from.
 
     Should be the first pipeline: one before it would work for items that are dropped, and if it
-    returned another object, the item would not be recognised.
+    returned another object, the item would not be recognised. Built without a crawler, as an
+    ITEM_PROCESSOR may do, it passes all items.
     """
 
-    def __init__(self, extension: Extension) -> None:
+    def __init__(self, extension: Extension | None = None) -> None:
         self._extension = extension
 
     @classmethod
@@ -23,5 +24,6 @@ class ItemPipeline:
         return cls(Extension.of(crawler, cls.__name__))
 
     async def process_item(self, item: Any) -> Any:
-        await self._extension.carry_out(item)
+        if self._extension:
+            await self._extension.carry_out(item)
         return item

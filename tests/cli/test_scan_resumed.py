@@ -358,6 +358,7 @@ def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monke
         assert (list(whole.stored()), whole.is_whole) == ([records], True)
 
 
+@pytest.mark.slow
 def test_html_is_not_extracted_again(tmp_path, capsys, monkeypatch):
     path, ledger = tmp_path / "a.jsonl", tmp_path / "ledger"
     pages = [page(article(1)), page(article(1), "/b"), page(article(2))]

@@ -376,6 +376,7 @@ def test_the_lowest_page_of_a_fingerprint_is_the_oldest_in_whatever_order_they_c
     assert [match.page for match in index.query_all(7)] == [50, 60, 70]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [64, 128])
 @pytest.mark.parametrize("failing", range(6))
 def test_memory_that_runs_out_while_adding_leaves_the_index_as_it_was(bits, failing, monkeypatch):
@@ -589,6 +590,7 @@ def test_the_last_page_number_is_followed_by_none():
     assert len(index) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize(
     "fingerprints",

@@ -105,6 +105,7 @@ def test_no_planted_difference_of_three_bits_is_missed(kind):
     assert {index.query(fingerprint) for fingerprint in planted} == {Match(0, 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [300, LIMIT + 300])
 def test_fingerprints_of_few_different_blocks_are_found(kind, max_distance, size):
     chooser = random.Random(5)

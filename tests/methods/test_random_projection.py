@@ -171,6 +171,7 @@ def test_repeating_a_text_changes_nothing(vectors, tokens, times):
     assert sketch(" ".join(tokens * times), vectors) == sketch(" ".join(tokens), vectors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", VECTORS)
 @pytest.mark.parametrize("wanted", [0.98, 0.9, 0.5, 0])
 def test_a_bit_differs_with_the_probability_of_the_angle(vectors, wanted):

@@ -141,6 +141,7 @@ def test_a_fingerprint_is_that_computed_by_hand(counts):
     assert fingerprint(log_weights(counts)) == fingerprint_by_hand(counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [4095, 4096, 4097, 8192, 10_000])
 def test_many_features_give_the_fingerprint_computed_by_hand(features):
     chooser = random.Random(features)

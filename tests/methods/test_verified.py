@@ -65,6 +65,7 @@ def test_unrelated_texts_are_far_apart_and_share_no_band():
     assert shared <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("similarity", "least"), [(0.95, 1.0), (0.8, 0.99), (0.65, 0.9)])
 def test_pairs_above_the_threshold_share_a_band(similarity, least):
     found = 0

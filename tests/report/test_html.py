@@ -533,6 +533,7 @@ def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some():
     assert re.findall('<li class="(.*?)">', figure) == ["new", "exact", "near", "skipped"]
 
 
+@pytest.mark.slow
 def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates():
     def listed(hosts, patterns):
         numbers, _ = report_of([])
