@@ -12,16 +12,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 @contextmanager
 def progress(total: int | None) -> Iterator[Any]:
     """Show a bar on stderr, if that is a terminal; yield the function that moves it."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda count=1: None
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("pages", total=total)
         yield lambda count=1: progress.advance(task, count)
 
