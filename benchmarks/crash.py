@@ -19,7 +19,6 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
 from itertools import count
@@ -37,6 +36,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", action="append", choices=SCENARIOS, metavar="SCENARIO",
                         help=f"of {', '.join(SCENARIOS)}")  # fmt: skip
+    parser.add_argument("--rounds", type=int, help="of each scenario, whatever the other numbers")
     parser.add_argument("--round", type=int, help="play this round only")
     parser.add_argument("--jobs", type=int, default=1, help="rounds at a time (default: 1)")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no round after")
@@ -49,14 +49,16 @@ def main() -> int:
         rounds, todo = [], iter([(name, arguments.round) for name in names])
     else:
         done = {(one.scenario, one.number) for one in rounds}
-        todo = (pair for pair in in_turns(names) if pair not in done)
+        turns = count() if arguments.rounds is None else range(arguments.rounds)
+        pairs = ((name, number) for number in turns for name in names)
+        todo = (pair for pair in pairs if pair not in done)
     end = time.monotonic() + 60 * arguments.minutes
     enough = False
     with ThreadPoolExecutor(arguments.jobs) as pool:
         running: set[Future[Round]] = set()
         while True:
             kills, faults = sum(one.kills for one in rounds), sum(one.faults for one in rounds)
-            if arguments.round is None:
+            if arguments.round is arguments.rounds is None:
                 enough = kills >= arguments.kills and faults >= arguments.faults
             while not enough and len(running) < arguments.jobs and time.monotonic() < end:
                 pair = next(todo, None)
@@ -76,18 +78,16 @@ def main() -> int:
     return 1 if any(one.violations for one in rounds) else 0
 
 
-def in_turns(names: list[str]) -> Iterator[tuple[str, int]]:
-    return ((name, number) for number in count() for name in names)
-
-
 def tell(rounds: list[Round]) -> None:
     """Print a line for the last round, and all that is wrong with it."""
     last = rounds[-1]
     kills, faults = sum(one.kills for one in rounds), sum(one.faults for one in rounds)
+    came = [*last.disturbances, *(f"({name} too late)" for name in last.missed)]
     print(
         f"{kills} kills, {faults} faults: {last.scenario} {last.number} ({'+'.join(last.feeds)}), "
-        f"{last.seconds} s: {', '.join([*last.disturbances, *(f'({one} too late)' for one in last.missed)])}", flush=True,
-    )  # fmt: skip
+        f"{last.seconds} s: {', '.join(came)}",
+        flush=True,
+    )
     for kind, details in last.violations.items():
         print(f"  VIOLATION {kind}: {'; '.join(details)}")
     if last.violations:

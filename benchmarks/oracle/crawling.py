@@ -42,7 +42,10 @@ class Crawl:
 
     def settings(self, *, whole: bool = False) -> dict[str, Any]:
         """Return the settings; *whole*: of a crawl without a job, of all pages."""
-        feeds = {str(self.feeds / FEEDS[name][0]): FEEDS[name][1] for name in self.scenario.feeds}
+        feeds = {
+            str(self.feeds / FEEDS[name][0]): FEEDS[name][1] | self.scenario.feed_options
+            for name in self.scenario.feeds
+        }
         settings = {"FEEDS": feeds, "DEDUP_INDEX": str(self.ledger), **self.scenario.settings}
         for name in ("DEDUP_DUPLICATES", "DEDUP_REPORT"):
             if name in settings:
@@ -52,9 +55,15 @@ class Crawl:
             del settings["DEDUP_INDEX"]
         return settings
 
-    def start(self, *, agent: str = "first", whole: bool = False, changes: dict[str, Any] | None = None,
-              **options: Any) -> ForkServerProcess:  # fmt: skip
-        """Begin to crawl."""
+    def start(
+        self,
+        *,
+        agent: str = "first",
+        whole: bool = False,
+        changes: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> ForkServerProcess:
+        """Begin to crawl; *changes* of the settings, *options* of the order."""
         self.notes.unlink(missing_ok=True)
         self.durable = {path: path.stat().st_size for path in self.paths()}
         settings = {**self.settings(whole=whole), "USER_AGENT": agent, **(changes or {})}
@@ -62,7 +71,7 @@ class Crawl:
         return crawls.start(
             crawls.Order(
                 url=self.server.url, settings=settings, notes=self.notes,
-                temporary=self.temporary, chain=self.scenario.chain, **options,
+                folder=self.folder, chain=self.scenario.chain, **options,
             )
         )  # fmt: skip
 
@@ -99,14 +108,16 @@ class Crawl:
             for name, pattern in patterns.items()
         }
 
-    def stored(self) -> tuple[dict[str, Counter[Key]], Counter[str]]:
+    def stored(self) -> dict[str, Counter[Key]]:
+        """Return how often each item is in each feed."""
+        return {feed: found for feed, (found, _) in self.read().items()}
+
+    def read(self) -> dict[str, tuple[Counter[Key], Counter[str]]]:
         """Return how often each item is in each feed, and how many others are spoilt."""
-        spoilt: Counter[str] = Counter()
-        found = {}
-        for name, paths in self.by_feed().items():
-            found[name], bad = readers.stored_in(paths, self.scenario.contents)
-            spoilt += bad
-        return found, spoilt
+        return {
+            name: readers.stored_in(paths, self.scenario.contents)
+            for name, paths in self.by_feed().items()
+        }
 
     def named_items(self) -> set[Key]:
         """Return the items that are stored, as the ledger says."""
@@ -119,10 +130,24 @@ class Crawl:
     def check_ledger(self, found: Violations, when: str) -> None:
         """Add the pages that the ledger names, and a feed lacks."""
         named = self.named_items()
-        for feed, stored in self.stored()[0].items():
+        for feed, stored in self.stored().items():
             if missing := sorted(named - set(stored)):
                 found.setdefault("in the ledger, not in the feed", []).append(
                     f"{when}: {feed} lacks {len(missing)} of {len(named)}: {missing[:4]}"
+                )
+
+    def check_contents(self, found: Violations, when: str, already: int) -> None:
+        """Add the contents that a feed lacks; *already*: how many pages were given before."""
+        texts = self.scenario.contents.texts
+        given = {path for _, path in self.server.given[already:]}
+        units_given = {unit for path, unit in texts if urldefrag(path)[0] in given}
+        units = self.scenario.contents.units
+        for feed, stored in self.stored().items():
+            if lost := sorted(units - {unit for _, unit in stored}):
+                never = len(set(lost) - units_given)
+                found.setdefault("content lost", []).append(
+                    f"{when}: {feed} lacks {len(lost)} of {len(units)} contents, {never} were not "
+                    f"requested: {lost[:6]}"
                 )
 
     def finish(self, found: Violations) -> Counter[str]:
@@ -132,7 +157,7 @@ class Crawl:
             found.setdefault("hangs", []).append("the resumed job")
         if self.job:
             self.check_ledger(found, "the resumed job")
-        named, before = self.named_items(), self.stored()[0]
+        named, before = self.named_items(), self.stored()
         already = len(self.server.given)
         code = self.end(self.start(whole=True))
         if code != 0:
@@ -140,20 +165,12 @@ class Crawl:
                 f"exit code {code}; {self.last_words()}"
             )
         self.check_ledger(found, "the last crawl")
-        after, spoilt = self.stored()
+        after = self.stored()
+        spoilt = sum((bad for _, bad in self.read().values()), Counter[str]())
         given = {path for _, path in self.server.given[already:]}
+        self.check_contents(found, "the last crawl", already)
         for feed, stored in after.items():
             units = {unit for _, unit in stored}
-            if lost := sorted(contents.units - units):
-                never = sum(
-                    not any(
-                        unit == of and urldefrag(path)[0] in given for path, of in contents.texts
-                    )
-                    for unit in lost
-                )
-                found.setdefault("content lost", []).append(
-                    f"{feed} lacks {len(lost)} of {len(contents.units)} contents, {never} were not requested: {lost[:6]}"
-                )
             if again := sorted(key for key in named if stored[key] > before[feed][key] > 0):
                 found.setdefault("stored again though known", []).append(
                     f"{feed}: {len(again)}: {again[:4]}"
@@ -201,8 +218,10 @@ class Crawl:
 
     def last_words(self, lines: int = 3) -> str:
         """Return the last lines of the log."""
-        text = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return " | ".join(text.splitlines()[-lines:])[-600:]
+        return " | ".join(self.log_text().splitlines()[-lines:])[-600:]
+
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
 
 
 def _is_of(name: str, pattern: str) -> bool:

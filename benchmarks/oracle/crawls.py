@@ -21,6 +21,8 @@ from scrapy.exceptions import DropItem
 
 from oracle.faults import Fault, Planted
 
+_TEMPORARY = "temporary"
+
 
 @dataclass(frozen=True)
 class Order:
@@ -31,8 +33,8 @@ class Order:
     log: Path
     notes: Path
     """Where planted faults tell of themselves."""
-    temporary: Path
-    """The folder of temporary files."""
+    folder: Path
+    """Where the process is; in its folder ``temporary`` are temporary files."""
     chain: str = "cb_kwargs"
     """How an item gets to the next page: in ``cb_kwargs``, in ``meta``, or ``inline``."""
     fault: Fault | None = None
@@ -47,6 +49,8 @@ def start(order: Order) -> ForkServerProcess:
     context = multiprocessing.get_context("forkserver")
     # The process that the others are forked from finds modules by this only.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    # SQLite asks once, when it is imported, and then goes by the folder that a process is in.
+    os.environ["SQLITE_TMPDIR"] = _TEMPORARY
     context.set_forkserver_preload(["oracle.preloaded"])
     process = context.Process(target=crawl, args=(order,))
     process.start()
@@ -58,7 +62,8 @@ def crawl(order: Order) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ["TMPDIR"] = str(order.temporary)
+    os.chdir(order.folder)
+    os.environ["TMPDIR"] = str(order.folder / _TEMPORARY)
     tempfile.tempdir = None
     if order.largest_file:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -70,13 +75,13 @@ def crawl(order: Order) -> None:
     sys.exit(int(process.bootstrap_failed))
 
 
-class Trouble(Exception):
+class TroubleError(Exception):
     """Raised where a page asks for it."""
 
 
 def _exported(trouble: str) -> str:
     if trouble == "export":
-        raise Trouble(trouble)
+        raise TroubleError(trouble)
     return trouble
 
 
@@ -121,7 +126,7 @@ class Everything(Spider):
             adapter["trouble"] = trouble
             items = [item]
         if trouble == "callback-first":
-            raise Trouble(trouble)
+            raise TroubleError(trouble)
         if following:
             async for output in self.follow(response.urljoin(following), items[0]):
                 yield output
@@ -133,12 +138,12 @@ class Everything(Spider):
         outputs = [*items, *links]
         for number, output in enumerate(outputs):
             if trouble == "callback-midway" and number > len(outputs) // 2:
-                raise Trouble(trouble)
+                raise TroubleError(trouble)
             yield output
             if trouble == "callback-item" and number + 1 == len(items):
-                raise Trouble(trouble)
+                raise TroubleError(trouble)
         if trouble.startswith("callback"):
-            raise Trouble(trouble)
+            raise TroubleError(trouble)
 
     async def follow(self, url: str, item: Any) -> AsyncIterator[Any]:
         """Complete *item* on the page at *url*."""
@@ -172,7 +177,7 @@ class Pipeline:
         adapter = ItemAdapter(item)
         trouble = adapter.get("trouble")
         if trouble == "pipeline":
-            raise Trouble(trouble)
+            raise TroubleError(trouble)
         if trouble == "drop":
             raise DropItem(trouble)
         return adapter.asdict() if trouble == "replace" else item

@@ -41,13 +41,12 @@ class Planted:
 
     def plant(self) -> None:
         """Replace the calls in this process."""
-        planted, truly = self, (io.open, os.replace, os.truncate, sqlite3.connect)
-        open_, replace, _, connect = truly
+        planted, open_, replace, connect = self, io.open, os.replace, sqlite3.connect
 
         class Raw(io.FileIO):
             def write(self, data: Any) -> int | None:
-                planted.at("write", os.fsdecode(self.name) if isinstance(self.name, str | bytes | os.PathLike) else "",
-                           lambda: super(Raw, self).write(bytes(data)[: len(data) // 2]))  # fmt: skip
+                half = bytes(data)[: len(data) // 2]
+                planted.at("write", os.fsdecode(self.name), lambda: super(Raw, self).write(half))
                 return super().write(data)
 
         def opens(file: Any, mode: str = "r", buffering: int = -1, encoding: str | None = None,
@@ -62,8 +61,8 @@ class Planted:
             return binary if "b" in mode else io.TextIOWrapper(binary, encoding, errors, newline)
 
         def writes(descriptor: int, data: Any) -> int:
-            self.at("write", _path(descriptor),
-                    lambda: self._write(descriptor, bytes(data)[: len(data) // 2]))  # fmt: skip
+            half = bytes(data)[: len(data) // 2]
+            self.at("write", _path(descriptor), lambda: self._write(descriptor, half))
             return self._write(descriptor, data)
 
         def fsyncs(descriptor: int) -> None:

@@ -42,11 +42,12 @@ class Round:
     @property
     def command(self) -> str:
         """What repeats the round alone."""
-        return f"python benchmarks/crash.py --only {self.scenario} --seed {self.seed} --round {self.number}"
+        only = f"--only {self.scenario} --seed {self.seed} --round {self.number}"
+        return f"python benchmarks/crash.py {only}"
 
 
 def play(name: str, number: int, seed: int, keep: Path | None = None) -> Round:
-    """Play round *number* of a scenario; keep its files in the folder *keep*, if something is wrong."""
+    """Play round *number* of a scenario; if something is wrong, copy its files to *keep*."""
     rng = Random(f"{seed} {name} {number}")
     scenario = SCENARIOS[name](Drawn(rng, rng.randint(FEWEST_CONTENTS, MOST_CONTENTS)))
     result = Round(name, number, seed, scenario.feeds)

@@ -32,13 +32,22 @@ FEEDS: dict[str, tuple[str, dict[str, Any]]] = {
 """The file of each kind of feed, and its options."""
 LINES = ("jsonl", "csv", "batches", "csv batches")
 
+SETTINGS: dict[str, Any] = {
+    "FEED_EXPORT_FIELDS": ["url", "unit", "text", "body", "trouble"],
+    "RETRY_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "EXTENSIONS": {"scrapy.extensions.remote_control.RemoteControl": None},
+    "LOG_LEVEL": "WARNING",
+}
+
 
 @dataclass
 class Scenario:
     contents: Contents
     feeds: list[str]
     settings: dict[str, Any]
-    has_job: bool
+    has_job: bool = False
+    feed_options: dict[str, Any] = field(default_factory=dict)
     chain: str = "cb_kwargs"
     expects_fields: bool = False
     has_duplicates: bool = False
@@ -54,28 +63,26 @@ class Drawn:
     count: int
     feeds: list[str] = field(default_factory=lambda: ["jsonl"])
     settings: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    """More of the feeds."""
 
     def scenario(self, shape: str, troubles: tuple[str, ...] = (), **options: Any) -> Scenario:
         rng = self.rng
         contents = SHAPES[shape](rng, self.count, troubles)
         workers = rng.choice((0, 0, 1, 2))
         settings = {
+            **SETTINGS,
             "DEDUP_WORKERS": workers,
             "DEDUP_PAGE_TIMEOUT": 2,
             "DEDUP_WAIT_TIMEOUT": 10,
             "DEDUP_CHECKPOINT_INTERVAL": rng.choice((0, 0.02, 0.1, 0.1, 0.3)),
             "CONCURRENT_REQUESTS_PER_DOMAIN": rng.choice((2, 8, 16)),
-            "FEED_EXPORT_FIELDS": ["url", "unit", "text", "body", "trouble"],
             "ITEM_PIPELINES": {"oracle.crawls.Pipeline": rng.choice((300, 900))},
-            "RETRY_ENABLED": False,
-            "TELNETCONSOLE_ENABLED": False,
-            "EXTENSIONS": {"scrapy.extensions.remote_control.RemoteControl": None},
-            "LOG_LEVEL": "WARNING",
             **rng.choice(QUEUES),
             **self.settings,
         }
         has_job = rng.random() < 0.5
-        return Scenario(contents, self.feeds, settings, has_job, **options)
+        return Scenario(contents, self.feeds, settings, has_job, self.options, **options)
 
 
 def _plain(drawn: Drawn) -> Scenario:
@@ -109,7 +116,8 @@ def _troubles(drawn: Drawn) -> Scenario:
 
 
 def _refused(drawn: Drawn) -> Scenario:
-    drawn.settings["FEED_ITEM_FILTER"] = "oracle.crawls.Accepted"
+    drawn.feeds = [drawn.rng.choice(LINES)]
+    drawn.options = {"item_filter": "oracle.crawls.Accepted"}
     return drawn.scenario("refused", drawn.rng.choice(((), TROUBLES)))
 
 
@@ -150,7 +158,12 @@ def _fsync(drawn: Drawn) -> Scenario:
 
 def _reports(drawn: Drawn) -> Scenario:
     drawn.settings["DEDUP_REPORT"] = "reports"
-    return drawn.scenario("plain", disturbances=("full temporary disk",) * 4)
+    drawn.count += 70  # so many texts do not fit into the memory that SQLite uses
+    return drawn.scenario("bulky", disturbances=("full temporary disk",) * 4)
+
+
+def _dry(drawn: Drawn) -> Scenario:
+    return drawn.scenario("plain", disturbances=("dry run",) * 8)
 
 
 SCENARIOS: dict[str, Callable[[Drawn], Scenario]] = {
@@ -168,4 +181,5 @@ SCENARIOS: dict[str, Callable[[Drawn], Scenario]] = {
     "duplicates": _duplicates,
     "fsync": _fsync,
     "reports": _reports,
+    "dry": _dry,
 }

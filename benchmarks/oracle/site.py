@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from string import ascii_letters
 from threading import Condition, Thread
 from urllib.parse import urldefrag, urlsplit
 
@@ -19,7 +20,7 @@ REVIEWS = (
     "sent, are read by our staff before they appear below, which takes up to three working days."
 )
 SHIPPING = (
-    "We ship on the day of the order if it comes before noon, and on the next working day otherwise; "
+    "We ship on the day of the order if it comes before noon, and on the next working day if not; "
     "returns are free within thirty days, and the money is back on the account within a week. "
     "Large parcels are brought by a carrier, who calls the day before to agree on the hour."
 )
@@ -151,6 +152,23 @@ def plain(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Conte
     return site
 
 
+def bulky(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """Each content is on one or two pages, with as much text as reports keep of a page."""
+    site, paths = Contents(), []
+    for unit in (f"unit{number}" for number in range(count)):
+        chooser = random.Random(unit)
+        words = ("".join(chooser.choices(ascii_letters, k=7)) for _ in range(5000))
+        text = paragraphs([unit, *words])
+        for copy in range(rng.choice((1, 1, 2))):
+            path = f"/page/{unit}/{copy}"
+            site.add(path, [(unit, text)])
+            site.expect(path, unit, "\n".join(text))
+            paths.append(path)
+    rng.shuffle(paths)
+    site.add_lists(paths)
+    return site
+
+
 def refused(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
     """As `plain`, but the feeds refuse the items of some pages, of each content not of all."""
     site = plain(rng, count, troubles)
@@ -255,6 +273,7 @@ def hubs(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Conten
 
 SHAPES: dict[str, Callable[[random.Random, int, Sequence[str]], Contents]] = {
     "plain": plain,
+    "bulky": bulky,
     "refused": refused,
     "parts": parts,
     "items": items,
