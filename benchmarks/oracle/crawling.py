@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from oracle import crawls, disks, readers
 from oracle.scenarios import FEEDS, Scenario
 from oracle.site import Key, Server
 
-LONGEST_CRAWL = 60
+LONGEST_CRAWL, LONGEST_WAIT = 60, 10
 Violations = dict[str, list[str]]
 """What was found, by kind."""
 
@@ -32,6 +33,8 @@ class Crawl:
     ledger: Path = field(init=False)
     durable: dict[Path, int] = field(default_factory=dict)
     """The bytes of each feed that a power failure leaves."""
+    broken_queues: int = 0
+    """How often Scrapy could not read the queue of its job any more, which was then removed."""
 
     def __post_init__(self) -> None:
         self.feeds, self.disk = self.folder / "feeds", self.folder / "ledger"
@@ -77,16 +80,28 @@ class Crawl:
 
     def end(self, process: ForkServerProcess, seconds: float = LONGEST_CRAWL) -> int | None:
         """Wait for the end of a crawl, and return its exit code; ``None`` if it was too late."""
-        process.join(seconds)
+        end = time.monotonic() + seconds
+        while process.is_alive() and time.monotonic() < end:
+            given = len(self.server.given)
+            process.join(2)
+            if process.is_alive() and len(self.server.given) == given and self.has_broken_queue():
+                process.kill()
+                process.join()
+                shutil.rmtree(self.job / "requests.queue")
+                self.broken_queues += 1
         if process.is_alive():
             process.kill()
             process.join()
             return None
         return process.exitcode
 
+    def has_broken_queue(self) -> bool:
+        """Return whether Scrapy cannot read its queue after a kill, which it tries for ever."""
+        return bool(self.job) and "/queuelib/" in self.last_words(8)
+
     def wait_for_pages(self, process: ForkServerProcess, number: int) -> None:
         """Wait until so many more pages were given, or the crawl has ended."""
-        self.server.wait_for(len(self.server.given) + number, process.is_alive)
+        self.server.wait_for(len(self.server.given) + number, process.is_alive, LONGEST_WAIT)
 
     def noted(self) -> list[dict[str, Any]]:
         """Return what planted faults have told."""
@@ -181,6 +196,7 @@ class Crawl:
             counts["empty fields"] += spoilt["empty"]
         counts["spoilt"] += spoilt["spoilt"]
         counts["contents"] = len(contents.units)
+        counts["broken queues"] = self.broken_queues
         counts["named"] = len(self.named_items())
         if self.scenario.has_duplicates:
             self.check_duplicates(found, after, given)

@@ -1,9 +1,7 @@
 """What happens to a crawl: each of these crawls, disturbs, and says whether that came in time."""
 
-import inspect
 import os
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
@@ -39,14 +37,13 @@ class Disturber:
         nap(self.rng, 0.1)
         return process
 
-    def _ended(self, process: ForkServerProcess, *, whole: bool = False) -> int | None:
-        """Wait for the end; *whole*: what happened may cost no content of a crawl that ends."""
+    def _ended(self, process: ForkServerProcess, *, after: str = "") -> int | None:
+        """Wait for the end; *after*: what has happened, if it may cost that crawl no content."""
         code = self.crawl.end(process)
         if code is None:
             self.found.setdefault("hangs", []).append(self.crawl.last_words())
-        if whole and code == 0 and not self.crawl.job:
-            caller = inspect.stack()[1].function
-            self.crawl.check_contents(self.found, caller, self._given)
+        if after and code == 0 and not self.crawl.job:
+            self.crawl.check_contents(self.found, after, self._given)
         return code
 
     def _killed(self, process: ForkServerProcess) -> bool:
@@ -58,17 +55,16 @@ class Disturber:
 
     def kill_late(self) -> bool:
         """After the last pages, when the feeds and the ledger are closed."""
-        process = self.crawl.start()
-        last = time.monotonic()
-        given = len(self.crawl.server.given)
-        while process.is_alive() and (
-            len(self.crawl.server.given) == given or time.monotonic() - last < 0.06
-        ):
-            if len(self.crawl.server.given) != given:
-                given, last = len(self.crawl.server.given), time.monotonic()
-            time.sleep(0.005)
+        return self._killed(self._nearly_ended())
+
+    def _nearly_ended(self, **options: float) -> ForkServerProcess:
+        process, server = self.crawl.start(**options), self.crawl.server
+        given = -1
+        while process.is_alive() and len(server.given) != given:
+            given = len(server.given)
+            server.wait_for(given + 1, process.is_alive, 20.0 if given == self._given else 0.06)
         nap(self.rng, 0.15)
-        return self._killed(process)
+        return process
 
     def planted_kill(self) -> bool:
         calls = ("write", "write", "replace", "fsync", "sql", "commit", "committed")
@@ -82,8 +78,9 @@ class Disturber:
             calls = tuple(call for call in calls if call != "fsync")
         call = self.rng.choice(calls)
         under = self.crawl.feeds if call == "write" else self.crawl.folder
-        if call == "write" and self.rng.random() < 0.3:
-            under = self.crawl.folder
+        if call == "write" and self.rng.random() < 0.4:
+            has_another = self.crawl.scenario.has_duplicates
+            under = self.crawl.folder / ("duplicates" if has_another else "")
         fault = Fault(call, self.rng.randint(1, _MOST_CALLS[call]), does, times, str(under))
         code = self._ended(self.crawl.start(fault=fault))
         if does in ("kill", "tear"):
@@ -119,7 +116,7 @@ class Disturber:
         stopped = process.is_alive() and send(process.pid or 0, signal.SIGSTOP)
         nap(self.rng, 0.5)
         send(process.pid or 0, signal.SIGCONT) if process.is_alive() else None
-        self._ended(process, whole=True)
+        self._ended(process, after="the crawler stood still")
         return stopped
 
     def stop_workers(self) -> bool:
@@ -130,7 +127,7 @@ class Disturber:
         process.join(self.rng.uniform(0, 4))
         for worker in workers:
             send(worker, signal.SIGCONT)
-        self._ended(process, whole=True)
+        self._ended(process, after="workers stood still")
         return stopped
 
     def kill_workers(self) -> bool:
@@ -143,7 +140,7 @@ class Disturber:
             nap(self.rng, 0.15)
             if not process.is_alive():
                 break
-        self._ended(process, whole=True)
+        self._ended(process, after="workers were killed")
         return killed > 0
 
     def fill_feeds(self) -> bool:
@@ -172,7 +169,8 @@ class Disturber:
             if rng.random() < 0.3:
                 was_alive = self._killed(process)
             disks.free(folder)
-        self._ended(process, whole=folder != self.crawl.feeds)
+        costs_items = folder == self.crawl.feeds
+        self._ended(process, after="" if costs_items else f"the disk of {folder.name} was full")
         disks.free(folder)
         return was_alive
 
@@ -199,7 +197,7 @@ class Disturber:
             self._killed(first)
         else:
             send(first.pid or 0, signal.SIGCONT)
-            self._ended(first, whole=True)
+            self._ended(first, after="a second process was refused")
         return True
 
     def remove_ledger(self) -> bool:
@@ -220,7 +218,8 @@ class Disturber:
 
     def power_failure(self) -> bool:
         """The process dies, and what was not written to the disk is gone."""
-        process = self._began(slow_fsync=self.rng.choice((0, 0.02, 0.1)))
+        begin = self.rng.choice((self._began, self._nearly_ended))
+        process = begin(slow_fsync=self.rng.choice((0, 0.02, 0.1)))
         was_killed = self._killed(process)
         if was_killed:
             durable = {str(path): size for path, size in self.crawl.durable.items()}

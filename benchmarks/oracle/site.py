@@ -308,11 +308,14 @@ class Server(ThreadingHTTPServer):
             self.given.append((agent, path))
             self._changed.notify_all()
 
-    def wait_for(self, number: int, goes_on: Callable[[], bool]) -> None:
-        """Wait until so many pages were given in all, as long as *goes_on*."""
+    def wait_for(
+        self, number: int, goes_on: Callable[[], bool], seconds: float = float("inf")
+    ) -> None:
+        """Wait until so many pages were given in all, as long as *goes_on*, and so long at most."""
+        end = time.monotonic() + seconds
         with self._changed:
-            while len(self.given) < number and goes_on():
-                self._changed.wait(0.05)
+            while len(self.given) < number and goes_on() and time.monotonic() < end:
+                self._changed.wait(min(0.05, seconds))
 
     def handle_error(self, *_: object) -> None: ...  # clients are killed
 
