@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
-import random
 import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,9 +21,12 @@ from web import served
 
 from dedup.ledger import LedgerError
 
-PROJECT = Path(__file__).parents[2]
-sys.path.append(str(PROJECT / "benchmarks"))
-import crash  # noqa: E402
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+from oracle.crawling import Crawl, prepared  # noqa: E402
+from oracle.scenarios import QUEUES, SCENARIOS, SETTINGS, Scenario  # noqa: E402
+from oracle.site import plain  # noqa: E402
+from oracle.site import served as served_contents  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -31,55 +35,84 @@ with_queues_in_sqlite = pytest.mark.skipif(
 )
 
 CONTENTS = 30
+LONGEST_OF_ALL_ROUNDS = 580
 
 
-@with_queues_in_sqlite
-def test_no_content_is_lost_by_kills(tmp_path: Path):
-    """The benchmark, with few kills; docs/ledger.md has the figures of many."""
-    command = [sys.executable, PROJECT / "benchmarks" / "crash.py", "--kills", "6", "--contents"]
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """The rounds of the benchmark's short form, by scenario."""
+    file = tmp_path_factory.mktemp("crashes") / "rounds.json"
     done = subprocess.run(
-        [*command, str(CONTENTS), "--json", tmp_path / "figures.json"],
-        timeout=300,
+        [sys.executable, BENCHMARKS / "crash.py", "--rounds", "1", "--jobs", "2", "--json", file],
+        timeout=LONGEST_OF_ALL_ROUNDS,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    figures = json.loads((tmp_path / "figures.json").read_text())
-    assert figures["kills"] == 6
-    for queue in figures["queues"].values():
-        assert queue["kills"] >= 1
-        assert (queue["entries_not_in_the_feed"], queue["contents_not_stored"]) == (0, 0)
-        assert queue["items_stored"] >= queue["contents"] == CONTENTS * queue["jobs"] > 0
-        assert queue["entries_in_ledger"] >= queue["contents"]
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    by_scenario: dict[str, list[dict[str, Any]]] = {name: [] for name in SCENARIOS}
+    for one in json.loads(file.read_text())["rounds"]:
+        by_scenario[one["scenario"]].append(one)
+    return by_scenario
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_no_content_is_lost_whatever_happens_to_the_crawl(
+    rounds: dict[str, list[dict[str, Any]]], scenario: str
+):
+    [one] = rounds[scenario]
+    assert not one["violations"], (
+        f"python benchmarks/crash.py --only {scenario} --round {one['number']}"
+    )
+    assert one["counts"]["items"] >= one["counts"]["contents"] > 0
+
+
+@contextmanager
+def disturbed_crawl(folder: Path, **settings: Any) -> Iterator[Crawl]:
+    """A job of which every content is on three pages, with checkpoints every 0.2 seconds."""
+    settings = {**SETTINGS, "DEDUP_WORKERS": 0, "DEDUP_CHECKPOINT_INTERVAL": 0.2, **settings}
+    scenario = Scenario(plain(Random(3), CONTENTS), ["jsonl"], settings, has_job=True)
+    with (
+        served_contents(scenario.contents) as server,
+        prepared(scenario, server, folder) as crawl,
+    ):
+        yield crawl
 
 
 @with_queues_in_sqlite
 def test_a_job_that_is_interrupted_goes_on(tmp_path: Path):
-    with crash.served(CONTENTS, 3) as site:
-        job = crash.Job(tmp_path, crash.QUEUES["sqlite"], site)
-        job.run(until=lambda: len(job.in_feed()) > 5, signals=[signal.SIGINT])
-        first = job.in_feed()
+    with disturbed_crawl(tmp_path, **QUEUES[1]) as crawl:
+        process = crawl.start()
+        crawl.wait_for_pages(process, 40)
+        os.kill(process.pid or 0, signal.SIGINT)
+        assert crawl.end(process) == 0
+        first = crawl.stored()["jsonl"]
         assert 0 < len(first) < CONTENTS
-        assert job.in_ledger() == set(first)
-        job.run()
-    stored = job.in_feed()
-    assert stored[: len(first)] == first
-    assert len(stored) == len(set(map(crash.content_of, stored))) == CONTENTS
-    assert len(job.in_ledger()) == CONTENTS
-    with closing(sqlite3.connect(tmp_path / "job" / "dedup.sqlite")) as file:
-        [(crawls, reason)] = file.execute("SELECT count(*), max(reason) FROM crawls").fetchall()
-    assert (crawls, reason) == (1, "finished")
+        assert crawl.named_items() == set(first)
+        assert crawl.end(crawl.start()) == 0
+        stored = crawl.stored()["jsonl"]
+        assert stored >= first
+        assert stored.total() == len({unit for _, unit in stored}) == CONTENTS
+        assert crawl.named_items() == set(stored)
+        with closing(sqlite3.connect(crawl.ledger)) as file:
+            ends = file.execute("SELECT count(*), max(reason) FROM crawls").fetchall()
+    assert ends == [(1, "finished")]
 
 
 def test_two_interrupts_lose_no_content_because_of_dedup(tmp_path: Path):
     """They are like a kill: requests under way are lost by Scrapy, so all is crawled again."""
-    with crash.served(CONTENTS, 3) as site:
-        job = crash.Job(tmp_path, crash.QUEUES["default"], site)
-        job.run(until=lambda: len(job.in_feed()) > 5, signals=[signal.SIGINT] * 2)
-        assert 0 < len(job.in_feed()) < CONTENTS
-        assert job.named_only() == set()
-        counted = job.end()
-    assert counted["contents_not_stored"] == counted["entries_not_in_the_feed"] == 0
+    found: dict[str, list[str]] = {}
+    with disturbed_crawl(tmp_path) as crawl:
+        process = crawl.start()
+        crawl.wait_for_pages(process, 40)
+        for _ in range(2):
+            os.kill(process.pid or 0, signal.SIGINT)
+            process.join(0.05)
+        assert crawl.end(process) is not None
+        assert 0 < len(crawl.stored()["jsonl"]) < CONTENTS
+        crawl.check_ledger(found, "after two interrupts")
+        crawl.finish(found)
+    assert found == {}
 
 
 SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}

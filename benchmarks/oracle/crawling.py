@@ -1,0 +1,282 @@
+"""A crawl that is disturbed, begun again and at last repeated as a whole; and what came of it."""
+
+import json
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag
+
+from oracle import crawls, disks, readers
+from oracle.scenarios import FEEDS, Scenario
+from oracle.site import Key, Server
+
+LONGEST_CRAWL, LONGEST_WAIT = 60, 10
+Violations = dict[str, list[str]]
+"""What was found, by kind."""
+
+
+@dataclass
+class Crawl:
+    """The files of one crawl, and its processes."""
+
+    scenario: Scenario
+    server: Server
+    folder: Path
+    has_disks: bool
+    ledger: Path = field(init=False)
+    durable: dict[Path, int] = field(default_factory=dict)
+    """The bytes of each feed that a power failure leaves."""
+    broken_queues: int = 0
+    """How often Scrapy could not read the queue of its job any more, which was then removed."""
+
+    def __post_init__(self) -> None:
+        self.feeds, self.disk = self.folder / "feeds", self.folder / "ledger"
+        self.temporary, self.log = self.folder / "temporary", self.folder / "log"
+        self.notes = self.folder / "notes"
+        self.job = self.disk / "job" if self.scenario.has_job else None
+        self.ledger = (self.job or self.disk) / "dedup.sqlite"
+
+    def settings(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return the settings; *whole*: of a crawl without a job, of all pages."""
+        feeds = {
+            str(self.feeds / FEEDS[name][0]): FEEDS[name][1] | self.scenario.feed_options
+            for name in self.scenario.feeds
+        }
+        settings = {"FEEDS": feeds, "DEDUP_INDEX": str(self.ledger), **self.scenario.settings}
+        for name in ("DEDUP_DUPLICATES", "DEDUP_REPORT"):
+            if name in settings:
+                settings[name] = str(self.folder / settings[name])
+        if self.job and not whole:
+            settings["JOBDIR"] = str(self.job)
+            del settings["DEDUP_INDEX"]
+        return settings
+
+    def start(
+        self,
+        *,
+        agent: str = "first",
+        whole: bool = False,
+        changes: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> ForkServerProcess:
+        """Begin to crawl; *changes* of the settings, *options* of the order."""
+        self.notes.unlink(missing_ok=True)
+        self.durable = {path: path.stat().st_size for path in self.paths()}
+        settings = {**self.settings(whole=whole), "USER_AGENT": agent, **(changes or {})}
+        options = {"log": self.log, **options}
+        return crawls.start(
+            crawls.Order(
+                url=self.server.url, settings=settings, notes=self.notes,
+                folder=self.folder, chain=self.scenario.chain, **options,
+            )
+        )  # fmt: skip
+
+    def end(self, process: ForkServerProcess, seconds: float = LONGEST_CRAWL) -> int | None:
+        """Wait for the end of a crawl, and return its exit code; ``None`` if it was too late."""
+        end = time.monotonic() + seconds
+        while process.is_alive() and time.monotonic() < end:
+            given = len(self.server.given)
+            process.join(2)
+            if process.is_alive() and len(self.server.given) == given and self.has_broken_queue():
+                process.kill()
+                process.join()
+                shutil.rmtree(self.job / "requests.queue")
+                self.broken_queues += 1
+        if process.is_alive():
+            process.kill()
+            process.join()
+            return None
+        return process.exitcode
+
+    def has_broken_queue(self) -> bool:
+        """Return whether Scrapy cannot read its queue after a kill, which it tries for ever."""
+        return bool(self.job) and "/queuelib/" in self.last_words(8)
+
+    def wait_for_pages(self, process: ForkServerProcess, number: int) -> None:
+        """Wait until so many more pages were given, or the crawl has ended."""
+        self.server.wait_for(len(self.server.given) + number, process.is_alive, LONGEST_WAIT)
+
+    def noted(self) -> list[dict[str, Any]]:
+        """Return what planted faults have told."""
+        if not self.notes.exists():
+            return []
+        return [json.loads(line) for line in self.notes.read_text().splitlines()]
+
+    def paths(self) -> list[Path]:
+        """Return the files of the feeds."""
+        return sorted(path for path in self.feeds.rglob("*") if path.is_file())
+
+    def by_feed(self) -> dict[str, list[Path]]:
+        """Return the files of each feed."""
+        patterns = {
+            name: FEEDS[name][0].replace("%(batch_id)03d", "*") for name in self.scenario.feeds
+        }
+        return {
+            name: [p for p in self.paths() if _is_of(p.name, pattern)]
+            for name, pattern in patterns.items()
+        }
+
+    def stored(self) -> dict[str, Counter[Key]]:
+        """Return how often each item is in each feed."""
+        return {feed: found for feed, (found, _) in self.read().items()}
+
+    def read(self) -> dict[str, tuple[Counter[Key], Counter[str]]]:
+        """Return how often each item is in each feed, and how many others are spoilt."""
+        return {
+            name: readers.stored_in(paths, self.scenario.contents)
+            for name, paths in self.by_feed().items()
+        }
+
+    def named_items(self) -> set[Key]:
+        """Return the items that are stored, as the ledger says."""
+        contents = self.scenario.contents
+        items: set[Key] = set()
+        for path in readers.named_by(self.ledger):
+            items |= contents.items_of.get(path, {(path, "unknown")})
+        return {key for key in items if urldefrag(key[0])[0] not in contents.refused}
+
+    def check_ledger(self, found: Violations, when: str) -> None:
+        """Add the pages that the ledger names, and a feed lacks."""
+        named = self.named_items()
+        for feed, stored in self.stored().items():
+            if missing := sorted(named - set(stored)):
+                found.setdefault("in the ledger, not in the feed", []).append(
+                    f"{when}: {feed} lacks {len(missing)} of {len(named)}: {missing[:4]}"
+                )
+
+    def check_contents(self, found: Violations, when: str, already: int) -> None:
+        """Add the contents that a feed lacks; *already*: how many pages were given before."""
+        texts = self.scenario.contents.texts
+        given = {path for _, path in self.server.given[already:]}
+        units_given = {unit for path, unit in texts if urldefrag(path)[0] in given}
+        units = self.scenario.contents.units
+        for feed, stored in self.stored().items():
+            if lost := sorted(units - {unit for _, unit in stored}):
+                never = len(set(lost) - units_given)
+                found.setdefault("content lost", []).append(
+                    f"{when}: {feed} lacks {len(lost)} of {len(units)} contents, {never} were not "
+                    f"requested: {lost[:6]}"
+                )
+
+    def finish(self, found: Violations) -> Counter[str]:
+        """Crawl all without a disturbance, add what is wrong then, and return counts."""
+        contents, counts = self.scenario.contents, Counter[str]()
+        if self.job and self.end(self.start()) is None:
+            found.setdefault("hangs", []).append("the resumed job")
+        if self.job:
+            self.check_ledger(found, "the resumed job")
+        named, before = self.named_items(), self.stored()
+        already = len(self.server.given)
+        code = self.end(self.start(whole=True))
+        if code != 0:
+            found.setdefault("the last crawl fails", []).append(
+                f"exit code {code}; {self.last_words()}"
+            )
+        self.check_ledger(found, "the last crawl")
+        after = self.stored()
+        spoilt = sum((bad for _, bad in self.read().values()), Counter[str]())
+        given = {path for _, path in self.server.given[already:]}
+        self.check_contents(found, "the last crawl", already)
+        for feed, stored in after.items():
+            units = {unit for _, unit in stored}
+            if again := sorted(key for key in named if stored[key] > before[feed][key] > 0):
+                found.setdefault("stored again though known", []).append(
+                    f"{feed}: {len(again)}: {again[:4]}"
+                )
+            counts["surplus"] += sum(stored.values()) - len(units)
+            counts["items"] += sum(stored.values())
+        if self.scenario.expects_fields and spoilt["empty"]:
+            counts["empty fields"] += spoilt["empty"]
+        counts["spoilt"] += spoilt["spoilt"]
+        counts["contents"] = len(contents.units)
+        counts["broken queues"] = self.broken_queues
+        counts["named"] = len(self.named_items())
+        if self.scenario.has_duplicates:
+            self.check_duplicates(found, after, given)
+        return counts
+
+    def check_duplicates(
+        self, found: Violations, stored: dict[str, Counter[Key]], given: set[str]
+    ) -> None:
+        """Add the items that were given at the end, and are neither in a feed nor in the file."""
+        contents = self.scenario.contents
+        path = self.folder / "duplicates"
+        dropped = {}
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        for line in lines:
+            try:
+                row = json.loads(line)["item"]
+            except ValueError:
+                continue
+            dropped[readers.key_of(row)] = row
+        expected = {
+            key for key in contents.texts
+            if urldefrag(key[0])[0] in given - contents.troubled - contents.refused
+        }  # fmt: skip
+        missing = sorted(expected - set().union(*stored.values()) - set(dropped))
+        if missing:
+            found.setdefault("dropped, not in DEDUP_DUPLICATES", []).append(
+                f"{len(missing)}: {missing[:4]}"
+            )
+        if self.scenario.expects_fields:
+            empty = sorted(str(key) for key, row in dropped.items() if not row.get("body"))
+            if empty:
+                found.setdefault("fields are empty in DEDUP_DUPLICATES", []).append(
+                    f"{len(empty)} of {len(dropped)}: {empty[:4]}"
+                )
+
+    def last_words(self, lines: int = 3) -> str:
+        """Return the last lines of the log."""
+        return " | ".join(self.log_text().splitlines()[-lines:])[-600:]
+
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+
+def _is_of(name: str, pattern: str) -> bool:
+    if "*" not in pattern:
+        return name == pattern
+    begin, _, end = pattern.partition("*")
+    return name.startswith(begin) and name[len(begin) :].partition(".")[2] == end[1:]
+
+
+@contextmanager
+def prepared(scenario: Scenario, server: Server, folder: Path) -> Iterator[Crawl]:
+    """Yield a crawl with folders of its own, on disks of their own where that can be."""
+    with ExitStack() as stack:
+        mounted = [
+            stack.enter_context(disks.disk(folder / name))
+            for name in ("feeds", "ledger", "temporary")
+        ]
+        yield Crawl(scenario, server, folder, all(mounted))
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += list(map(int, task.read_text().split()))
+        except OSError:
+            continue
+    return found
+
+
+def send(pid: int, number: int) -> bool:
+    """Send a signal, and return whether the process was there."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def nap(rng: Any, seconds: float) -> None:
+    time.sleep(rng.uniform(0, seconds))

@@ -1,0 +1,265 @@
+"""What happens to a crawl: each of these crawls, disturbs, and says whether that came in time."""
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from random import Random
+
+from oracle import disks
+from oracle.crawling import Crawl, Violations, children, nap, send
+from oracle.faults import ERRORS, Fault
+
+_TOO_LARGE = "File too large"
+# About as many as a crawl makes.
+_MOST_CALLS = {"write": 36, "replace": 2, "fsync": 12, "sql": 30, "commit": 8, "committed": 8}
+
+
+@dataclass
+class Disturber:
+    """Disturbs one run of a crawl, with what it needs for that."""
+
+    crawl: Crawl
+    rng: Random
+    found: Violations
+
+    def __post_init__(self) -> None:
+        self._given = len(self.crawl.server.given)
+
+    def _began(self, **options: object) -> ForkServerProcess:
+        """Start a crawl, and wait until some of its pages were given."""
+        process = self.crawl.start(**options)  # type: ignore[arg-type]
+        # A job that is resumed has fewer and fewer left.
+        pages = len(self.crawl.scenario.contents.pages) // (3 if self.crawl.job else 1)
+        self.crawl.wait_for_pages(process, self.rng.randint(1, pages))
+        nap(self.rng, 0.1)
+        return process
+
+    def _ended(self, process: ForkServerProcess, *, after: str = "") -> int | None:
+        """Wait for the end; *after*: what has happened, if it may cost that crawl no content."""
+        code = self.crawl.end(process)
+        if code is None:
+            self.found.setdefault("hangs", []).append(self.crawl.last_words())
+        if after and code == 0 and not self.crawl.job:
+            self.crawl.check_contents(self.found, after, self._given)
+        return code
+
+    def _killed(self, process: ForkServerProcess) -> bool:
+        send(process.pid or 0, signal.SIGKILL) if process.is_alive() else None
+        return self._ended(process) == -signal.SIGKILL
+
+    def kill(self) -> bool:
+        return self._killed(self._began())
+
+    def kill_late(self) -> bool:
+        """After the last pages, when the feeds and the ledger are closed."""
+        return self._killed(self._nearly_ended())
+
+    def _nearly_ended(self, **options: float) -> ForkServerProcess:
+        process, server = self.crawl.start(**options), self.crawl.server
+        given = -1
+        while process.is_alive() and len(server.given) != given:
+            given = len(server.given)
+            server.wait_for(given + 1, process.is_alive, 20.0 if given == self._given else 0.06)
+        nap(self.rng, 0.15)
+        return process
+
+    def planted_kill(self) -> bool:
+        calls = ("write", "write", "replace", "fsync", "sql", "commit", "committed")
+        return self._planted("kill", calls)
+
+    def tear(self) -> bool:
+        return self._planted("tear", ("write",))
+
+    def _planted(self, does: str, calls: tuple[str, ...], times: int = 1) -> bool:
+        if not self.crawl.scenario.settings.get("DEDUP_FSYNC"):
+            calls = tuple(call for call in calls if call != "fsync")
+        call = self.rng.choice(calls)
+        under = self.crawl.feeds if call == "write" else self.crawl.folder
+        if call == "write" and self.rng.random() < 0.4:
+            has_another = self.crawl.scenario.has_duplicates
+            under = self.crawl.folder / ("duplicates" if has_another else "")
+        fault = Fault(call, self.rng.randint(1, _MOST_CALLS[call]), does, times, str(under))
+        code = self._ended(self.crawl.start(fault=fault))
+        if does in ("kill", "tear"):
+            return code == -signal.SIGKILL
+        return any("fault" in note for note in self.crawl.noted())
+
+    def error(self) -> bool:
+        """A call fails, once or for a while."""
+        calls = ("write", "write", "write", "replace", "fsync", "sql", "commit")
+        return self._planted(self.rng.choice(ERRORS), calls, self.rng.choice((1, 1, 3, 30)))
+
+    def terminate(self) -> bool:
+        return self._signalled(signal.SIGTERM)
+
+    def interrupt(self) -> bool:
+        return self._signalled(signal.SIGINT)
+
+    def interrupt_twice(self) -> bool:
+        return self._signalled(signal.SIGINT, signal.SIGINT)
+
+    def _signalled(self, *signals: int) -> bool:
+        process = self._began()
+        sent = False
+        for number in signals:
+            sent = process.is_alive() and send(process.pid or 0, number)
+            nap(self.rng, 0.05)
+        self._ended(process)
+        return sent
+
+    def stop(self) -> bool:
+        """The crawler stands still for a moment."""
+        process = self._began()
+        stopped = process.is_alive() and send(process.pid or 0, signal.SIGSTOP)
+        nap(self.rng, 0.5)
+        send(process.pid or 0, signal.SIGCONT) if process.is_alive() else None
+        self._ended(process, after="the crawler stood still")
+        return stopped
+
+    def stop_workers(self) -> bool:
+        """Workers stand still for longer than the time limit of a page, or not that long."""
+        process = self._began()
+        workers = children(process.pid or 0)
+        stopped = sum(send(worker, signal.SIGSTOP) for worker in workers) > 0
+        process.join(self.rng.uniform(0, 4))
+        for worker in workers:
+            send(worker, signal.SIGCONT)
+        self._ended(process, after="workers stood still")
+        return stopped
+
+    def kill_workers(self) -> bool:
+        """A storm: worker after worker dies."""
+        process = self._began()
+        killed = 0
+        for _ in range(self.rng.randint(1, 12)):
+            for worker in children(process.pid or 0):
+                killed += send(worker, signal.SIGKILL)
+            nap(self.rng, 0.15)
+            if not process.is_alive():
+                break
+        self._ended(process, after="workers were killed")
+        return killed > 0
+
+    def fill_feeds(self) -> bool:
+        return self._filled(self.crawl.feeds)
+
+    def fill_ledger(self) -> bool:
+        return self._filled(self.crawl.disk)
+
+    def fill_temporary(self) -> bool:
+        return self._filled(self.crawl.temporary)
+
+    def _filled(self, folder: Path) -> bool:
+        """A disk is full, for a moment or up to the end, which may be a kill."""
+        rng = self.rng
+        if rng.random() < 0.3:  # from the start
+            disks.fill(folder)
+            process = self.crawl.start()
+            self.crawl.wait_for_pages(process, 1)
+            was_alive = True
+        else:
+            process = self._began()
+            disks.fill(folder)
+            was_alive = process.is_alive()
+        if rng.random() < 0.7:
+            self.crawl.wait_for_pages(process, rng.randint(1, 60))
+            if rng.random() < 0.3:
+                was_alive = self._killed(process)
+            disks.free(folder)
+        costs_items = folder == self.crawl.feeds
+        self._ended(process, after="" if costs_items else f"the disk of {folder.name} was full")
+        disks.free(folder)
+        return was_alive
+
+    def limit_files(self) -> bool:
+        """No file can grow beyond a limit, as with a full disk for everything at once."""
+        largest = max([path.stat().st_size for path in self.crawl.paths()], default=0)
+        told = self.crawl.log_text().count(_TOO_LARGE)
+        self._ended(self.crawl.start(largest_file=largest + self.rng.randint(1000, 60000)))
+        return self.crawl.log_text().count(_TOO_LARGE) > told
+
+    def second(self) -> bool:
+        """A second process wants the ledger; the first one stands still, or is then killed."""
+        first = self._began()
+        if not (first.is_alive() and send(first.pid or 0, signal.SIGSTOP)):
+            self._ended(first)
+            return False
+        log = self.crawl.folder / "log of the second"
+        code = self.crawl.end(self.crawl.start(agent="second", log=log), 20)
+        if code in (0, None) or "in use" not in log.read_text().replace("used by", "in use"):
+            self.found.setdefault("a second process is not refused", []).append(f"exit code {code}")
+        if any(agent == "second" for agent, _ in self.crawl.server.given):
+            self.found.setdefault("a second process crawls", []).append("")
+        if self.rng.random() < 0.5:
+            self._killed(first)
+        else:
+            send(first.pid or 0, signal.SIGCONT)
+            self._ended(first, after="a second process was refused")
+        return True
+
+    def remove_ledger(self) -> bool:
+        """After a kill the ledger is removed, but what SQLite keeps beside it; and all feeds."""
+        was_killed = self.kill()
+        if not self.crawl.ledger.exists():
+            return False
+        self.crawl.ledger.unlink()
+        for path in self.crawl.paths():
+            path.unlink()
+        return was_killed
+
+    def dry_run(self) -> bool:
+        """A crawl with the ledger, and nothing that stores its items."""
+        changes = {"FEEDS": {}, "ITEM_PIPELINES": {}}
+        self._ended(self.crawl.start(changes=changes))
+        return True
+
+    def power_failure(self) -> bool:
+        """The process dies, and what was not written to the disk is gone."""
+        begin = self.rng.choice((self._began, self._nearly_ended))
+        process = begin(slow_fsync=self.rng.choice((0, 0.02, 0.1)))
+        was_killed = self._killed(process)
+        if was_killed:
+            durable = {str(path): size for path, size in self.crawl.durable.items()}
+            for note in self.crawl.noted():
+                if "size" in note:
+                    durable[note["path"]] = max(durable.get(note["path"], 0), note["size"])
+            for path in self.crawl.paths():
+                os.truncate(path, durable.get(str(path), 0))
+        return was_killed
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    play: Callable[[Disturber], bool]
+    is_kill: bool = False
+    needs_disks: bool = False
+    needs_workers: bool = False
+
+
+DISTURBANCES: dict[str, Disturbance] = {
+    "kill": Disturbance(Disturber.kill, is_kill=True),
+    "kill at the end": Disturbance(Disturber.kill_late, is_kill=True),
+    "kill at a call": Disturbance(Disturber.planted_kill, is_kill=True),
+    "tear": Disturbance(Disturber.tear, is_kill=True),
+    "power failure": Disturbance(Disturber.power_failure, is_kill=True),
+    "ledger removed": Disturbance(Disturber.remove_ledger, is_kill=True),
+    "error of a call": Disturbance(Disturber.error),
+    "SIGTERM": Disturbance(Disturber.terminate),
+    "Ctrl-C": Disturbance(Disturber.interrupt),
+    "two Ctrl-C": Disturbance(Disturber.interrupt_twice),
+    "stopped crawler": Disturbance(Disturber.stop),
+    "stopped workers": Disturbance(Disturber.stop_workers, needs_workers=True),
+    "killed workers": Disturbance(Disturber.kill_workers, needs_workers=True),
+    "full feed disk": Disturbance(Disturber.fill_feeds, needs_disks=True),
+    "full ledger disk": Disturbance(Disturber.fill_ledger, needs_disks=True),
+    "full temporary disk": Disturbance(Disturber.fill_temporary, needs_disks=True),
+    "limit of files": Disturbance(Disturber.limit_files),
+    "second process": Disturbance(Disturber.second),
+    "dry run": Disturbance(Disturber.dry_run),
+}
+# Most are kills; some disturbances are for scenarios that name them.
+WEIGHTS = {"kill": 10, "kill at a call": 8, "tear": 6, "kill at the end": 4,
+           "power failure": 0, "dry run": 0}  # fmt: skip

@@ -1,0 +1,124 @@
+"""What readers find in feeds and ledgers, torn or not."""
+
+import bz2
+import csv
+import gzip
+import json
+import lzma
+import marshal
+import pickle
+import shutil
+import sqlite3
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import IO, Any
+
+from oracle.site import Contents, Key, path_of
+
+Row = dict[str, Any]
+csv.field_size_limit(sys.maxsize)
+# What readers raise where a file is torn.
+_TORN = (ValueError, EOFError, OSError, TypeError, csv.Error, lzma.LZMAError, zlib.error,
+         pickle.UnpicklingError, KeyError, IndexError, AttributeError)  # fmt: skip
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """Yield what a reader of the file finds, up to where it cannot go on."""
+    data = _unpacked(path)
+    kinds = [suffix for suffix in path.suffixes if suffix in _ROWS]
+    yield from _ROWS[kinds[-1]](data)
+
+
+def _unpacked(path: Path) -> bytes:
+    opens: dict[str, Callable[[Path], IO[bytes]]] = {
+        ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open,
+    }  # type: ignore[dict-item]  # fmt: skip
+    if path.suffix not in opens:
+        return path.read_bytes()
+    data = bytearray()
+    with opens[path.suffix](path) as file:
+        try:
+            while piece := file.read(64):  # small ones, so that none is lost before a tear
+                data += piece
+        except _TORN:
+            pass
+    return bytes(data)
+
+
+def _json_lines(data: bytes) -> Iterator[Row]:
+    for line in data.split(b"\n"):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # readers of this format skip what they cannot read
+        if isinstance(row, dict):
+            yield row
+
+
+def _csv(data: bytes) -> Iterator[Row]:
+    try:
+        yield from csv.DictReader(StringIO(data.decode("utf-8", "replace"), newline=""))
+    except csv.Error:
+        return
+
+
+def _one_by_one(load: Callable[[IO[bytes]], Any]) -> Callable[[bytes], Iterator[Row]]:
+    def rows(data: bytes) -> Iterator[Row]:
+        file = BytesIO(data)
+        try:
+            while file.tell() < len(data):
+                yield dict(load(file))
+        except _TORN:
+            return
+
+    return rows
+
+
+_ROWS: dict[str, Callable[[bytes], Iterator[Row]]] = {
+    ".jsonl": _json_lines,
+    ".csv": _csv,
+    ".pickle": _one_by_one(pickle.load),
+    ".marshal": _one_by_one(marshal.load),
+}
+
+
+def stored_in(paths: list[Path], contents: Contents) -> tuple[Counter[Key], Counter[str]]:
+    """Return how often each item is in the files, whole; and of others how many are spoilt.
+
+    Of those that lack what `DEDUP_FIELDS` fills, too: "empty".
+    """
+    found: Counter[Key] = Counter()
+    spoilt: Counter[str] = Counter()
+    for path in paths:
+        for row in rows_of(path):
+            key = key_of(row)
+            if key is None or contents.texts.get(key) != row.get("text"):
+                spoilt["spoilt"] += 1
+            else:
+                found[key] += 1
+                spoilt["empty"] += not (row.get("body") and key[1] in row["body"])
+    return found, spoilt
+
+
+def key_of(row: Row) -> Key | None:
+    url, unit = row.get("url"), row.get("unit")
+    return (path_of(url), unit) if isinstance(url, str) and isinstance(unit, str) else None
+
+
+def named_by(ledger: Path) -> set[str]:
+    """Return the paths of the pages that a ledger names, whose file is not touched."""
+    if not ledger.exists():
+        return set()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (ledger.name, f"{ledger.name}-wal"):
+            if (ledger.parent / name).exists():
+                shutil.copy(ledger.parent / name, Path(folder, name))
+        with closing(sqlite3.connect(Path(folder, ledger.name))) as file:
+            rows = file.execute("SELECT url FROM pages WHERE ended IS NULL").fetchall()
+    return {path_of(url) for (url,) in rows}

@@ -1,0 +1,81 @@
+"""Rounds: a crawl of a scenario, some disturbances, an end without any, and what was found."""
+
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from oracle.crawling import Violations, prepared
+from oracle.disturbances import DISTURBANCES, WEIGHTS, Disturber
+from oracle.scenarios import SCENARIOS, Drawn, Scenario
+from oracle.site import served
+
+MOST_DISTURBANCES, FEWEST_CONTENTS, MOST_CONTENTS = 5, 20, 36
+
+
+@dataclass
+class Round:
+    """What came of a round."""
+
+    scenario: str
+    number: int
+    seed: int
+    feeds: list[str] = field(default_factory=list)
+    disturbances: list[str] = field(default_factory=list)
+    """Those that came in time."""
+    missed: list[str] = field(default_factory=list)
+    """Those that came too late."""
+    counts: dict[str, int] = field(default_factory=dict)
+    violations: Violations = field(default_factory=dict)
+    seconds: float = 0
+
+    @property
+    def kills(self) -> int:
+        return sum(DISTURBANCES[name].is_kill for name in self.disturbances)
+
+    @property
+    def faults(self) -> int:
+        return len(self.disturbances) - self.kills
+
+    @property
+    def command(self) -> str:
+        """What repeats the round alone."""
+        only = f"--only {self.scenario} --seed {self.seed} --round {self.number}"
+        return f"python benchmarks/crash.py {only}"
+
+
+def play(name: str, number: int, seed: int, keep: Path | None = None) -> Round:
+    """Play round *number* of a scenario; if something is wrong, copy its files to *keep*."""
+    rng = Random(f"{seed} {name} {number}")
+    scenario = SCENARIOS[name](Drawn(rng, rng.randint(FEWEST_CONTENTS, MOST_CONTENTS)))
+    result = Round(name, number, seed, scenario.feeds)
+    begin = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="oracle-") as folder,
+        served(scenario.contents, rng.choice((0.0, 0.01, 0.03))) as server,
+        prepared(scenario, server, Path(folder)) as crawl,
+    ):
+        for _ in range(rng.randint(2, MOST_DISTURBANCES)):
+            disturbance = draw(rng, scenario, crawl.has_disks)
+            disturber = Disturber(crawl, Random(rng.random()), result.violations)
+            came = DISTURBANCES[disturbance].play(disturber)
+            (result.disturbances if came else result.missed).append(disturbance)
+            crawl.check_ledger(result.violations, f"after {disturbance}")
+        result.counts = dict(crawl.finish(result.violations))
+        if keep and result.violations:
+            shutil.copytree(folder, keep / f"{name}-{seed}-{number}", dirs_exist_ok=True)
+    result.seconds = round(time.monotonic() - begin, 1)
+    return result
+
+
+def draw(rng: Random, scenario: Scenario, has_disks: bool) -> str:
+    """Return a disturbance that the scenario can have."""
+    weights = {
+        name: WEIGHTS.get(name, 1) + 3 * scenario.disturbances.count(name)
+        for name, one in DISTURBANCES.items()
+        if (has_disks or not one.needs_disks)
+        and (scenario.settings["DEDUP_WORKERS"] or not one.needs_workers)
+    }
+    return rng.choices(list(weights), list(weights.values()))[0]

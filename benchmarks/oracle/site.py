@@ -1,0 +1,352 @@
+"""Sites whose contents are known, and a server that notes which of their pages it gave."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from string import ascii_letters
+from threading import Condition, Thread
+from urllib.parse import urldefrag, urlsplit
+
+LINKS, WORDS_OF_A_TEXT = 20, 160
+WORDS = [f"{first}{last}" for first in "brcdfghklm" for last in "ake ill one ust end".split()]
+REVIEWS = (
+    "There are no reviews of this product yet, so be the first who writes one and tells other "
+    'customers what they ask for: "Does it hold what it promises, and for how long?" Reviews, once '
+    "sent, are read by our staff before they appear below, which takes up to three working days."
+)
+SHIPPING = (
+    "We ship on the day of the order if it comes before noon, and on the next working day if not; "
+    "returns are free within thirty days, and the money is back on the account within a week. "
+    "Large parcels are brought by a carrier, who calls the day before to agree on the hour."
+)
+TROUBLES = (
+    "callback-first", "callback-item", "callback-midway", "callback-last", "pipeline", "export",
+    "drop", "replace",
+)  # fmt: skip
+Key = tuple[str, str]
+"""An item: the path of its page, and the unit of content that it holds."""
+
+
+@dataclass
+class Contents:
+    """The pages of a site, and what is to be made of them."""
+
+    pages: dict[str, str] = field(default_factory=dict)
+    texts: dict[Key, str] = field(default_factory=dict)
+    """The text of each item."""
+    items_of: dict[str, set[Key]] = field(default_factory=dict)
+    """The items that are stored if a ledger says that the page at this path is."""
+    troubled: set[str] = field(default_factory=set)
+    """The paths of pages at which a callback, a pipeline or an exporter fails."""
+    refused: set[str] = field(default_factory=set)
+    """The paths of pages whose items the feeds refuse."""
+
+    @property
+    def units(self) -> set[str]:
+        return {unit for path, unit in self.texts if urldefrag(path)[0] not in self.refused}
+
+    def add(self, path: str, articles: Sequence[tuple[str, Sequence[str]]], **options: str) -> None:
+        """Add a page of *articles*: the unit of content of each, and its paragraphs."""
+        self.pages[path] = html(articles, **options)
+
+    def expect(self, path: str, unit: str, text: str, *pages: str) -> None:
+        """Expect an item; *pages*: the paths under which a ledger may have it."""
+        key = (path, unit)
+        self.texts[key] = text
+        for page in pages or (path,):
+            self.items_of.setdefault(page, set()).add(key)
+
+    def add_lists(self, paths: Sequence[str]) -> None:
+        """Add the pages that lead to *paths*."""
+        lists = {
+            f"/list/{start // LINKS}": paths[start : start + LINKS]
+            for start in range(0, len(paths), LINKS)
+        }
+        for path, links in {"/": list(lists), **lists}.items():
+            self.pages[path] = html((), links=" ".join(links))
+
+
+def html(
+    articles: Sequence[tuple[str, Sequence[str]]],
+    *,
+    links: str = "",
+    following: str = "",
+    trouble: str = "",
+    fragments: str = "",
+) -> str:
+    body = "".join(
+        f'<article data-unit="{unit}">{"".join(f"<p>{escape(text)}</p>" for text in paragraphs)}'
+        "</article>"
+        for unit, paragraphs in articles
+    )
+    items = "".join(f'<li><a class="link" href="{link}">{link}</a>' for link in links.split())
+    body += f"<ul>{items}</ul>" if items else ""
+    body += f'<a class="next" href="{following}">more</a>' if following else ""
+    attributes = f'data-trouble="{trouble}" data-fragments="{fragments}"'
+    return f"<html><head><title>A page</title></head><body {attributes}>{body}</body></html>"
+
+
+def words_of(unit: str) -> list[str]:
+    chooser = random.Random(unit)
+    words = (f"{chooser.choice(WORDS)}{chooser.randrange(100)}" for _ in range(WORDS_OF_A_TEXT))
+    return [unit, *words]
+
+
+def paragraphs(words: Sequence[str]) -> list[str]:
+    """Return a text with all that a CSV file has to quote."""
+    half = len(words) // 2
+    return [f'{" ".join(words[:half])}, "{words[half]}";', f"{' '.join(words[half + 1 :])}."]
+
+
+@cache
+def nearly(unit: str) -> list[str]:
+    """Return the words of a unit with one replaced, so that they are 2 bits away at most."""
+    from dedup.methods import SimHash
+    from dedup.text import Document
+
+    method, words = SimHash(), words_of(unit)
+    original = method.sketch(Document("\n".join(paragraphs(words))))
+    nearest: tuple[float, list[str]] = (64, words)
+    for place in range(1, len(words)):
+        text = [*words[:place], "edited", *words[place + 1 :]]
+        distance = method.distance(original, method.sketch(Document("\n".join(paragraphs(text)))))
+        nearest = min(nearest, (distance, text), key=lambda near: near[0])
+        if distance <= 2:
+            break
+    return nearest[1]
+
+
+def copies_of(unit: str, near: bool = True) -> list[list[str]]:
+    """Return the paragraphs of two equal texts, and of one that is nearly so."""
+    same = paragraphs(words_of(unit))
+    return [same, same, paragraphs(nearly(unit))] if near else [same, same]
+
+
+def troubles_of(rng: random.Random, copies: int, troubles: Sequence[str]) -> list[str]:
+    """Return a trouble for each copy, often none, and none for one of them at least."""
+    chosen = [
+        rng.choice(troubles) if troubles and rng.random() < 0.6 else "" for _ in range(copies)
+    ]
+    chosen[rng.randrange(copies)] = ""
+    return chosen
+
+
+def plain(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """Each content is on two equal pages and on one that is nearly so."""
+    site, paths = Contents(), []
+    for unit in (f"unit{number}" for number in range(count)):
+        copies = copies_of(unit)
+        for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
+            path = f"/page/{unit}/{copy}"
+            site.add(path, [(unit, copies[copy])], trouble=trouble)
+            site.expect(path, unit, "\n".join(copies[copy]))
+            site.troubled |= {path} if trouble else set()
+            paths.append(path)
+    rng.shuffle(paths)
+    site.add_lists(paths)
+    return site
+
+
+def bulky(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """Each content is on one or two pages, with as much text as reports keep of a page."""
+    site, paths = Contents(), []
+    for unit in (f"unit{number}" for number in range(count)):
+        chooser = random.Random(unit)
+        words = ("".join(chooser.choices(ascii_letters, k=7)) for _ in range(5000))
+        text = paragraphs([unit, *words])
+        for copy in range(rng.choice((1, 1, 2))):
+            path = f"/page/{unit}/{copy}"
+            site.add(path, [(unit, text)])
+            site.expect(path, unit, "\n".join(text))
+            paths.append(path)
+    rng.shuffle(paths)
+    site.add_lists(paths)
+    return site
+
+
+def refused(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """As `plain`, but the feeds refuse the items of some pages, of each content not of all."""
+    site = plain(rng, count, troubles)
+    for unit in sorted({unit for _, unit in site.texts}):
+        good = [path for path, of in site.texts if of == unit and path not in site.troubled]
+        keep = rng.choice(good)
+        for path in (path for path, of in site.texts if of == unit and path != keep):
+            if rng.random() < 0.6:
+                site.refused.add(path)
+                site.pages[path] = site.pages[path].replace(
+                    'data-trouble="', 'data-refused="1" data-trouble="'
+                )
+    return site
+
+
+def parts(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """Pages of three items."""
+    site, paths = Contents(), []
+    for number in range(0, count, 3):
+        units = [f"unit{number + part}" for part in range(3)]
+        copies = list(zip(*map(copies_of, units), strict=True))
+        for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
+            path = f"/page/{number}/{copy}"
+            site.add(path, list(zip(units, copies[copy], strict=True)), trouble=trouble)
+            for unit, text in zip(units, copies[copy], strict=True):
+                site.expect(path, unit, "\n".join(text))
+            site.troubled |= {path} if trouble else set()
+            paths.append(path)
+    rng.shuffle(paths)
+    site.add_lists(paths)
+    return site
+
+
+def items(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """Pages of four items, each of which is on other pages, too, among other ones."""
+    site, paths = Contents(), []
+    units = [f"unit{number}" for number in range(count)]
+    for copy in range(3):
+        rng.shuffle(units)
+        for start in range(0, count, 4):
+            path = f"/page/{copy}/{start}"
+            articles = [(unit, copies_of(unit)[copy]) for unit in units[start : start + 4]]
+            # The first copies are without trouble, so that each content can be stored.
+            trouble = rng.choice(troubles) if copy and troubles and rng.random() < 0.5 else ""
+            site.add(path, articles, trouble=trouble, fragments="1")
+            site.troubled |= {path} if trouble else set()
+            for unit, text in articles:
+                site.expect(f"{path}#{unit}", unit, "\n".join(text))
+            paths.append(path)
+    rng.shuffle(paths)
+    site.add_lists(paths)
+    return site
+
+
+def chains(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """Products whose items are complete after a page of reviews that is equal everywhere."""
+    site, paths = Contents(), []
+    is_long = rng.random() < 0.5
+    for unit in (f"unit{number}" for number in range(count)):
+        copies = copies_of(unit)
+        for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
+            path = f"/product/{unit}/{copy}"
+            chain = [path, f"{path}/reviews", *([f"{path}/shipping"] if is_long else [])]
+            texts = [copies[copy], [REVIEWS], [SHIPPING]]
+            for place, page in enumerate(chain):
+                following = chain[place + 1] if place + 1 < len(chain) else ""
+                failing = trouble if not following else ""
+                site.add(page, [(unit, texts[place])], following=following, trouble=failing)
+            text = "\n".join("\n".join(texts[place]) for place in range(len(chain)))
+            site.expect(path, unit, text, *chain)
+            site.troubled |= {path, *chain} if trouble else set()
+            paths.append(path)
+    rng.shuffle(paths)
+    site.add_lists(paths)
+    return site
+
+
+def hubs(rng: random.Random, count: int, troubles: Sequence[str] = ()) -> Contents:
+    """Hubs of equal text whose links are equal; some callbacks raise before they yield any."""
+    site, paths = Contents(), []
+    for start in range(0, count, 4):
+        units = [f"unit{number}" for number in range(start, min(start + 4, count))]
+        links = []
+        for unit in units:
+            for copy, text in enumerate(copies_of(unit, near=False)):
+                path = f"/page/{unit}/{copy}"
+                site.add(path, [(unit, text)])
+                site.expect(path, unit, "\n".join(text))
+                links.append(path)
+        hub = f"hub{start}"
+        copies = copies_of(hub)
+        for copy, trouble in enumerate(troubles_of(rng, len(copies), troubles)):
+            path = f"/hub/{start}/{copy}"
+            site.add(path, [(hub, copies[copy])], links=" ".join(links), trouble=trouble)
+            site.expect(path, hub, "\n".join(copies[copy]))
+            site.troubled |= {path} if trouble else set()
+            paths.append(path)
+    rng.shuffle(paths)
+    site.add_lists(paths)
+    return site
+
+
+SHAPES: dict[str, Callable[[random.Random, int, Sequence[str]], Contents]] = {
+    "plain": plain,
+    "bulky": bulky,
+    "refused": refused,
+    "parts": parts,
+    "items": items,
+    "chains": chains,
+    "hubs": hubs,
+}
+
+
+def path_of(url: str) -> str:
+    """Return the path of a URL, with its fragment."""
+    parts = urlsplit(url)
+    return parts.path + (f"#{parts.fragment}" if parts.fragment else "")
+
+
+class Server(ThreadingHTTPServer):
+    """Gives the pages, each after a random moment, and notes which it gave, and to whom."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, contents: Contents, slowest: float = 0.02) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.contents = contents
+        self.slowest = slowest
+        self.url = f"http://127.0.0.1:{self.server_port}/"
+        self.given: list[tuple[str, str]] = []
+        """Who asked (the user agent), and the path."""
+        self._changed = Condition()
+
+    def note(self, agent: str, path: str) -> None:
+        with self._changed:
+            self.given.append((agent, path))
+            self._changed.notify_all()
+
+    def wait_for(
+        self, number: int, goes_on: Callable[[], bool], seconds: float = float("inf")
+    ) -> None:
+        """Wait until so many pages were given in all, as long as *goes_on*, and so long at most."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            while len(self.given) < number and goes_on() and time.monotonic() < end:
+                self._changed.wait(min(0.05, seconds))
+
+    def handle_error(self, *_: object) -> None: ...  # clients are killed
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:  # the name that http.server calls
+        page = self.server.contents.pages.get(self.path)
+        time.sleep(random.uniform(0, self.server.slowest))
+        body = (page or "").encode()
+        self.send_response(404 if page is None else 200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+        if page is not None:
+            self.server.note(self.headers.get("User-Agent", ""), self.path)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def served(contents: Contents, slowest: float = 0.02) -> Iterator[Server]:
+    server = Server(contents, slowest)
+    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
