@@ -176,6 +176,7 @@ def test_a_click_or_a_key_opens_the_differences(browser, report):
     assert browser.find_elements("css selector", ".diff") == []
 
 
+@pytest.mark.slow
 def test_near_misses_are_compared(browser, report):
     numbers, path = report
     assert {pair["other"] for pair in numbers["near_misses"]} & {
