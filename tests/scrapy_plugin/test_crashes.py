@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from web import served
 
 from dedup.ledger import LedgerError
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PROJECT = Path(__file__).parents[2]
+BENCHMARKS = PROJECT / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 from oracle.crawling import Crawl, prepared  # noqa: E402
 from oracle.scenarios import QUEUES, SCENARIOS, SETTINGS, Scenario  # noqa: E402
@@ -68,10 +70,10 @@ def test_no_content_is_lost_whatever_happens_to_the_crawl(
 
 
 @contextmanager
-def disturbed_crawl(folder: Path, **settings: Any) -> Iterator[Crawl]:
-    """A job of which every content is on three pages, with checkpoints every 0.2 seconds."""
+def disturbed_crawl(folder: Path, *, has_job: bool = True, **settings: Any) -> Iterator[Crawl]:
+    """A crawl of contents that are on three pages each, with checkpoints every 0.2 seconds."""
     settings = {**SETTINGS, "DEDUP_WORKERS": 0, "DEDUP_CHECKPOINT_INTERVAL": 0.2, **settings}
-    scenario = Scenario(plain(Random(3), CONTENTS), ["jsonl"], settings, has_job=True)
+    scenario = Scenario(plain(Random(3), CONTENTS), ["jsonl"], settings, has_job=has_job)
     with (
         served_contents(scenario.contents) as server,
         prepared(scenario, server, folder) as crawl,
@@ -226,17 +228,21 @@ def test_a_ledger_that_becomes_read_only_meanwhile_is_written_on(tmp_path: Path)
 @pytest.mark.slow
 def test_a_ledger_that_is_removed_after_a_kill_is_forgotten_with_its_log(tmp_path: Path):
     """What a killed crawl had stored is gone with its feed, and so must be that it had."""
-    ledger = tmp_path / "pages.sqlite"
-    with crash.served(CONTENTS, 3) as site:
-        job = crash.Job(tmp_path, {"DEDUP_INDEX": str(ledger), "JOBDIR": None}, site)
-        job._ledger = ledger
-        assert job.run(until=lambda: len(job.in_ledger()) > 5, JOBDIR=None)
-        assert Path(f"{ledger}-wal").stat().st_size > 0
-        for path in (ledger, job._feed):
+    found: dict[str, list[str]] = {}
+    with disturbed_crawl(tmp_path, has_job=False) as crawl:
+        process = crawl.start()
+        crawl.wait_for_pages(process, 40)
+        deadline = monotonic() + 60
+        while len(crawl.named_items()) < 6 and process.is_alive() and monotonic() < deadline:
+            process.join(0.02)
+        os.kill(process.pid or 0, signal.SIGKILL)
+        crawl.end(process)
+        assert Path(f"{crawl.ledger}-wal").stat().st_size > 0
+        for path in (crawl.ledger, *crawl.paths()):
             path.unlink()
-        job.run(JOBDIR=None)
-        assert len(set(map(crash.content_of, job.in_feed()))) == CONTENTS
-        assert job.named_only() == set()
+        crawl.finish(found)
+        assert len({unit for _, unit in crawl.stored()["jsonl"]}) == CONTENTS
+    assert found == {}
 
 
 TEMPORARY_FILES = """
@@ -258,7 +264,7 @@ print(json.dumps(result.stats, default=str))
 @pytest.mark.slow
 def test_a_full_disk_for_temporary_files_costs_no_item(small_disk: Path, tmp_path: Path):
     """SQLite asks once in a process where they go, so this is a process of its own."""
-    chooser = random.Random(1)
+    chooser = Random(1)
     site = {
         f"/{number}": page(" ".join(chooser.randbytes(4).hex() for _ in range(4400)))
         for number in range(180)
