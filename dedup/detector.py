@@ -13,7 +13,7 @@ from dedup.claims import Claim, OpenClaims
 from dedup.index import Index
 from dedup.index.digests import DigestIndex
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
-from dedup.methods import FingerprintMethod, Method
+from dedup.methods import Method
 from dedup.packed import Packed
 from dedup.page import Page
 from dedup.search import Loader, index_for
@@ -126,7 +126,7 @@ class Detector:
                 digests.extend([_in_scope(digest, scope) for digest in pages.digests])
                 if scope not in loaders:
                     new = self._scopes[scope] = _Scope(self._method)
-                    loaders[scope] = Loader(new.index, self._method)
+                    loaders[scope] = Loader(new.index)
                 long = [
                     (number, sketch)
                     for number, sketch, tokens in zip(
@@ -197,10 +197,7 @@ class Detector:
         for number in self._digests.pages(_in_scope(page.digest, scope)):
             if counts(number):
                 return self._matches(Kind.EXACT, key, number, 0)
-        match = None if is_short else pages.index.query(page.sketch)
-        if match and not counts(match.page):
-            others = pages.index.query_all(page.sketch)
-            match = next((other for other in others if counts(other.page)), None)
+        match = None if is_short else pages.index.query(page.sketch, counts)
         return self._matches(Kind.NEAR, key, match.page, match.distance) if match else None
 
     def _matches(self, kind: Kind, key: str, original: int, distance: float) -> Verdict:
@@ -239,13 +236,9 @@ class Detector:
         return page.tokens < self._min_tokens or page.sketch is None
 
     @property
-    def margin(self) -> float:
-        """How far beyond the threshold a page may be to be called a near miss."""
-        limit = self._method.max_distance
-        if isinstance(self._method, FingerprintMethod):
-            return max(16, 2 * limit)
-        # Shares are at most 1; others count something.
-        return min(1, 2 * limit) if limit < 1 else 2 * limit
+    def near_miss_distance(self) -> float:
+        """The inclusive distance up to which a page that is no match is a near miss."""
+        return self._method.near_miss_distance
 
     def near_misses(
         self, pages: Sequence[Page], scope: str, within: float
@@ -256,9 +249,9 @@ class Detector:
         What is found beyond the threshold depends on the index: all with fingerprints, else a part.
         """
         index = self._scopes[scope].index if scope in self._scopes else index_for(self._method)
-        for match in index.nearest_beyond((page.sketch for page in pages), within):
-            is_there = match is not None and match.page not in self._replaced
-            yield (self._ledger.url(match.page), match.distance) if match and is_there else None
+        sketches = (page.sketch for page in pages)
+        for match in index.nearest_beyond(sketches, within, lambda n: n not in self._replaced):
+            yield (self._ledger.url(match.page), match.distance) if match else None
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
-from dedup import search
-from dedup.methods import METHODS, KeyMethod
+from dedup.index.keys import KeyIndex
+from dedup.methods import METHODS, FingerprintMethod
 from dedup.methods.simhash import RandomProjection, SimHash
 from dedup.methods.verified import Verified
 from dedup.search import Loader, index_for
@@ -39,7 +39,7 @@ def sketches_of(name):
 
 def load(index, method, sketches, pages, sizes):
     """Put them in by pieces of *sizes*, and the rest at once."""
-    loader, left = Loader(index, method), iter(list(zip(sketches, pages, strict=True)))
+    loader, left = Loader(index), iter(list(zip(sketches, pages, strict=True)))
     for size in [*sizes, len(sketches)]:
         piece = list(islice(left, size))
         loader.add([method.to_bytes(sketch) for sketch, _ in piece], [page for _, page in piece])
@@ -68,7 +68,7 @@ def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, 
     stop = max(0, len(sketches) - later)
     added, loaded = index_for(method), index_for(method)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_LOADED_AT_ONCE", at_once)
+        patch.setattr(type(loaded), "loaded_at_once", at_once)
         load(loaded, method, sketches[:stop], pages[:stop], sizes)
     for sketch, page in zip(sketches[:stop], pages[:stop], strict=True):
         added.add(sketch, page)
@@ -81,7 +81,7 @@ def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, 
 @pytest.mark.parametrize("bands", [3, 12])
 def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
     """More than are compared of a key, whatever is loaded at once."""
-    monkeypatch.setattr(search, "_LOADED_AT_ONCE", 100)
+    monkeypatch.setattr(KeyIndex, "loaded_at_once", 100)
     monkeypatch.setattr(Verified, "candidates_per_key", 5)
     method, chooser = Verified(max_distance=1), random.Random(bands)
     some = sketches_of("verified")[0]
@@ -101,7 +101,7 @@ def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
 def test_bytes_that_are_no_sketch_are_refused(name):
     method = METHODS_TO_LOAD[name]
     good = [method.to_bytes(sketch) for sketch in sketches_of(name)[:3]]
-    loader = Loader(index_for(method), method)
+    loader = Loader(index_for(method))
     loader.add([*good, good[0][:5], *good], range(7))
     with pytest.raises(ValueError, match=r"bytes|byte "):
         loader.finish()
@@ -124,7 +124,7 @@ def test_an_index_that_nothing_is_put_into_stays_empty():
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, m in METHODS_TO_LOAD.items() if isinstance(m, KeyMethod)]
+    "name", [n for n, m in METHODS_TO_LOAD.items() if not isinstance(m, FingerprintMethod)]
 )
 def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
@@ -133,7 +133,7 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     added, loaded = index_for(method), index_for(method)
     for sketch in stored:
         added.add(method.from_bytes(sketch))
-    loader = Loader(loaded, method)
+    loader = Loader(loaded)
     loader.add(stored, range(6000))
     loader.finish()
     assert loaded.nbytes <= added.nbytes * 1.02
@@ -146,7 +146,7 @@ def test_what_is_no_sketch_is_refused(name, cut):
     method = METHODS[name]()
     sketch = sketches_of(name)[0]
     wrong = method.to_bytes(sketch)[:cut]
-    loader = Loader(index_for(method), method)
+    loader = Loader(index_for(method))
 
     def load_both():
         loader.add([method.to_bytes(sketch), wrong], [1, 2])

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dedup.index.base import Index, Match
-from dedup.index.buckets import Array
 from dedup.index.key_chains import KeyChains
 from dedup.methods import KeyMethod, Method
+from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
 # Of which all that is compared fits the cache.
@@ -83,7 +83,7 @@ class KeyBatches(BatchIndex):
         if self._pending:
             self._link()
         there = [place for place, sketch in enumerate(sketches) if sketch is not None]
-        split = self._method.split([sketch for sketch in sketches if sketch is not None])
+        split = self._method.keys_of_many([sketch for sketch in sketches if sketch is not None])
         self._keys, counts, kept = split
         self._kept = dict(zip(there, kept, strict=True))
         self._sizes = np.zeros(len(sketches), np.int64)

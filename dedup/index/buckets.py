@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from dedup.methods.hashing import Array
+
 _FIRST = 4
 _STEP = 8
 _TRIED = 4
 _MEMBERS_AT_ONCE = 1 << 20
-Array = np.ndarray[Any, Any]
 
 
 class Buckets:
@@ -42,6 +43,10 @@ class Buckets:
     def runs(self, keys: Array) -> tuple[Array, Array]:
         """Return the starts and the sizes of the buckets of *keys*."""
         return _view(self._starts)[keys].astype(np.int64), _view(self._sizes)[keys].astype(np.int64)
+
+    def members(self, starts: Array, sizes: Array) -> Array:
+        """Return the first column of the buckets that have these *starts* and *sizes*."""
+        return self.columns[0][spread(starts, sizes)]
 
     def append(self, key: int, value: int, second: int = 0) -> None:
         """Add a row to the bucket of *key*: *value*, and *second* if there is a second column."""
@@ -191,6 +196,14 @@ def spread(starts: Array, sizes: Array) -> Array:
     total = int(ends[-1]) if len(ends) else 0
     positions: Array = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
     return positions
+
+
+def different(numbers: Array) -> Array:
+    """Sort *numbers*, and return the different ones; of a few, faster than np.unique."""
+    numbers.sort()
+    is_first = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    return numbers[is_first]
 
 
 class _FreeRuns:

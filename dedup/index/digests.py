@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dedup.index.hamming import HammingIndex
+from dedup.index.growing import GrowingIndex
 from dedup.packed import Packed
 
 
@@ -17,7 +17,7 @@ class DigestIndex:
     """
 
     def __init__(self) -> None:
-        self._halves = HammingIndex(64, 0)
+        self._halves = GrowingIndex(64, 0)
         self._rest = array("Q")
         self._pages = array("I")
 

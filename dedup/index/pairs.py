@@ -7,7 +7,7 @@ import numpy as np
 from dedup.index.buckets import spread, spread_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
-from dedup.index.fingerprints import Array
+from dedup.methods.hashing import Array
 
 _ROWS_AT_ONCE = 1 << 20
 

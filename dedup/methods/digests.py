@@ -24,7 +24,7 @@ class SingleDigestMethod(KeyMethod):
     def keys(self, sketch: bytes) -> Iterable[int]:
         return (int.from_bytes(sketch[:8], "little"),)
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
         if any(len(sketch) < 16 or len(sketch) % 4 for sketch in sketches):
             raise ValueError("a sketch is cut off: it is no digest of 16 bytes")
         keys = as_rows([sketch[:8] for sketch in sketches], 8).view("<u8").reshape(-1)
@@ -47,7 +47,7 @@ class DigestMethod(KeyMethod):
         keys: list[int] = sketch.tolist()
         return keys
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
         lengths = np.fromiter(map(len, sketches), np.int64, len(sketches))
         if (lengths % 8).any() or not lengths.all():
             raise ValueError("a sketch is cut off: it is no row of digests of 8 bytes")
