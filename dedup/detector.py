@@ -1,6 +1,5 @@
 """Page -> verdict."""
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,10 +10,8 @@ import xxhash
 
 from dedup.claims import Claim, OpenClaims
 from dedup.index import Index
-from dedup.index.digests import DigestIndex
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
-from dedup.methods import Method
-from dedup.packed import Packed
+from dedup.methods import METHODS, Method
 from dedup.page import Page
 from dedup.search import Loader, index_for
 from dedup.text import printable
@@ -107,7 +104,7 @@ class Detector:
         self._short_pages = short_pages
         self._several_a_key = several_a_key
         self._ledger = MemoryLedger() if ledger is None else ledger
-        self._digests = DigestIndex()
+        self._texts = index_for(METHODS["exact"]())
         self._scopes: dict[str, _Scope] = {}
         # Pages that were replaced: the indexes still have them.
         self._replaced: set[int] = set()
@@ -118,12 +115,13 @@ class Detector:
 
         Raises ValueError if a stored sketch is none of the method's.
         """
-        numbers, digests = array("I"), Packed()
+        number, texts = 0, Loader(self._texts)
         loaders: dict[str, Loader] = {}
         for stored in self._ledger.stored():
             for scope, pages in stored.by_scope():
-                numbers.extend(pages.numbers)
-                digests.extend([_in_scope(digest, scope) for digest in pages.digests])
+                digests = [_in_scope(digest, scope) for digest in pages.digests]
+                texts.add(digests, pages.numbers)
+                self._kept += len(digests)
                 if scope not in loaders:
                     new = self._scopes[scope] = _Scope(self._method)
                     loaders[scope] = Loader(new.index)
@@ -135,13 +133,13 @@ class Detector:
                     if sketch is not None and tokens >= self._min_tokens
                 ]
                 loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
-            tell(stored.numbers[-1])
-        self._digests.add_many(digests, numbers)
-        self._kept += len(numbers)
+            number = stored.numbers[-1]
+            tell(number)
+        texts.finish()
         while loaders:
             _, loader = loaders.popitem()
             loader.finish()
-            tell(numbers[-1])
+            tell(number)
 
     def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
         """Return the verdict on *page*, and keep it under *key* if it is new.
@@ -194,9 +192,8 @@ class Detector:
         def counts(number: int) -> bool:
             return number not in self._replaced and number not in itself
 
-        for number in self._digests.pages(_in_scope(page.digest, scope)):
-            if counts(number):
-                return self._matches(Kind.EXACT, key, number, 0)
+        if match := self._texts.query(_in_scope(page.digest, scope), counts):
+            return self._matches(Kind.EXACT, key, match.page, 0)
         match = None if is_short else pages.index.query(page.sketch, counts)
         return self._matches(Kind.NEAR, key, match.page, match.distance) if match else None
 
@@ -261,7 +258,7 @@ class Detector:
         number = self._ledger.add(
             Entry(claim.key, claim.scope, page.digest, sketch, page.tokens, claim.replaces)
         )
-        self._digests.add(_in_scope(page.digest, claim.scope), number)
+        self._texts.add(_in_scope(page.digest, claim.scope), number)
         if not claim.is_short:
             pages.index.add(page.sketch, number)
         replaced = set(claim.replaces) - self._replaced
@@ -292,7 +289,7 @@ class Detector:
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
         indexes = sum(scope.index.nbytes for scope in self._scopes.values())
-        return self._ledger.nbytes + self._digests.nbytes + indexes
+        return self._ledger.nbytes + self._texts.nbytes + indexes
 
 
 class _Scope:

@@ -154,3 +154,53 @@ def test_what_is_no_sketch_is_refused(name, cut):
 
     with pytest.raises(ValueError, match=r"sketch|bytes"):
         load_both()
+
+
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+@settings(max_examples=8, deadline=None)
+@given(
+    limit=st.sampled_from([3, 10**6]),
+    share=st.sampled_from([0.1, 0.5, 0.95]),
+    chooser=st.randoms(use_true_random=False),
+)
+def test_only_pages_that_count_are_found(name, limit, share, chooser):
+    """The nearest of those that count, ties to the oldest, as of all matches in order."""
+    method, known = METHODS_TO_LOAD[name], sketches_of(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        index = index_for(method)
+        for sketch in chooser.choices(known, k=60):
+            index.add(sketch)
+    ended = {page for page in range(60) if chooser.random() < share}
+    for sketch in known:
+        counted = [match for match in index.query_all(sketch) if match.page not in ended]
+        nearest = index.query(sketch, lambda page: page not in ended)
+        assert nearest == (counted[0] if counted else None)
+    within = 2 * method.max_distance + 1
+    beyond = list(index.nearest_beyond(known, within, lambda page: page not in ended))
+    for page in ended:
+        assert any(index.discard(sketch, page) for sketch in known)
+    assert beyond == list(index.nearest_beyond(known, within))
+
+
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+@settings(max_examples=8, deadline=None)
+@given(limit=st.sampled_from([3, 10**6]), chooser=st.randoms(use_true_random=False))
+def test_what_is_discarded_was_never_there(name, limit, chooser):
+    method, known = METHODS_TO_LOAD[name], sketches_of(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        index, other = index_for(method), index_for(method)
+        stored = dict(enumerate(chooser.choices(known, k=60)))
+        for page, sketch in stored.items():
+            index.add(sketch, page)
+        for page in chooser.sample(range(60), 40):
+            assert index.discard(method.from_bytes(method.to_bytes(stored[page])), page)
+            assert not index.discard(stored.pop(page), page)
+            if chooser.random() < 0.3:
+                stored[page] = chooser.choice(known)
+                index.add(stored[page], page)
+        assert not index.discard(known[0], 999)
+        for page, sketch in sorted(stored.items()):
+            other.add(sketch, page)
+    assert answers(index, method, known) == answers(other, method, known)

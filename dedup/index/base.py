@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dedup.methods.fingerprints import is_number
 from dedup.methods.hashing import Array
 
 Counts = Callable[[int], bool]
@@ -117,8 +118,7 @@ class Index(ABC):
 def checked_page(page: Any, next_page: int) -> int:
     """Return *page*, or *next_page* if it is ``None``; raises ValueError if that is no number."""
     number = next_page if page is None else page
-    is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
-    if not (is_number and 0 <= number <= LAST_PAGE):
+    if not (is_number(number) and 0 <= number <= LAST_PAGE):
         if page is None:
             raise ValueError("no page number is left: the last one is in use")
         raise ValueError(f"a page must be a number from 0 to {LAST_PAGE}, got {page!r}")

@@ -44,10 +44,6 @@ class Buckets:
         """Return the starts and the sizes of the buckets of *keys*."""
         return _view(self._starts)[keys].astype(np.int64), _view(self._sizes)[keys].astype(np.int64)
 
-    def members(self, starts: Array, sizes: Array) -> Array:
-        """Return the first column of the buckets that have these *starts* and *sizes*."""
-        return self.columns[0][spread(starts, sizes)]
-
     def append(self, key: int, value: int, second: int = 0) -> None:
         """Add a row to the bucket of *key*: *value*, and *second* if there is a second column."""
         size = self._sizes[key]
@@ -204,6 +200,22 @@ def different(numbers: Array) -> Array:
     is_first = np.ones(len(numbers), np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
     return numbers[is_first]
+
+
+def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
+    """Return the different pairs of the two columns."""
+    order = np.lexsort((values, owners))
+    owners, values = owners[order], values[order]
+    is_first = np.ones(len(owners), bool)
+    is_first[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
+    return owners[is_first], values[is_first]
+
+
+def lower_to_least(limits: Array, owners: Array, distances: Array) -> None:
+    """Lower the limit of each of the sorted *owners* to the least of its *distances*."""
+    if len(owners):
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        limits[owners[firsts]] = np.minimum.reduceat(distances, firsts)
 
 
 class _FreeRuns:

@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dedup.index.buckets import spread, spread_in_parts
-from dedup.index.design import Design, Table, is_cheaper_scanned, segments_in_order
-from dedup.index.tables import distinct, flips, lower_to_least
+from dedup.index.blocks import flips
+from dedup.index.buckets import distinct, lower_to_least, spread, spread_in_parts
+from dedup.index.design import Design, Table, most_candidates, segments_in_order
 from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
 
@@ -92,7 +92,7 @@ class CompactIndex:
             for table in zip(self.design.tables, self._tables, self._flips, strict=True)
         ]
         met = sum(sizes.reshape(len(queries), -1).sum(axis=1) for _, sizes in ranges)
-        scanned = is_cheaper_scanned(met, len(self._pages))
+        scanned = met > most_candidates(len(self._pages))
         asked = np.flatnonzero(scanned)
         wanted = permute(queries, self.design.tables[0], bits)
         numbers, places, _ = self._prints.scan(wanted[asked], self._tables[0], distance)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 from dedup.methods.fingerprints import Segment, split_bits
 
@@ -100,9 +99,9 @@ def best_design(bits: int, max_distance: int, expected_size: int) -> Design:
     return min(designs, key=lambda design: design.query_cost(expected_size))
 
 
-def is_cheaper_scanned(gathered: Any, size: int) -> Any:
-    """Return whether to compare all of *size* fingerprints instead of *gathered* candidates."""
-    return gathered * _GATHERED > size * _SCANNED
+def most_candidates(size: int) -> float:
+    """Return how many gathered candidates are compared as fast as all of *size* fingerprints."""
+    return size * _SCANNED / _GATHERED if _GATHERED else math.inf
 
 
 def linear_scan(bits: int, max_distance: int) -> Design:

@@ -9,7 +9,7 @@ import numpy as np
 from dedup.index.base import Counts, Index, Match
 from dedup.index.design import MOST_KEY_BITS, Design, best_design
 from dedup.index.rows import Rows
-from dedup.index.tables import InlineTables, PositionTables, Tables
+from dedup.index.tables import Tables, WideTables
 from dedup.methods.fingerprints import Fingerprints, is_number
 from dedup.methods.hashing import Array
 
@@ -102,7 +102,7 @@ class GrowingIndex(Index):
         if len(rows) <= self._scanned_up_to and isinstance(self._stored, Rows):
             self._stored = Rows(self._prints, self.max_distance, rows, pages)
         else:
-            kind = InlineTables if self._prints.words == 1 else PositionTables
+            kind = Tables if self._prints.words == 1 else WideTables
             self._stored = kind(self._prints, self.design, rows, pages)
 
     def discard(self, sketch: int, page: int) -> bool:

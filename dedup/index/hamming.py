@@ -13,11 +13,10 @@ from dedup.index.compact import CompactIndex
 from dedup.index.design import Design, Table, multi_index, permuted
 from dedup.index.files import read_file, write_file
 from dedup.index.growing import SCANNED_UP_TO, GrowingIndex
-from dedup.index.pairs import near_by_sorting, near_pages
+from dedup.index.pairs import chunks, matches_with, near_by_lookup, near_by_sorting, near_pages
 from dedup.methods.fingerprints import Fingerprints, is_number
 from dedup.methods.hashing import Array
 
-_QUERIES_AT_ONCE = 4096
 # Distances up to which sorting for all pairs beats looking each fingerprint up.
 _MOST_PERMUTED = 3
 # How much larger arrays are, on average, than what stands in them.
@@ -65,7 +64,7 @@ class HammingIndex(GrowingIndex):
         rows, which = np.unique(rows, axis=0, return_inverse=True)
         nearest_pages = np.full(len(rows), -1, np.int64)
         nearest = np.full(len(rows), -1, np.int64)
-        for start, part in chunks(rows, _QUERIES_AT_ONCE):
+        for start, part in chunks(rows):
             owners, pages, distances = self.matches_of(part, nearest=True)
             order = np.lexsort((pages, distances, owners))
             owners, pages, distances = owners[order], pages[order], distances[order]
@@ -115,35 +114,20 @@ class HammingIndex(GrowingIndex):
 
         Source: Manku et al. 2007, section 4.
         """
-        batch = GrowingIndex(self.bits, self.max_distance, design=self.design)
+        batch = self._empty()
         batch.add_many(fingerprints)
-        return self._joined(batch, list(self._parts()))
-
-    def _joined(
-        self, batch: GrowingIndex, parts: list[tuple[Array, Array]]
-    ) -> Iterator[tuple[Array, Array, Array]]:
-        for stored, pages in parts:
-            for start, part in chunks(stored, _QUERIES_AT_ONCE):
-                owners, numbers, distances = batch.matches_of(part)
-                if len(owners):
-                    yield numbers, pages[start + owners], distances
+        return matches_with(batch, list(self._parts()))
 
     def pairs(self) -> Iterator[tuple[Array, Array, Array]]:
         """Yield first pages, second pages (of a higher number) and distances of all near pairs."""
-        near = self._near_by_lookup
+        near = partial(near_by_lookup, index=self._empty())
         if self.bits <= 64 and self.max_distance <= _MOST_PERMUTED:
             design = permuted(self.bits, self.max_distance, self.max_distance + 2)
             near = partial(near_by_sorting, design=design)
         yield from near_pages(*self._everything(), near)
 
-    def _near_by_lookup(self, values: Array) -> Iterator[tuple[Array, Array]]:
-        index = GrowingIndex(self.bits, self.max_distance, design=self.design)
-        index.add_many(values)
-        for start, part in chunks(values, _QUERIES_AT_ONCE):
-            owners, others, _ = index.matches_of(part)
-            once = start + owners < others
-            if once.any():
-                yield start + owners[once], others[once]
+    def _empty(self) -> GrowingIndex:
+        return GrowingIndex(self.bits, self.max_distance, design=self.design)
 
     def compact(self) -> None:
         """Move all that is stored into the compact form.
@@ -160,7 +144,7 @@ class HammingIndex(GrowingIndex):
         """Yield page and fingerprint of all that is stored, by page."""
         rows, pages = self._everything()
         order = np.argsort(pages, kind="stable")
-        for _, places in chunks(order, 65536):
+        for _, places in chunks(order):
             yield from zip(pages[places].tolist(), self._prints.integers(rows[places]), strict=True)
 
     def __len__(self) -> int:
@@ -221,7 +205,7 @@ class HammingIndex(GrowingIndex):
         return index
 
     def _matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
-        found = super()._matches(fingerprint, nearest=nearest)
+        found = self._stored.matches(fingerprint, nearest=nearest)
         if self._compact is None:
             return found
         row = self._prints.row(fingerprint)[None]
@@ -230,7 +214,7 @@ class HammingIndex(GrowingIndex):
         return pages, distances
 
     def matches_of(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
-        found = super().matches_of(rows, nearest=nearest)
+        found = self._stored.matches_of(rows, nearest=nearest)
         if self._compact is None:
             return found
         more = self._compact.matches_of(rows, nearest=nearest)
@@ -261,12 +245,6 @@ def bytes_growing(design: Design, size: int) -> float:
         books = 12 * buckets + _FREE_RUN * min(buckets, size / _MOVES_FROM)
         each += width * room + books / max(size, 1)
     return each
-
-
-def chunks(rows: Array, size: int) -> Iterator[tuple[int, Any]]:
-    """Yield the start and the rows of every *size* rows."""
-    for start in range(0, len(rows), size):
-        yield start, rows[start : start + size]
 
 
 def _as_json(design: Design) -> Any:

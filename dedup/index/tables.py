@@ -1,14 +1,12 @@
-"""Many fingerprints: in buckets by the value of each block."""
+"""Many fingerprints: found by their blocks."""
 
-from abc import ABC, abstractmethod
-from functools import cache
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, different, spread_in_parts
-from dedup.index.design import Design, is_cheaper_scanned
+from dedup.index.blocks import Blocks
+from dedup.index.buckets import different, distinct, lower_to_least, spread_in_parts
+from dedup.index.design import Design, most_candidates
 from dedup.index.repeats import Repeats
 from dedup.index.rows import NO_MATCHES, longer
 from dedup.methods.fingerprints import Fingerprints
@@ -19,11 +17,12 @@ from dedup.methods.hashing import Array
 _COMPARED_AT_ONCE = 8192
 
 
-class Tables(ABC):
-    """Fingerprints in buckets by the value of each block, for adding and removing at any time.
+class Tables:
+    """Fingerprints of up to 64 bits in tables of a design.
 
-    A value in a bucket stands for a fingerprint: how, is what the two kinds of tables differ in.
-    The tables have each fingerprint once, with its oldest page; further pages are `Repeats`.
+    They stand in the buckets themselves, so that a bucket is compared in one sweep of memory,
+    however full it is: real fingerprints are skewed. The tables have each fingerprint once, the
+    first one with its oldest page; further pages are `Repeats`.
     """
 
     def __init__(self, prints: Fingerprints, design: Design, rows: Array, pages: Array) -> None:
@@ -33,17 +32,8 @@ class Tables(ABC):
         if prints.any_equal(rows):
             rows, pages = self._once(rows, pages)
         self._count = len(rows)
-        # For each table: how far to shift a fingerprint and which bits to keep for its key, what
-        # to flip in it (None: nothing), and the buckets.
-        self._tables: list[tuple[int, int, Array | None, Buckets]] = []
-        columns = self._take(rows, pages)
-        for table in design.tables:
-            [(shift, width)] = table.segments
-            buckets = Buckets(width, [column.dtype for column in columns])
-            buckets.fill(prints.bits_of(rows, shift, width).astype(np.int64), *columns)
-            flipped = flips(width, table.radius).astype(np.int64) if table.radius else None
-            self._tables.append((shift, (1 << width) - 1, flipped, buckets))
-            columns = columns[:1]
+        self._blocks = Blocks(prints, design, rows, self._values(rows), pages)
+        self._first = self._blocks.first
 
     def _once(self, rows: Array, pages: Array) -> tuple[Array, Array]:
         """Return the different rows with the oldest page of each; the others become repeats."""
@@ -56,45 +46,33 @@ class Tables(ABC):
             self._repeats.add(fingerprint, page)
         return rows, pages[oldest]
 
-    @abstractmethod
-    def _take(self, rows: Array, pages: Array) -> list[Array]:
-        """Take over different rows; return the columns of the first table, the values first.
+    # What stands in the buckets for a fingerprint is its value: here the fingerprint itself.
 
-        The other tables have the values only.
-        """
+    def _values(self, rows: Array) -> Array:
+        """Return the values of different *rows*, which are taken over."""
+        return rows
 
-    @abstractmethod
-    def _put(self, fingerprint: int, page: int) -> Any:
+    def _put(self, fingerprint: int) -> int:
         """Return the value of a new fingerprint."""
+        return fingerprint
 
-    @abstractmethod
-    def _drop(self, value: Any) -> None:
+    def _drop(self, value: int) -> None:
         """Forget what `_put` gave."""
 
-    @abstractmethod
     def _rows_of(self, values: Array) -> Array:
         """Return the fingerprints that *values* stand for."""
+        return values
 
-    @property
-    @abstractmethod
-    def _page_column(self) -> Array:
-        """The oldest page of each fingerprint, at its `_page_place`."""
-
-    @abstractmethod
-    def _page_place(self, place: Any, value: Any) -> Any:
-        """Return where the page of *value* is, which stands at *place* of the first table."""
-
-    @abstractmethod
-    def _pages_of(self, values: Array) -> Array:
-        """Return the oldest page of each of different, sorted values."""
-
-    @abstractmethod
     def _all_rows(self) -> Array:
         """Return all fingerprints, and rows among them that are not stored any more."""
+        return self._first.all_rows()
 
-    @abstractmethod
     def _stored_at(self, places: Array) -> Array:
         """Return the values of those *places* of `_all_rows` where one is stored."""
+        values = self._all_rows()[places]
+        starts, sizes = self._blocks.runs(values)
+        stored: Array = values[(places >= starts) & (places < starts + sizes)]
+        return stored
 
     def add(self, fingerprint: int, page: int, *, is_new: bool = False) -> None:
         """Store *fingerprint*; *is_new*: it is known that it is not stored yet.
@@ -102,21 +80,15 @@ class Tables(ABC):
         When memory runs out, everything is as before.
         """
         if not is_new and (place := self._find(fingerprint)) is not None:
-            pages, at = self._page_column, self._page_place_at(place)
-            older, newer = sorted((page, int(pages[at])))
+            pages = self._pages
+            older, newer = sorted((page, int(pages[place])))
             self._repeats.add(fingerprint, newer)
-            pages[at] = older
+            pages[place] = older
             return
-        value = self._put(fingerprint, page)
-        done = 0
+        value = self._put(fingerprint)
         try:
-            for shift, mask, _, buckets in self._tables:
-                buckets.append((fingerprint >> shift) & mask, value, page)
-                done += 1
+            self._blocks.add(fingerprint, value, page)
         except BaseException:
-            for shift, mask, _, buckets in self._tables[:done]:
-                key = (fingerprint >> shift) & mask
-                buckets.remove(key, buckets.run(key).stop - 1)
             self._drop(value)
             raise
         self._count += 1
@@ -125,31 +97,44 @@ class Tables(ABC):
         """Forget *page* of *fingerprint*; return False if it is not stored."""
         is_repeat = self._repeats.discard(fingerprint, page)
         place = self._find(fingerprint)
-        if place is None or self._page_column[self._page_place_at(place)] != page:
+        if place is None or self._pages[place] != page:
             return is_repeat
         oldest = self._repeats.take_oldest(fingerprint)
-        if oldest is not None:
-            self._page_column[self._page_place_at(place)] = oldest
-            return True
-        value = self._tables[0][-1].columns[0][place]
-        for shift, mask, _, buckets in self._tables:
-            key = (fingerprint >> shift) & mask
-            run = buckets.run(key)
-            buckets.remove(key, run.start + int((buckets.columns[0][run] == value).argmax()))
-        self._count -= 1
-        self._drop(value)
+        if oldest is None:
+            value = self._first.columns[0][place]
+            self._blocks.remove(fingerprint, value)
+            self._drop(int(value))
+            self._count -= 1
+        else:
+            self._pages[place] = oldest
         return True
 
     def _find(self, fingerprint: int) -> int | None:
         """Return the place of a fingerprint in the first table, ``None`` if it is not stored."""
-        shift, mask, _, buckets = self._tables[0]
-        run = buckets.run((fingerprint >> shift) & mask)
-        rows = self._rows_of(buckets.columns[0][run])
+        run = self._blocks.run(fingerprint)
+        rows = self._rows_of(self._first.columns[0][run])
         equal = self._prints.equal(rows, self._prints.row(fingerprint))
         return run.start + int(equal.argmax()) if equal.any() else None
 
-    def _page_place_at(self, place: int) -> Any:
-        return self._page_place(place, self._tables[0][-1].columns[0][place])
+    @property
+    def _pages(self) -> Array:
+        """The oldest page of each fingerprint, by its place in the first table."""
+        return self._first.columns[1]
+
+    def _pages_of(self, values: Array, rows: Array) -> Array:
+        """Return the oldest page of each of different, sorted values, which stand for *rows*."""
+        if len(values) == 1:  # as most often
+            place = self._find(*self._prints.integers(rows))
+            return self._pages[place : place + 1] if place is not None else NO_MATCHES[0]
+        pages = np.empty(len(values), np.uint32)
+        starts, sizes = self._blocks.runs(rows)
+        _, once = np.unique(starts, return_index=True)
+        for _, places in spread_in_parts(starts[once], sizes[once]):
+            stored = self._first.columns[0][places]
+            which = np.minimum(np.searchsorted(values, stored), len(values) - 1)
+            equal = values[which] == stored
+            pages[which[equal]] = self._pages[places[equal]]
+        return pages
 
     def matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
         """Return pages and distances of all within the threshold; a page once.
@@ -162,7 +147,7 @@ class Tables(ABC):
         if not len(values):
             return NO_MATCHES
         rows = self._rows_of(values)
-        pages, distances = self._pages_of(values), self._prints.distances(rows, row)
+        pages, distances = self._pages_of(values, rows), self._prints.distances(rows, row)
         if nearest or not self._repeats:
             return pages, distances
         which, pages = self._with_repeats(rows, pages)
@@ -173,7 +158,7 @@ class Tables(ABC):
 
         *nearest*: of those that are farther than others not all.
         """
-        candidates = self._candidates(fingerprint)
+        candidates = self._blocks.candidates(fingerprint, self._count)
         if candidates is None:
             return self._scan(row, nearest)
         if sum(map(len, candidates)) <= _COMPARED_AT_ONCE:
@@ -186,19 +171,6 @@ class Tables(ABC):
                 limit = closest if nearest else limit
                 found.append(values[distances <= limit])
         return different(np.concatenate(found)) if found else candidates[0][:0]
-
-    def _candidates(self, fingerprint: int) -> list[Array] | None:
-        """Return the values to compare, of each table; ``None``: all."""
-        candidates, probed = [], []
-        for shift, mask, flipped, buckets in self._tables:
-            key = (fingerprint >> shift) & mask
-            if flipped is None:
-                candidates.append(buckets.columns[0][buckets.run(key)])
-            else:
-                probed.append((buckets, *buckets.runs(flipped ^ key)))
-        if is_cheaper_scanned(sum(int(sizes.sum()) for *_, sizes in probed), self._count):
-            return None
-        return candidates + [buckets.members(starts, sizes) for buckets, starts, sizes in probed]
 
     def _scan(self, row: Any, nearest: bool) -> Array:
         """Return what `_near` does, by comparing everything."""
@@ -216,7 +188,7 @@ class Tables(ABC):
         rows = self._rows_of(values)
         distances = self._prints.distances(queries[owners], rows)
         once, which = np.unique(values, return_inverse=True)
-        pages = self._pages_of(once)[which]
+        pages = self._pages_of(once, self._rows_of(once))[which]
         if nearest or not self._repeats:
             return owners, pages, distances
         which, pages = self._with_repeats(rows, pages)
@@ -224,26 +196,18 @@ class Tables(ABC):
 
     def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
         """Return numbers of *queries*, and what `_near` finds for each; no pair twice."""
-        limits = np.full(len(queries), self._max_distance)
-        runs = []
-        met = np.zeros(len(queries), np.int64)
-        for shift, mask, flipped, buckets in self._tables:
-            keys = self._prints.bits_of(queries, shift, mask.bit_length()).astype(np.int64)
-            probed = keys if flipped is None else (keys[:, None] ^ flipped).ravel()
-            starts, sizes = buckets.runs(probed)
-            met += sizes.reshape(len(queries), -1).sum(axis=1)
-            runs.append((starts, sizes))
-        scanned = is_cheaper_scanned(met, self._count)
-        owners = [np.empty(0, np.intp)]
-        found = [self._tables[0][-1].columns[0][:0]]
+        tables = list(self._blocks.candidates_of(queries))
+        met = np.sum([sizes.sum(axis=1) for _, _, sizes in tables], axis=0)
+        scanned = met > most_candidates(self._count)
+        owners, found = [np.empty(0, np.intp)], [tables[0][0][:0]]
         for number in np.flatnonzero(scanned).tolist():
             found.append(self._scan(queries[number], nearest))
             owners.append(np.full(len(found[-1]), number))
-        for (starts, sizes), (_, _, flipped, buckets) in zip(runs, self._tables, strict=True):
-            probing = np.repeat(np.arange(len(queries)), 1 if flipped is None else len(flipped))
-            sizes[scanned[probing]] = 0
-            for probes, positions in spread_in_parts(starts, sizes):
-                owner, values = probing[probes], buckets.columns[0][positions]
+        limits = np.full(len(queries), self._max_distance)
+        for column, starts, sizes in tables:
+            sizes[scanned] = 0
+            for probes, places in spread_in_parts(starts.ravel(), sizes.ravel()):
+                owner, values = probes // sizes.shape[1], column[places]
                 distances = self._prints.distances(queries[owner], self._rows_of(values))
                 near = distances <= limits[owner]
                 owners.append(owner[near])
@@ -256,115 +220,45 @@ class Tables(ABC):
         """Return numbers of *rows* as often as each has pages, and all the pages."""
         further = [self._repeats.pages_of(value) for value in self._prints.integers(rows)]
         which = np.repeat(np.arange(len(rows)), [len(each) for each in further])
-        return (
-            np.concatenate([np.arange(len(rows)), which]),
-            np.concatenate([pages, *further]),
-        )
+        return np.append(np.arange(len(rows)), which), np.concatenate([pages, *further])
 
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no order."""
-        buckets = self._tables[0][-1]
-        places = buckets.rows()
-        values = buckets.columns[0][places]
-        pages = self._page_column[self._page_place(places, values)]
+        places = self._first.rows()
+        rows = self._rows_of(self._first.columns[0][places])
         further, further_pages = self._repeats.everything()
-        rows = np.concatenate([self._rows_of(values), self._prints.array(further)])
-        return rows, np.concatenate([pages, further_pages])
+        rows = np.concatenate([rows, self._prints.array(further)])
+        return rows, np.concatenate([self._pages[places], further_pages])
 
     def __len__(self) -> int:
         return self._count + len(self._repeats)
 
     @property
     def nbytes(self) -> int:
-        return self._repeats.nbytes + sum(buckets.nbytes for *_, buckets in self._tables)
+        return self._blocks.nbytes + self._repeats.nbytes
 
 
-class InlineTables(Tables):
-    """Tables of fingerprints of up to 64 bits, which stand in the buckets themselves.
+class WideTables(Tables):
+    """Tables of more bits: all fingerprints stand in one array, their positions in the buckets."""
 
-    So a bucket is compared in one sweep of memory, however full it is: real fingerprints are
-    skewed. The first table has the pages, too.
-    """
-
-    def _take(self, rows: Array, pages: Array) -> list[Array]:
-        return [rows, pages]
-
-    def _put(self, fingerprint: int, page: int) -> int:
-        return fingerprint
-
-    def _drop(self, value: Any) -> None:
-        pass
-
-    def _rows_of(self, values: Array) -> Array:
-        return values
-
-    @property
-    def _page_column(self) -> Array:
-        return self._tables[0][-1].columns[1]
-
-    def _page_place(self, place: Any, value: Any) -> Any:
-        return place
-
-    def _pages_of(self, values: Array) -> Array:
-        shift, mask, _, buckets = self._tables[0]
-        if len(values) == 1:
-            place = self._find(int(values[0]))
-            assert place is not None
-            return buckets.columns[1][place : place + 1]
-        keys = different(self._prints.bits_of(values, shift, mask.bit_length()).astype(np.int64))
-        pages = np.empty(len(values), np.uint32)
-        for _, positions in spread_in_parts(*buckets.runs(keys)):
-            stored = buckets.columns[0][positions]
-            which = np.minimum(np.searchsorted(values, stored), len(values) - 1)
-            equal = values[which] == stored
-            pages[which[equal]] = buckets.columns[1][positions[equal]]
-        return pages
-
-    def _all_rows(self) -> Array:
-        return self._tables[0][-1].all_rows()
-
-    def _stored_at(self, places: Array) -> Array:
-        shift, mask, _, buckets = self._tables[0]
-        values = buckets.columns[0][places]
-        keys = self._prints.bits_of(values, shift, mask.bit_length())
-        starts, sizes = buckets.runs(keys.astype(np.int64))
-        stored: Array = values[(places >= starts) & (places < starts + sizes)]
-        return stored
-
-
-class PositionTables(Tables):
-    """Tables of wide fingerprints, which stand in one array: the buckets have their positions."""
-
-    def _take(self, rows: Array, pages: Array) -> list[Array]:
-        self._rows, self._pages, self._used = rows, pages, len(rows)
+    def _values(self, rows: Array) -> Array:
+        self._rows, self._used = rows, len(rows)
         self._free: list[int] = []
-        return [np.arange(len(rows), dtype=np.uint32)]
+        return np.arange(len(rows), dtype=np.uint32)
 
-    def _put(self, fingerprint: int, page: int) -> int:
-        if self._used == len(self._pages) and not self._free:
-            # The pages last: they are the longer one if memory runs out in between.
-            self._rows, self._pages = longer(self._rows), longer(self._pages)
+    def _put(self, fingerprint: int) -> int:
+        if self._used == len(self._rows) and not self._free:
+            self._rows = longer(self._rows)
         position = self._free.pop() if self._free else self._used
         self._used = max(self._used, position + 1)
         self._rows[position] = self._prints.row(fingerprint)
-        self._pages[position] = page
         return position
 
-    def _drop(self, value: Any) -> None:
-        self._free.append(int(value))
+    def _drop(self, value: int) -> None:
+        self._free.append(value)
 
     def _rows_of(self, values: Array) -> Array:
         return self._rows[values]
-
-    @property
-    def _page_column(self) -> Array:
-        return self._pages
-
-    def _page_place(self, place: Any, value: Any) -> Any:
-        return value
-
-    def _pages_of(self, values: Array) -> Array:
-        return self._pages[values]
 
     def _all_rows(self) -> Array:
         return self._rows[: self._used]
@@ -374,31 +268,4 @@ class PositionTables(Tables):
 
     @property
     def nbytes(self) -> int:
-        return super().nbytes + self._rows.nbytes + self._pages.nbytes
-
-
-@cache
-def flips(key_bits: int, radius: int) -> Array:
-    """Return the masks that flip up to *radius* of *key_bits* bits, as uint64."""
-    masks = [
-        sum(1 << bit for bit in bits)
-        for count in range(radius + 1)
-        for bits in combinations(range(key_bits), count)
-    ]
-    return np.array(masks, np.uint64)
-
-
-def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
-    """Return the different pairs of the two columns."""
-    order = np.lexsort((values, owners))
-    owners, values = owners[order], values[order]
-    is_first = np.ones(len(owners), bool)
-    is_first[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
-    return owners[is_first], values[is_first]
-
-
-def lower_to_least(limits: Array, owners: Array, distances: Array) -> None:
-    """Lower the limit of each of the sorted *owners* to the least of its *distances*."""
-    if len(owners):
-        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
-        limits[owners[firsts]] = np.minimum.reduceat(distances, firsts)
+        return super().nbytes + self._rows.nbytes
