@@ -1,7 +1,7 @@
 """The index over block keys: candidates share one, and the method says how far they are."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from sys import getsizeof
 from typing import Any
 
@@ -86,7 +86,7 @@ class KeyIndex(Index):
         most = self._method.candidates_per_key
         return self._table.positions(self._keys(sketch), most).tolist()  # type: ignore[no-any-return]
 
-    def _keys(self, sketch: Any) -> set[int]:
+    def _keys(self, sketch: Any) -> Collection[int]:
         # What is added was mostly asked for just before.
         if self._last is None or self._last[0] is not sketch:
             self._last = (sketch, set(self._method.keys(sketch)))

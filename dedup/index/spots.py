@@ -43,9 +43,9 @@ class SpotIndex(KeyIndex):
         super()._store(sketch, page)
         self._sizes.append(len(sketch))
 
-    def _keys(self, sketch: Array) -> set[int]:
+    def _keys(self, sketch: Array) -> list[int]:
         partition = np.uint64(self._partitions.number(len(sketch)))
-        return set(_keys(sketch, partition).tolist())
+        return _keys(sketch, partition).tolist()  # type: ignore[no-any-return]
 
     def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
         spots, sizes, payloads = super()._keys_of_many(sketches)
