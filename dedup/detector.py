@@ -9,7 +9,7 @@ from typing import NamedTuple
 import xxhash
 
 from dedup.claims import Claim, OpenClaims
-from dedup.index import Index
+from dedup.index.base import Index
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
 from dedup.methods import METHODS, Method
 from dedup.page import Page

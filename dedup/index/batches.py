@@ -12,7 +12,7 @@ import numpy as np
 
 from dedup.index.base import Index, Match
 from dedup.index.key_chains import KeyChains
-from dedup.methods import KeyMethod, Method
+from dedup.methods.base import KeyMethod, Method
 from dedup.methods.hashing import Array
 from dedup.packed import Packed
 

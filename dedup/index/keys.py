@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.index.base import Counts, Index, Match
 from dedup.index.key_table import KeyTable
-from dedup.methods import KeyMethod
+from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
