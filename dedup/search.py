@@ -79,7 +79,7 @@ class Loader:
         """
         self._sketches.extend(sketches)
         self._pages.extend(pages)
-        if len(self._pages) >= self._index.loaded_at_once:
+        if self._sketches.nbytes >= self._index.loaded_at_once:
             self.finish()
 
     def finish(self) -> None:

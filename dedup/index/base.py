@@ -35,8 +35,8 @@ LAST_PAGE = 2**32 - 2
 class Index(ABC):
     """Finds the stored page whose sketch is nearest to a given one."""
 
-    loaded_at_once: ClassVar[int] = 1 << 14
-    """How many sketches `add_many` is best given at a time, where there are many.
+    loaded_at_once: ClassVar[int] = 1 << 22
+    """How many bytes of sketches `add_many` is best given at a time, where there are many.
 
     Fewer take more time for each; more are in memory twice.
     """

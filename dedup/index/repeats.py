@@ -6,6 +6,7 @@ from sys import getsizeof
 
 import numpy as np
 
+from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
 
 
@@ -15,18 +16,39 @@ class Repeats:
     However often a fingerprint is stored, the tables have it once: their buckets stay short.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prints: Fingerprints) -> None:
+        self._prints = prints
         # The lowest page first.
         self._pages: dict[int, array[int]] = {}
         self._size = 0
+
+    def take(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+        """Take the further pages of *rows*; return the different rows, and the oldest pages."""
+        if not self._prints.any_equal(rows):
+            return rows, pages
+        order = np.argsort(pages, kind="stable")
+        rows, pages = rows[order], pages[order]
+        rows, oldest, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        again = np.delete(np.arange(len(pages)), oldest)
+        repeated = self._prints.integers(rows[which.ravel()[again]])
+        for fingerprint, page in zip(repeated, pages[again].tolist(), strict=True):
+            self.add(fingerprint, page)
+        return rows, pages[oldest]
 
     def add(self, fingerprint: int, page: int) -> None:
         insort(self._pages.setdefault(fingerprint, array("I")), page)
         self._size += 1
 
-    def pages_of(self, fingerprint: int) -> Array:
-        """Return the pages of *fingerprint*, as uint32, the oldest first."""
-        return np.array(self._pages.get(fingerprint, ()), np.uint32)
+    def with_further(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+        """Return numbers of *rows* as often as each has pages, and all the pages.
+
+        *pages*: the one of each that a table has; they come first.
+        """
+        nothing = array("I")
+        further = [self._pages.get(each, nothing) for each in self._prints.integers(rows)]
+        which = np.repeat(np.arange(len(rows)), [len(each) for each in further])
+        pages = np.concatenate([pages, *further]).astype(np.uint32)
+        return np.append(np.arange(len(rows)), which), pages
 
     def take_oldest(self, fingerprint: int) -> int | None:
         """Remove and return the lowest page of *fingerprint*, ``None`` if there is none."""
@@ -49,12 +71,11 @@ class Repeats:
         if pages:
             self._pages[fingerprint] = array("I", pages)
 
-    def everything(self) -> tuple[list[int], Array]:
-        """Return fingerprints, as often as each has pages here, and their pages."""
+    def everything(self) -> tuple[Array, Array]:
+        """Return rows, as often as each has pages here, and their pages."""
         fingerprints = [each for each, pages in self._pages.items() for _ in pages]
-        return fingerprints, np.array(
-            [p for pages in self._pages.values() for p in pages], np.uint32
-        )
+        pages = np.concatenate([np.empty(0, np.uint32), *self._pages.values()])
+        return self._prints.array(fingerprints), pages.astype(np.uint32)
 
     def __len__(self) -> int:
         """Return the number of pages."""

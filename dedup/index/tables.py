@@ -28,23 +28,11 @@ class Tables:
     def __init__(self, prints: Fingerprints, design: Design, rows: Array, pages: Array) -> None:
         self._prints = prints
         self._max_distance = design.max_distance
-        self._repeats = Repeats()
-        if prints.any_equal(rows):
-            rows, pages = self._once(rows, pages)
+        self._repeats = Repeats(prints)
+        rows, pages = self._repeats.take(rows, pages)
         self._count = len(rows)
         self._blocks = Blocks(prints, design, rows, self._values(rows), pages)
         self._first = self._blocks.first
-
-    def _once(self, rows: Array, pages: Array) -> tuple[Array, Array]:
-        """Return the different rows with the oldest page of each; the others become repeats."""
-        order = np.argsort(pages, kind="stable")
-        rows, pages = rows[order], pages[order]
-        rows, oldest, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        again = np.delete(np.arange(len(pages)), oldest)
-        repeated = self._prints.integers(rows[which.ravel()[again]])
-        for fingerprint, page in zip(repeated, pages[again].tolist(), strict=True):
-            self._repeats.add(fingerprint, page)
-        return rows, pages[oldest]
 
     # What stands in the buckets for a fingerprint is its value: here the fingerprint itself.
 
@@ -150,7 +138,7 @@ class Tables:
         pages, distances = self._pages_of(values, rows), self._prints.distances(rows, row)
         if nearest or not self._repeats:
             return pages, distances
-        which, pages = self._with_repeats(rows, pages)
+        which, pages = self._repeats.with_further(rows, pages)
         return pages, distances[which]
 
     def _near(self, fingerprint: int, row: Any, nearest: bool) -> Array:
@@ -191,7 +179,7 @@ class Tables:
         pages = self._pages_of(once, self._rows_of(once))[which]
         if nearest or not self._repeats:
             return owners, pages, distances
-        which, pages = self._with_repeats(rows, pages)
+        which, pages = self._repeats.with_further(rows, pages)
         return owners[which], pages, distances[which]
 
     def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
@@ -216,19 +204,12 @@ class Tables:
                     lower_to_least(limits, owners[-1], distances[near])
         return distinct(np.concatenate(owners), np.concatenate(found))
 
-    def _with_repeats(self, rows: Array, pages: Array) -> tuple[Array, Array]:
-        """Return numbers of *rows* as often as each has pages, and all the pages."""
-        further = [self._repeats.pages_of(value) for value in self._prints.integers(rows)]
-        which = np.repeat(np.arange(len(rows)), [len(each) for each in further])
-        return np.append(np.arange(len(rows)), which), np.concatenate([pages, *further])
-
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no order."""
         places = self._first.rows()
         rows = self._rows_of(self._first.columns[0][places])
-        further, further_pages = self._repeats.everything()
-        rows = np.concatenate([rows, self._prints.array(further)])
-        return rows, np.concatenate([self._pages[places], further_pages])
+        further, pages = self._repeats.everything()
+        return np.concatenate([rows, further]), np.concatenate([self._pages[places], pages])
 
     def __len__(self) -> int:
         return self._count + len(self._repeats)

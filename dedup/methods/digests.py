@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import feature_hash
 
 Digests = np.ndarray[Any, Any]
@@ -25,9 +25,9 @@ class SingleDigestMethod(KeyMethod):
         return (int.from_bytes(sketch[:8], "little"),)
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
-        if any(len(sketch) < 16 or len(sketch) % 4 for sketch in sketches):
+        if any(length < 16 or length % 4 for length in set(map(len, sketches))):
             raise ValueError("a sketch is cut off: it is no digest of 16 bytes")
-        keys = as_rows([sketch[:8] for sketch in sketches], 8).view("<u8").reshape(-1)
+        keys = np.frombuffer(b"".join([sketch[:8] for sketch in sketches]), "<u8")
         return keys, np.ones(len(keys), np.int64), list(sketches)
 
     def distance(self, one: bytes, other: bytes) -> float:
