@@ -119,7 +119,9 @@ class Detector:
         loaders: dict[str, Loader] = {}
         for stored in self._ledger.stored():
             for scope, pages in stored.by_scope():
-                digests = [_in_scope(digest, scope) for digest in pages.digests]
+                digests = pages.digests
+                if scope:
+                    digests = [_in_scope(digest, scope) for digest in digests]
                 texts.add(digests, pages.numbers)
                 self._kept += len(digests)
                 if scope not in loaders:
