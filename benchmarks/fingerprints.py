@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dedup.methods.simhash import feature_hash, fingerprint, log_weights
+from dedup.methods.hashing import PLAIN
+from dedup.methods.simhash import fingerprint, log_weights
 from dedup.text import Document
 
 NAMES = ("random", "zh", "zh-tf", "en", "en-tf")
@@ -158,7 +159,7 @@ def number_words(words: list[str]) -> tuple[Any, Any]:
     """Return the number of every word, and by number +1 and -1 for the bits of its hash."""
     numbers: dict[str, int] = {}
     ids = np.array([numbers.setdefault(word, len(numbers)) for word in words])
-    octets = np.array([feature_hash(word) for word in numbers], "<u8").view(np.uint8)
+    octets = np.array([PLAIN.feature_hash(word) for word in numbers], "<u8").view(np.uint8)
     bits = np.unpackbits(octets.reshape(-1, 8), axis=1, bitorder="little")
     return ids, 2.0 * bits - 1
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from dedup.index.base import Index
 from dedup.methods import Method
-from dedup.methods.hashing import Array, feature_hashes, mix
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix
 from dedup.search import index_for
 from dedup.text import Document
 
@@ -86,15 +86,17 @@ def find_candidates(
     arguments: Mapping[str, Any],
     documents: Sequence[Document],
     progress: Callable[[], object] = lambda: None,
+    hashing: Hashing = PLAIN,
 ) -> Candidates:
     """Find the pairs of *documents* within a generous distance by the method of the class *kind*.
 
     It is the *max_distance* of the arguments, or the largest one of the method's `sweep`, short of
-    the distances at which most pairs are alike by chance. *progress* is called for every page.
+    the distances at which most pairs are alike by chance. *progress* is called for every page;
+    *hashing*: see `Method`.
     """
     thresholds = thresholds_of(kind, arguments)
     is_limited = "max_distance" in arguments
-    method = _with_threshold(kind, arguments, thresholds[-1])
+    method = _with_threshold(kind, arguments, thresholds[-1]).with_hashing(hashing)
     sketches = [method.sketch(document) for document in documents]
     index = index_for(method)
     strata: list[list[Pair]] = [[] for _ in thresholds]
@@ -268,7 +270,7 @@ def recommended(steps: Sequence[Step], precision: float) -> Step | None:
 
 def _places(keys: Sequence[str], pairs: Sequence[Pair], seed: int) -> Array:
     """Return the place of each pair in a random order, shape (n,), uint64: ties are no concern."""
-    hashes = feature_hashes(keys, len(keys))
+    hashes = PLAIN.feature_hashes(keys, len(keys))
     numbers = np.array(pairs, np.int64).reshape(-1, 2)
     ends = np.sort(hashes[numbers], axis=1)
     return mix(mix(ends[:, 0] ^ mix(np.array([seed], np.uint64))) ^ ends[:, 1])

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
-from typing import NamedTuple
-
-import xxhash
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from dedup.claims import Claim, OpenClaims
-from dedup.index.base import Index
+from dedup.index.base import Counts, Index, Match
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
+from dedup.limits import kept_url
 from dedup.methods import METHODS, Method
 from dedup.page import Page
+from dedup.scopes import is_within
 from dedup.search import Loader, index_for
 from dedup.text import printable
 
@@ -25,6 +25,7 @@ class Kind(StrEnum):
     NEAR = "near-duplicate"
     UNCHANGED = "unchanged"
     CHANGED = "changed"
+    REPEATED = "repeated"
     SKIPPED = "skipped"
 
 
@@ -35,7 +36,8 @@ class Verdict:
     *original* is the key (URL) of the stored page it repeats, *distance* that of the sketches (0
     for an exact duplicate), *reason* why a skipped page was not judged. An unchanged or changed
     page is one that an earlier crawl stored under the same key; *distance* is then that from its
-    earlier self, ``None`` if one of them has no sketch.
+    earlier self, ``None`` if one of them has no sketch. A repeated page was met before in the same
+    crawl, under the same key, and is no duplicate of another.
     """
 
     kind: Kind
@@ -119,14 +121,9 @@ class Detector:
         loaders: dict[str, Loader] = {}
         for stored in self._ledger.stored():
             for scope, pages in stored.by_scope():
-                digests = pages.digests
-                if scope:
-                    digests = [_in_scope(digest, scope) for digest in digests]
+                digests = [_in_scope(digest, scope) for digest in pages.digests]
                 texts.add(digests, pages.numbers)
                 self._kept += len(digests)
-                if scope not in loaders:
-                    new = self._scopes[scope] = _Scope(self._method)
-                    loaders[scope] = Loader(new.index)
                 long = [
                     (number, sketch)
                     for number, sketch, tokens in zip(
@@ -134,6 +131,13 @@ class Detector:
                     )
                     if sketch is not None and tokens >= self._min_tokens
                 ]
+                among = self._among(scope)
+                if is_within(scope):
+                    for number, sketch in long:
+                        among.add(self._method.from_bytes(sketch), number)
+                    continue
+                if scope not in loaders:
+                    loaders[scope] = Loader(among.index)
                 loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
             number = stored.numbers[-1]
             tell(number)
@@ -155,34 +159,45 @@ class Detector:
             self.commit(claim)
         return verdict
 
-    def reserve(self, key: str, page: Page, scope: str = "") -> Reservation:
+    def reserve(self, key: str, page: Page, scope: str = "", *, again: bool = False) -> Reservation:
         """Return the verdict on *page*, and claim its content for *key* if it is new or changed.
 
         What an earlier crawl stored under the same key is not compared with: with an equal
         normalised text the page is unchanged, else it takes the place of that. Of others, exact
         duplicates have an equal text, near-duplicates a sketch within the method's threshold, of
         which the nearest, and of these the oldest, is the original. A page without main text is
-        never a duplicate.
+        never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
+        changed, then.
         """
+        key, scope = kept_url(key), kept_url(scope)
         if page.digest is None:
             return Reservation(self.skipped("empty"))
         is_short = self.is_short(page)
-        if is_short and self._short_pages == "keep":
+        if is_short and self._short_pages == "keep" and not page.is_binary:
             return Reservation(self.skipped("too_short"))
-        pages = self._scopes.get(scope) or self._scopes.setdefault(scope, _Scope(self._method))
+        pages = self._among(scope)
         itself = [one for one in self._ledger.earlier(key) if one.number not in self._replaced]
-        for one in itself:
-            if one.digest == page.digest:
-                self._ledger.seen_again(one.number)
-                return Reservation(Verdict(Kind.UNCHANGED, self._method.name, key, 0))
-        if verdict := self._duplicate(key, page, scope, {one.number for one in itself}, is_short):
-            return Reservation(verdict)
-        if other := pages.claims.near(page, is_short=is_short):
-            return Reservation(None, other)
+        if not again:
+            for one in itself:
+                if one.digest == page.digest:
+                    self._ledger.seen_again(one.number)
+                    return Reservation(Verdict(Kind.UNCHANGED, self._method.name, key, 0))
+            earlier = {one.number for one in itself}
+            if verdict := self._duplicate(key, page, scope, earlier, is_short):
+                return Reservation(verdict)
+            if other := pages.claims.near(page, is_short=is_short):
+                return Reservation(None, other)
         verdict, replaces = self._replacing(key, page, itself)
         claim = Claim(key, page, scope, is_short=is_short, replaces=replaces)
         pages.claims.add(claim)
         return Reservation(verdict, claim)
+
+    def _among(self, scope: str) -> "_Scope":
+        """Return what is known of the pages of *scope*."""
+        pages = self._scopes.get(scope)
+        if pages is None:
+            pages = self._scopes[scope] = _Scope(self._method, begins_small=is_within(scope))
+        return pages
 
     def _duplicate(
         self, key: str, page: Page, scope: str, itself: set[int], is_short: bool
@@ -196,14 +211,16 @@ class Detector:
 
         if match := self._texts.query(_in_scope(page.digest, scope), counts):
             return self._matches(Kind.EXACT, key, match.page, 0)
-        match = None if is_short else pages.index.query(page.sketch, counts)
+        match = None if is_short else pages.query(page.sketch, counts)
         return self._matches(Kind.NEAR, key, match.page, match.distance) if match else None
 
     def _matches(self, kind: Kind, key: str, original: int, distance: float) -> Verdict:
-        verdict = Verdict(kind, self._method.name, self._ledger.url(original), distance)
-        if verdict.original != key:  # a page that is met twice is no duplicate of another
+        url = self._ledger.url(original)
+        if url != key:
             self._ledger.add_match(key, original, kind.value, distance)
-        return verdict
+        elif not self._several_a_key:
+            kind = Kind.REPEATED
+        return Verdict(kind, self._method.name, url, distance)
 
     def _replacing(
         self, key: str, page: Page, earlier: Sequence[Earlier]
@@ -262,7 +279,7 @@ class Detector:
         )
         self._texts.add(_in_scope(page.digest, claim.scope), number)
         if not claim.is_short:
-            pages.index.add(page.sketch, number)
+            pages.add(page.sketch, number)
         replaced = set(claim.replaces) - self._replaced
         self._replaced |= replaced
         self._kept += 1 - len(replaced)
@@ -290,25 +307,61 @@ class Detector:
     @property
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
-        indexes = sum(scope.index.nbytes for scope in self._scopes.values())
+        indexes = sum(scope.nbytes for scope in self._scopes.values())
         return self._ledger.nbytes + self._texts.nbytes + indexes
 
 
 class _Scope:
     """The sketches among which near-duplicates are looked for, and the open claims."""
 
-    def __init__(self, method: Method) -> None:
-        self.index: Index = index_for(method)
+    def __init__(self, method: Method, *, begins_small: bool) -> None:
+        """Create it without pages; *begins_small*: an index would take more than it saves."""
+        self._method = method
+        self._few: list[tuple[Any, int]] | None = [] if begins_small else None
+        self._index: Index | None = None
         self.claims = OpenClaims(method)
+
+    @property
+    def index(self) -> Index:
+        """The index of its sketches, which is made when there are enough, or somebody asks."""
+        if self._index is None:
+            self._index = index_for(self._method)
+            for sketch, number in self._few or ():
+                self._index.add(sketch, number)
+            self._few = None
+        return self._index
+
+    def add(self, sketch: Any, number: int) -> None:
+        """Have *sketch* of page *number* found from now on."""
+        if self._few is not None and len(self._few) < _MOST_WITHOUT_INDEX:
+            self._few.append((sketch, number))
+        else:
+            self.index.add(sketch, number)
+
+    def query(self, sketch: Any, counts: Counts) -> Match | None:
+        """Return the nearest match among the pages that count, ties to the oldest, or ``None``."""
+        if self._few is None:
+            return self.index.query(sketch, counts)
+        distance = self._method.distance
+        matches = (Match(number, distance(sketch, other)) for other, number in self._few)
+        most = self._method.max_distance
+        return min((m for m in matches if m.distance <= most and counts(m.page)), default=None)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the sketches take, in bytes; estimated where they have no index."""
+        if self._few is None:
+            return self.index.nbytes
+        return sum(160 + len(self._method.to_bytes(sketch)) for sketch, _ in self._few)
+
+
+_MOST_WITHOUT_INDEX = 32
 
 
 def _in_scope(digest: bytes, scope: str) -> bytes:
     """Return what *digest* is looked up by: equal texts of different scopes are not equal."""
     if not scope:
         return digest
-    return (int.from_bytes(digest) ^ _number_of(scope)).to_bytes(16)
-
-
-@lru_cache(1 << 16)
-def _number_of(scope: str) -> int:
-    return xxhash.xxh3_128_intdigest(scope.encode("utf-8", "surrogatepass"))
+    # Together: of two digests, what is made for one scope could be chosen to be that of another.
+    both = digest + scope.encode("utf-8", "surrogatepass")
+    return blake2b(both, digest_size=16, person=b"scope").digest()

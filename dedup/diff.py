@@ -10,16 +10,17 @@ from typing import Literal, NamedTuple
 from dedup.text import printable
 
 # Chinese has no spaces: each character is compared as a word.
-_WORDS = re.compile(r"(\s*)([\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+)")
+_WORDS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7ff]|[^\s\u2e80-\u9fff\uac00-\ud7ff]+")
 _MOST_WORDS = 4000
+_LONGEST_WORD = 2000
 _MOST_EQUAL_WORDS = 300_000
 
 
 class Part(NamedTuple):
     """Words that two texts have in common, or only the first (removed) or the second (added).
 
-    *words* are as they are written, with one blank for white space between them, and one before
-    the first word if white space stands there.
+    *words* are as they are written, but `printable`, with one blank for white space between them,
+    and one before the first word if white space stands there.
     """
 
     kind: Literal["equal", "removed", "added"]
@@ -56,9 +57,13 @@ def word_diff(one: str, other: str, *, context: int = 8) -> Iterator[Part]:
 
 
 def _words(text: str) -> list[_Word]:
-    # Made printable one by one: a line end is no printable character, but ends a word.
-    matches = islice(_WORDS.finditer(text.lstrip()), _MOST_WORDS)
-    return [_Word(printable(match[2]), " " if match[1] else "") for match in matches]
+    words: list[_Word] = []
+    end = 0
+    for match in islice(_WORDS.finditer(text), _MOST_WORDS):
+        blank = " " if words and match.start() > end else ""
+        words.append(_Word(match[0], blank))
+        end = match.end()
+    return words
 
 
 def _clipped(words: list[_Word], context: int) -> str:
@@ -70,4 +75,4 @@ def _clipped(words: list[_Word], context: int) -> str:
 
 
 def _written(words: list[_Word]) -> str:
-    return "".join(word.blank + word.text for word in words)
+    return "".join(word.blank + printable(word.text, _LONGEST_WORD) for word in words)

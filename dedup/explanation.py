@@ -119,7 +119,12 @@ class Explanation:
         judgements = [
             self.judgement
             if name == self.method.name
-            else judge(kind(), self.one.document, self.other.document, self.min_tokens)
+            else judge(
+                kind().with_hashing(self.method.hashing),
+                self.one.document,
+                self.other.document,
+                self.min_tokens,
+            )
             for name, kind in METHODS.items()
         ]
         return judgements if self.method.name in METHODS else [self.judgement, *judgements]

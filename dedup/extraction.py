@@ -68,25 +68,24 @@ EXTRACTORS: dict[str, Extractor] = {"trafilatura": trafilatura, "resiliparse": r
 
 
 def text_of_fragment(html: str) -> str:
-    """Return all visible text of an HTML fragment, such as an article body that an item holds."""
+    """Return all visible text of an HTML fragment, such as an article body that an item holds.
+
+    Control characters become blanks; in a fragment they can stand as character references, too.
+    """
     from lxml import etree
     from lxml import html as lxml_html
 
-    if not html.strip():
-        return ""
     parser = lxml_html.HTMLParser(huge_tree=True)  # else nesting beyond 255 loses what is inside
-    try:
-        root = lxml_html.fragment_fromstring(
-            _CONTROL_CHARACTERS.sub(" ", html), create_parent=True, parser=parser
-        )
-    except (etree.ParserError, ValueError):
-        return ""
+    # In a body, so that there is a tree whatever comes. Not by fragment_fromstring: it takes what
+    # begins with "<!doctype" for a document, and finds no body in some that are broken.
+    root = etree.fromstring(f"<html><body>{_CONTROL_CHARACTERS.sub(' ', html)}", parser)
     etree.strip_elements(root, "script", "style", "noscript", "template", with_tail=False)
-    for element in root.iter():
+    text: list[str] = []
+    for event, element in etree.iterwalk(root, ("start", "end", "comment", "pi")):
         if element.tag not in _INLINE_TAGS:
-            element.text = f"\n{element.text or ''}"
-            element.tail = f"\n{element.tail or ''}"
-    return str(root.text_content())
+            text.append("\n")
+        text.append((element.text if event == "start" else element.tail) or "")
+    return _CONTROL_CHARACTERS.sub(" ", "".join(text))
 
 
 _CONTROL_CHARACTERS = regex.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -150,8 +149,11 @@ def _declared_language(tree: "HtmlElement") -> str | None:
 
 
 def _primary_subtag(tag: str | None) -> str | None:
-    match = regex.match(r"\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)", tag or "")
+    match = _PRIMARY_SUBTAG.match(tag or "")
     return match[1].lower() if match else None
+
+
+_PRIMARY_SUBTAG = regex.compile(r"\A\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)")
 
 
 def _one_line(text: str | None) -> str | None:

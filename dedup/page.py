@@ -1,14 +1,15 @@
 """HTML or text -> page: what the detector needs to know of it. This is the CPU work of a crawl."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from html import unescape
 from time import perf_counter
 from typing import Any
 
 import regex
-import xxhash
 
 from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.methods import Method
@@ -21,7 +22,8 @@ class Page:
 
     *text* is ``None`` where it was not kept; *digest* is the 16-byte digest of the normalised text,
     ``None`` for an empty one; *sketch* is the method's, ``None`` where the text has too little
-    content; *seconds* is what each stage took.
+    content; *seconds* is what each stage took. A page that *is_binary* was not read: its digest is
+    that of all of its bytes, and nothing else of it is compared.
     """
 
     text: str | None
@@ -31,6 +33,7 @@ class Page:
     digest: bytes | None
     sketch: Any | None
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
+    is_binary: bool = False
 
 
 class PageReader:
@@ -88,16 +91,30 @@ def extracted_of(value: str, extractor: Extractor) -> Extraction:
     return Extraction(_text_of(value))
 
 
+def page_of_bytes(body: bytes) -> Page:
+    """Return the page of what is no HTML: it can only be equal to another, byte for byte."""
+    digest = blake2b(body, digest_size=16, person=b"body").digest()
+    return Page(None, None, None, 0, digest, None, is_binary=True)
+
+
+def digest_with(digest: bytes, parts: bytes) -> bytes:
+    """Return the digest of a page, whose own is *digest*, with what else its items are made of.
+
+    Without *parts* it is that of the page.
+    """
+    return blake2b(digest + parts, digest_size=16).digest() if parts else digest
+
+
 def digest_of(document: Document) -> bytes | None:
     """Return the 16-byte digest of the normalised text, by which pages are exact duplicates.
 
-    ``None`` for an empty one.
+    Of BLAKE2b: nobody can make a text for a digest. ``None`` for an empty one.
     """
-    return xxhash.xxh3_128_digest(document.text.encode()) if document.text else None
+    return blake2b(document.text.encode(), digest_size=16).digest() if document.text else None
 
 
 _HTML_DOCUMENT = regex.compile(
-    r"(?:\s|<\?xml[^>]*>|<!--.*?-->)*+<(?:!doctype\s+html|html|head|body)\b",
+    r"\A(?:\s|<\?xml[^>]*>|<!--.*?-->)*+<(?:!doctype\s+html|html|head|body)\b",
     regex.IGNORECASE | regex.DOTALL,
 )
 # Text may mention tags: only what begins with one or closes one that content is made of is HTML.
@@ -109,10 +126,12 @@ _HTML_FRAGMENT = regex.compile(
     rf"^\s*<(?:{_CONTENT_TAGS})\b[^<>]*>|<(?:br|hr)\s*/?>|</(?:{_CONTENT_TAGS})\s*>",
     regex.IGNORECASE,
 )
-_MARKUP = regex.compile(
-    r"<!--.*?-->|<(script|style|noscript|template)\b.*?</\1\s*>|<[^<>]*>",
-    regex.IGNORECASE | regex.DOTALL,
-)
+_HIDING_TAGS = "script|style|noscript|template"
+_OPENING = regex.compile(rf"<(!--|(?:{_HIDING_TAGS})\b)?", regex.IGNORECASE)
+_CLOSING = regex.compile(rf"(--)>|</({_HIDING_TAGS})\s*+>", regex.IGNORECASE)
+_TAG = regex.compile(r"<[^<>]*+>")
+# Python refuses to read a number of more than 4,300 digits; no character has one of 8.
+_NO_CHARACTER = regex.compile(r"&#[0-9]{8,}+")
 
 
 def _checked(extracted: Extraction | str | None) -> Extraction:
@@ -146,10 +165,37 @@ def _text_of(value: str) -> str:
     if not _HTML_FRAGMENT.search(value):
         return value
     text = text_of_fragment(value)
-    without_markup = _MARKUP.sub("", value)
-    if len("".join(text.split())) < 0.8 * len("".join(unescape(without_markup).split())):
+    written = unescape(_NO_CHARACTER.sub("\ufffd", "".join(_outside_markup(value))))
+    if len("".join(text.split())) < 0.8 * len("".join(written.split())):
         return value
     return text
+
+
+def _outside_markup(html: str) -> Iterator[str]:
+    """Yield what is neither a tag nor in a comment, a script, or the like.
+
+    What begins and never ends hides nothing. Takes time by the length of *html*.
+    """
+    ends: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for closing in _CLOSING.finditer(html):
+        ends[closing[closing.lastindex or 0].lower()].append(closing.span())
+    for spans in ends.values():
+        spans.reverse()
+    place = 0
+    while opening := _OPENING.search(html, place):
+        start, after = opening.span()
+        yield html[place:start]
+        left = ends[(opening[1] or "").lower().lstrip("!")]
+        while left and left[-1][0] < after:
+            left.pop()
+        if left:
+            place = left[-1][1]
+        elif tag := _TAG.match(html, start):
+            place = tag.end()
+        else:
+            yield "<"
+            place = start + 1
+    yield html[place:]
 
 
 @contextmanager

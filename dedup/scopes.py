@@ -5,6 +5,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
+from dedup.text import LONGEST_URL
+
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
@@ -37,6 +39,38 @@ def domain(url: str) -> str:
     return _extract_domain()(name).top_domain_under_public_suffix or name
 
 
+def scope_within(scope: str, parts: bytes) -> str:
+    """Return the scope of those pages of *scope* whose items are also made of the same *parts*.
+
+    >>> base_of(scope_within("example.com", b"\x07"))
+    'example.com'
+    """
+    return f"{scope}{_WITHIN}{parts.hex()}"
+
+
+def parts_of(scope: str) -> bytes:
+    """Return the parts that `scope_within` was given, b"" if *scope* is none of its."""
+    return bytes.fromhex(scope.partition(_WITHIN)[2])
+
+
+def rebased(scope: str, base: str) -> str:
+    """Return *scope* with another *base*, and the same parts."""
+    _, within, parts = scope.partition(_WITHIN)
+    return f"{base}{within}{parts}"
+
+
+def is_within(scope: str) -> bool:
+    """Return whether *scope* is one that `scope_within` made: there are many, of few pages each."""
+    return _WITHIN in scope
+
+
+def base_of(scope: str) -> str:
+    """Return the scope that a setting and a URL make, of one that `scope_within` may have made."""
+    return scope.partition(_WITHIN)[0]
+
+
+# Stands in no host.
+_WITHIN = "\x1f"
 _OWN_PORT = {"http": ":80", "https": ":443"}
 
 SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "host": host}
@@ -45,7 +79,7 @@ SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "ho
 
 def _split(url: str) -> SplitResult:
     try:
-        return urlsplit(url)
+        return urlsplit(url[:LONGEST_URL])
     except ValueError:  # such as an unclosed bracket in the host
         return SplitResult("", "", "", "", "")
 

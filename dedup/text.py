@@ -45,9 +45,13 @@ _IGNORABLE = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Python takes time by the square of the marks in a URL's host; browsers and servers take no longer
+# ones than this.
+LONGEST_URL = 4096
 # As Unicode's Stream-Safe Text Format has it: no text needs more, and bringing them into their
-# order takes time by the square of their number.
-_MARKS = regex.compile(r"(\p{M}{30})\p{M}+")
+# order takes time by the square of their number. The two others are the only letters that NFKC
+# makes marks of.
+_MARKS = regex.compile(r"([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+")
 
 
 @dataclass(frozen=True)
@@ -133,13 +137,35 @@ def without_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def printable(text: str) -> str:
-    """Return *text* with U+FFFD for what would break a line or steer a terminal.
+def printable(text: str, longest: int | None = 500) -> str:
+    """Return *text* as a part of a line: whatever it holds, it can neither break nor steer that.
 
-    >>> printable("http://a/\\x1b[31m\\n")
-    'http://a/�[31m�'
+    What comes from the web or from a file goes through this wherever it is printed, logged or
+    shown. Line ends, control and format characters (those that turn the direction of writing
+    among them) and unpaired surrogates become U+FFFD, all kinds of blanks a blank. Of more than
+    *longest* characters, the middle is left out.
+
+    >>> printable("http://a/\\x1b[31m\\n"), printable("0123456789", 7)
+    ('http://a/�[31m�', '01...89')
     """
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+    if longest is not None and len(text) > longest:
+        end = (longest - 3) // 2
+        text = f"{text[: longest - 3 - end]}...{text[len(text) - end :]}"
+    if text.isprintable():
+        return text
+    return "".join(map(_printable_character, text))
+
+
+def _printable_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if unicodedata.category(character) == "Zs" else "\ufffd"
+
+
+class Lines(str):
+    """A text of several lines, each of which is `printable`."""
+
+    __slots__ = ()
 
 
 def tokenise(text: str) -> list[str]:

@@ -1,13 +1,37 @@
-"""Makes the modules that tests share importable by their names, and Ctrl-C work in all of them."""
+"""Makes the modules that tests share importable by their names, and Ctrl-C work in all of them.
+
+And a disk that is soon full.
+"""
 
 import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 for folder in ("", "report", "scrapy_plugin", "workers"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
-collect_ignore = ["scrapy_plugin/reactor_crawl.py"]  # a script that tests run
+# Scripts that tests run.
+collect_ignore = ["scrapy_plugin/reactor_crawl.py", "scrapy_plugin/two_crawls.py"]
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"a disk cannot be mounted here: {error}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)

@@ -11,7 +11,7 @@ import dedup
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "extraction", "packed", "files"},
+    {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
     {"lexicon", "diff", "records"},
     {"methods"},
     {"index"},

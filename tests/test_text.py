@@ -8,7 +8,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.text import Document, han_cutter, jieba_cutter, normalise, tokenise
+from dedup.text import Document, han_cutter, jieba_cutter, normalise, printable, tokenise
 
 jieba.setLogLevel("WARNING")
 
@@ -245,3 +245,23 @@ def test_a_text_has_no_more_marks_on_a_letter_than_are_safe():
     assert time.monotonic() - start < 5
     assert len(text) <= 31
     assert normalise("e\u0301") == "é"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("北京 naïve 😀", "北京 naïve 😀"),
+        ("a\u3000b\u00a0c", "a b c"),
+        ("\x1b[31m\x9b\x07\r\n\t\x85\u2028", "\ufffd[31m" + "\ufffd" * 7),
+        ("\u202e\u2066\u200f\ufeff\ud800\U000e0001", "\ufffd" * 6),
+        ("x" * 250 + "y" * 250, "x" * 250 + "y" * 250),
+        ("x" * 250 + "y" * 251, "x" * 249 + "..." + "y" * 248),
+    ],
+)
+def test_what_is_printed_can_neither_break_nor_steer_a_line(text, shown):
+    assert printable(text) == shown
+
+
+def test_a_text_of_which_all_is_printed_is_not_cut():
+    assert printable("\n" * 5_000_000, None) == "\ufffd" * 5_000_000
+    assert len(printable("\n" * 5_000_000)) == 500

@@ -100,7 +100,7 @@ class SiteSpider(SitemapSpider):
         if response.meta.get("is_start"):
             self._origins.add(_origin(response.url))  # where a start URL has led to
         elif not self._is_of_site(response.url):
-            self.logger.debug("Redirected off the site: %s", response.url)
+            self.logger.debug("Redirected off the site: %r", response.url)
             return
         self._pages += 1
         yield self._item(response)

@@ -5,11 +5,14 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from dedup import __version__
 from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, report, scan, stats
 from dedup.cli.common import CommandError
 from dedup.text import printable
+
+_LONGEST_MESSAGE = 2000
 
 COMMANDS = {
     "calibrate": calibrate,
@@ -44,7 +47,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         _discard_output()
         return 0
     except (CommandError, ValueError, OSError) as error:
-        print(f"{program} {options.command}: {printable(str(error))}", file=sys.stderr)
+        message = printable(str(error), _LONGEST_MESSAGE)
+        print(f"{program} {options.command}: {message}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # as on a full disk
@@ -64,8 +68,13 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message, _LONGEST_MESSAGE))
+
+
 def _parser(program: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=program, description="Near-duplicates of web pages.")
+    parser = _Parser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 

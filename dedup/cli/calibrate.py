@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     kinds = [method_class(name) for name in names]
     arguments = json_object("--args", options.args)
     for kind in kinds:
-        created(kind, arguments)
+        hashing = created(kind, arguments).hashing
     is_asked = sys.stdin.isatty() and sys.stdout.isatty() and not options.pairs_out
     _check(options, is_asked)
     answers = Answers(options.answers)
@@ -91,7 +91,9 @@ def run(options: argparse.Namespace) -> None:
         answers.check_writable()
     keys, documents = _distinct(options)
     with progress(len(documents) * len(kinds)) as advance:
-        candidates = [find_candidates(kind, arguments, documents, advance) for kind in kinds]
+        candidates = [
+            find_candidates(kind, arguments, documents, advance, hashing) for kind in kinds
+        ]
     calibration = Calibration(keys, candidates, options.seed)
     sample = calibration.sample(options.pairs)
     if sample and not (is_asked or options.pairs_out or _labels(calibration, keys, answers)):
@@ -171,7 +173,7 @@ def _distinct(options: argparse.Namespace) -> tuple[list[str], list[Document]]:
 
 def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str]]:
     """Yield the key of each page with a text, and the text."""
-    from dedup.ledger.file import is_sqlite
+    from dedup.sqlite_file import is_sqlite
 
     if path.is_file() and is_sqlite(path):
         yield from _records_of_ledger(path)
@@ -252,7 +254,8 @@ def _ask(
             if answer in ("f", "full"):
                 for page, text in zip((one, other), texts, strict=True):
                     output.print(Text(printable(keys[page]), "bold"))
-                    output.print(Text("\n".join(map(printable, text.splitlines()))))
+                    lines = (printable(line, None) for line in text.splitlines())
+                    output.print(Text("\n".join(lines)))
             if answer in labels:
                 answers.add(keys[one], keys[other], labels[answer])
                 break

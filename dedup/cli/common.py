@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 if TYPE_CHECKING:
     from dedup.extraction import Extractor
     from dedup.methods import Method
+    from dedup.methods.keyed import Keyed
+
+SECRET = "DEDUP_SECRET"
 
 
 class CommandError(Exception):
@@ -103,7 +107,10 @@ def json_object(option: str, value: str) -> dict[str, Any]:
 
 
 def created(kind: type["Method"], arguments: dict[str, Any]) -> "Method":
-    """Return the method of the class *kind* with the *arguments* of ``--args``."""
+    """Return the method of the class *kind* with the *arguments* of ``--args``.
+
+    With the secret of the environment, if it has one: arguments of commands are for all to see.
+    """
     [method] = _created(kind, arguments, lambda kind, arguments: [kind(**arguments)])
     return method
 
@@ -121,15 +128,29 @@ def _created(
     create: Callable[[type["Method"], dict[str, Any]], list["Method"]],
 ) -> list["Method"]:
     from dedup.methods.base import check_arguments
+    from dedup.methods.keyed import keyed
 
     try:
         check_arguments(kind, arguments)
     except TypeError as error:
         raise CommandError(f"--args: {kind.name} {error}") from error
     try:
-        return create(kind, arguments)
+        methods = create(kind, arguments)
     except (TypeError, ValueError) as error:
         raise CommandError(f"--args: {kind.name}: {error}") from error
+    try:
+        hashing = _hashing(os.environ.get(SECRET, ""))
+        return [keyed(method, hashing) for method in methods] if hashing else methods
+    except ValueError as error:
+        raise CommandError(f"{SECRET}: {error}") from error
+
+
+@cache
+def _hashing(secret: str) -> "Keyed | None":
+    """Return what methods hash with, by *secret*; ``None`` for an empty one."""
+    from dedup.methods.keyed import Keyed
+
+    return Keyed(secret) if secret else None
 
 
 def check_outputs(options: argparse.Namespace, *paths: Path | None) -> None:

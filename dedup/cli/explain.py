@@ -101,7 +101,7 @@ def _stored(path: str, urls: Sequence[str]) -> "list[Extraction]":
     """Return what a ledger has kept of the texts of *urls*."""
     from dedup.extraction import Extraction
     from dedup.ledger.reader import LedgerReader
-    from dedup.report.texts import LONGEST
+    from dedup.limits import LONGEST_TEXT
 
     found = []
     with LedgerReader(path) as ledger:
@@ -113,10 +113,10 @@ def _stored(path: str, urls: Sequence[str]) -> "list[Extraction]":
                     "without --ledger, the page itself is fetched"
                 )
             title, text = stored
-            if len(text) >= LONGEST:
+            if len(text) >= LONGEST_TEXT:
                 raise CommandError(
-                    f"{path} has only the first {LONGEST:,} characters of {url}; without --ledger, "
-                    "the page itself is fetched"
+                    f"{path} has only the first {LONGEST_TEXT:,} characters of {url}; without "
+                    "--ledger, the page itself is fetched"
                 )
             found.append(Extraction(text, title))
     return found
@@ -162,7 +162,7 @@ def _show_text(output: "Console", name: str, side: "Side", full: bool) -> None:
     _heading(output, f"Main text of {name}")
     for line in lines if full else lines[:_FIRST_LINES]:
         shown = line if full or len(line) <= _LINE else f"{line[:_LINE]} …"
-        output.print(Text(printable(shown)))
+        output.print(Text(printable(shown, None)))
     if not lines:
         output.print("(none)")
     elif len(lines) > _FIRST_LINES and not full:

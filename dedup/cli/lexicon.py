@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.cli.common import CommandError, check_outputs, json_lines, overwritable, progress
+from dedup.text import printable
 
 SUMMARY = "count in how many documents each word is"
 EXAMPLES = """\
@@ -56,7 +57,8 @@ def run(options: argparse.Namespace) -> None:
         number, counts = count_terms(documents())
     digest = write_lexicon(options.output, number, counts, options.at_least)
     kept = sum(count >= options.at_least for count in counts.values())
-    print(f"{options.output}: {kept:,} words of {number:,} documents, digest {digest}")
+    output = printable(str(options.output))
+    print(f"{output}: {kept:,} words of {number:,} documents, digest {digest}")
     if skipped:
         print(f"{skipped:,} lines without text in the field {options.field!r} were left out")
 

@@ -14,6 +14,7 @@ from dedup.cli.common import (
     overwritable,
     progress,
 )
+from dedup.text import printable
 
 SUMMARY = "convert a ledger to another method or scope"
 EXAMPLES = """\
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
             texts=_texts(options.texts, options.url_field, options.text_field),
             advance=advance,
         )
-    print(f"{options.output}: {done.pages:,} pages")
+    print(f"{printable(str(options.output))}: {done.pages:,} pages")
     if done.without_text:
         print(f"{done.without_text:,} pages are without a text, and are stored again when met")
 

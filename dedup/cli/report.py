@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup.cli.common import CommandError, check_outputs, overwritable
+from dedup.text import printable
 
 if TYPE_CHECKING:
     from dedup.detector import Detector
@@ -45,12 +46,13 @@ def run(options: argparse.Namespace) -> None:
             texts.put(*text)
     write_html(numbers, texts, options.output)
     texts.close()
-    print(f"{options.output}: {numbers['pages']['judged']:,} pages, {numbers['groups']:,} groups")
+    output, pages = printable(str(options.output)), numbers["pages"]["judged"]
+    print(f"{output}: {pages:,} pages, {numbers['groups']:,} groups")
 
 
 def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
     """Return what a crawl reported at its end, or else the numbers of what the ledger holds."""
-    from dedup.ledger.file import LedgerError, damaged
+    from dedup.ledger import LedgerError
 
     crawls = ledger.crawls()
     chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
@@ -67,7 +69,7 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
         raise
     except (TypeError, ValueError) as error:
         # Whatever a method makes of bytes that are no sketch of its own.
-        raise damaged(ledger.path, error) from error
+        raise ledger.damaged(error) from error
 
 
 def _numbers_of_pages(
@@ -177,7 +179,7 @@ def _method(identity: dict[str, Any], crawls: "list[Crawl]") -> "Method | None":
     kind = METHODS.get(identity.get("method", ""))
     if kind is None or kind.version != identity.get("version"):
         return None
-    others = ("method", "version", "lexicon", "extractor", "item_field", "scope")
+    others = ("method", "version", "lexicon", "secret", "extractor", "item_field", "scope")
     arguments = {name: value for name, value in identity.items() if name not in others}
     if (distance := _setting(crawls, "DEDUP_MAX_DISTANCE")) is not None:
         arguments["max_distance"] = distance

@@ -73,6 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what finds the main text of HTML (default: trafilatura)")  # fmt: skip
     parser.add_argument("--encoding", default="utf-8", metavar="NAME",
         help="that of JSONL, CSV and files of text (default: utf-8)")  # fmt: skip
+    parser.add_argument("--follow-links", action="store_true",
+        help="in folders, read the files and folders that links lead to")  # fmt: skip
     parser.add_argument("--skip-bad", action="store_true",
         help="leave bad records out and count them, instead of stopping at the first")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N",
@@ -138,6 +140,8 @@ def _form(options: argparse.Namespace) -> "Form":
         raise CommandError(f"a {kind.name} has no fields to be named")
     if options.date_field and (own_fields or options.keep != "newest"):
         raise CommandError("--date-field is for --keep newest, of forms with fields")
+    if options.follow_links and kind is not Folder:
+        raise CommandError("--follow-links is for folders")
     if options.keep == "newest" and not (own_fields or options.date_field):
         raise CommandError("--keep newest needs --date-field")
     try:
@@ -157,6 +161,8 @@ def _form(options: argparse.Namespace) -> "Form":
         options.date_field,
         options.encoding,
     )
+    if kind is Folder:
+        return Folder(options.inputs, fields, follow_links=options.follow_links)
     return kind(options.inputs, fields)
 
 
@@ -261,6 +267,7 @@ def _figures(form: "Form", outcome: "Outcome", options: argparse.Namespace) -> d
         "kept_short": outcome.short,
         "kept_unread": outcome.count(Found.UNREAD),
         "bad": outcome.count(Found.BAD),
+        "links_left_out": form.links_left_out,
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,
         "method": options.method,
@@ -292,6 +299,8 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     table.add_row("  near-duplicates", share("near_duplicates"))
     if figures["bad"]:
         table.add_row("  bad, left out", share("bad"))
+    if figures["links_left_out"]:
+        table.add_row("links, left out (--follow-links)", f"{figures['links_left_out']:,}")
     table.add_row("kept records that others repeat", f"{figures['clusters']:,}")
     megabytes = (figures[name] / 1e6 for name in ("bytes_read", "bytes_written"))
     table.add_row("megabytes, read and written", " and ".join(f"{size:,.1f}" for size in megabytes))

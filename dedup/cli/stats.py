@@ -104,5 +104,6 @@ def _lines(numbers: dict[str, Any], identity: dict[str, Any]) -> Iterator[tuple[
     yield "duplicates", f"{numbers['matches']:,} found"
     yield "size", f"{numbers['bytes'] / 1e6:,.1f} MB"
     name, version = identity.pop("method"), identity.pop("version")
-    yield "method", f"{name}, version {version}"
+    has_secret = identity.pop("secret", None) is not None
+    yield "method", f"{name}, version {version}" + ", with a secret" * has_secret
     yield "made with", ", ".join(f"{key}={value}" for key, value in identity.items())

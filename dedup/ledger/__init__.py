@@ -1,8 +1,8 @@
 """What outlives the process: the pages that were stored, and their duplicates."""
 
 from dedup.ledger.base import Earlier, Entry, Ledger, MemoryLedger, StoredPages
-from dedup.ledger.file import LedgerError
 from dedup.ledger.sqlite import Batch, SqliteLedger
+from dedup.sqlite_file import LedgerError, LedgerInUseError
 
 __all__ = [
     "Batch",
@@ -10,6 +10,7 @@ __all__ = [
     "Entry",
     "Ledger",
     "LedgerError",
+    "LedgerInUseError",
     "MemoryLedger",
     "SqliteLedger",
     "StoredPages",

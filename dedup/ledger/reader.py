@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from dedup.ledger.base import MemoryLedger, StoredPages
-from dedup.ledger.file import check_beginning, check_file, damaged, named, read_only
-from dedup.ledger.sqlite import stored_pages
+from dedup.ledger.sqlite import KIND, stored_pages
+from dedup.limits import kept_url
+from dedup.sqlite_file import LedgerError, SqliteFile
 
 
 class Crawl(NamedTuple):
@@ -70,29 +71,25 @@ class LedgerReader:
         self.path = Path(path).absolute()
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
-        check_beginning(self.path)
-        with named(self.path):
-            self._file = read_only(self.path)
-            try:
-                check_file(self._file, self.path)
-            except BaseException:
-                self._file.close()
-                raise
+        self._ledger = SqliteFile(path, KIND)
+        self._file = self._ledger.read_only()
 
     @property
     def identity(self) -> dict[str, Any]:
         """What the sketches depend on: method, its arguments, extractor, scope, item field."""
-        with named(self.path):
-            for (value,) in list(self._rows("SELECT value FROM about WHERE name = 'identity'")):
-                identity = json.loads(value)
-                if isinstance(identity, dict) and {"method", "version"} <= identity.keys():
-                    return identity
-            raise sqlite3.DatabaseError("it does not say what it was made with")
+        identity = self._ledger.identity(self._file)
+        if not {"method", "version"} <= identity.keys():
+            raise self.damaged(ValueError("it does not say what it was made with"))
+        return identity
+
+    def damaged(self, error: Exception) -> LedgerError:
+        """Return the error that says that the file is damaged, and what to do."""
+        return self._ledger.damaged(error)
 
     def crawls(self) -> list[Crawl]:
         """Return all crawls, the oldest first."""
         query = "SELECT id, spider, job, started, finished, reason, report FROM crawls ORDER BY id"
-        with named(self.path):
+        with self._ledger.errors():
             return [
                 Crawl(id, spider, job, started, finished, reason, report and json.loads(report))
                 for id, spider, job, started, finished, reason, report in list(self._rows(query))
@@ -114,12 +111,12 @@ class LedgerReader:
         for row in self._rows(f"{query} {where} ORDER BY id"):
             page = StoredPage(*row)
             if not isinstance(page.sketch, bytes | None):
-                raise damaged(self.path, ValueError("a sketch is no blob"))
+                raise self.damaged(ValueError("a sketch is no blob"))
             yield page
 
     def stored(self) -> Iterator[StoredPages]:
         """Yield what is compared of the pages that count, in pieces."""
-        with named(self.path):
+        with self._ledger.errors():
             yield from stored_pages(self._file)
 
     def url(self, number: int) -> str:
@@ -146,13 +143,13 @@ class LedgerReader:
     def texts(self) -> Iterator[tuple[str, str | None, str]]:
         """Yield the URLs, titles and main texts of the pages whose texts were kept."""
         for url, title, text in self._rows("SELECT url, title, text FROM texts"):
-            with named(self.path):
+            with self._ledger.errors():
                 yield url, title, _decompressed(text)
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and main text of a page, ``None`` if its text was not kept."""
-        for title, text in self._rows("SELECT title, text FROM texts WHERE url = ?", url):
-            with named(self.path):
+        for title, text in self._rows("SELECT title, text FROM texts WHERE url = ?", kept_url(url)):
+            with self._ledger.errors():
                 return title, _decompressed(text)
         return None
 
@@ -165,7 +162,7 @@ class LedgerReader:
         return [(original, size) for original, size in self._rows(query, count)]
 
     def _rows(self, query: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
-        with named(self.path):
+        with self._ledger.errors():
             # Not "yield from", which would close the cursor when it is given up: by then the file
             # may be closed.
             for row in self._file.execute(query, arguments):  # noqa: UP028

@@ -1,7 +1,6 @@
 """A ledger for other settings, made of one that there is."""
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -9,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from dedup.ledger.file import LedgerError, named, read_only
 from dedup.ledger.reader import LedgerReader
-from dedup.ledger.sqlite import OTHERS
+from dedup.ledger.sqlite import KIND, OTHERS
+from dedup.limits import kept_url
 from dedup.methods import Method
-from dedup.page import digest_of
-from dedup.scopes import SCOPES
+from dedup.page import digest_of, digest_with
+from dedup.scopes import SCOPES, parts_of, rebased
+from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.text import Document
 
 
@@ -42,7 +42,8 @@ def reindex(
     missing does not count any more, and is stored again when it is met. *advance* is called after
     each text. An existing *target* is replaced, when all is done.
 
-    Raises LedgerError if *source* is no ledger, or there are no texts although they are needed.
+    Raises LedgerError if *source* is no ledger, if *target* is in use, if *source* was made with a
+    secret and *method* has none, or if there are no texts although they are needed.
     """
     with LedgerReader(source) as reader:
         identity = reader.identity
@@ -51,34 +52,34 @@ def reindex(
         others["scope"] = scope
     of_method = {name: value for name, value in identity.items() if name not in OTHERS}
     changed = method is not None and method.identity != of_method
-    aside = target.with_name(f".{target.name}.part")
-    aside.unlink(missing_ok=True)
-    try:
-        with (
-            named(source),
-            closing(read_only(source)) as file,
-            closing(sqlite3.connect(aside)) as copy,
-        ):
-            file.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")
-            with copy:
-                if method is not None and changed:
-                    _sketch(copy, method, texts, advance)
-                    of_method = json.loads(json.dumps(method.identity))
-                if others["scope"] != identity.get("scope"):
-                    _rescope(copy, others["scope"] or "crawl")
-                value = json.dumps({**of_method, **others})
-                copy.execute("UPDATE about SET value = ? WHERE name = 'identity'", (value,))
-            [pages] = copy.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
-            [before] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+    if method is not None and "secret" in identity and method.hashing.secret_digest is None:
+        raise LedgerError(
+            f"{source} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
+        )
+    old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
+    with (
+        new.locked(),
+        new.replaced() as copy,
+        old.errors(),
+        closing(old.read_only()) as file,
+    ):
+        file.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        with copy:
+            if method is not None and changed:
+                _sketch(copy, method, texts, advance)
+                of_method = json.loads(json.dumps(method.identity))
+            if others["scope"] != identity.get("scope"):
+                _rescope(copy, others["scope"] or "crawl")
+            value = json.dumps({**of_method, **others})
+            copy.execute("UPDATE about SET value = ? WHERE name = 'identity'", (value,))
+        [pages] = copy.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+        [before] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
         if changed and before and not pages:
             raise LedgerError(
                 f"{source} holds the texts of some pages only, for its reports, and no sketch can "
                 "be made of another one: give the feed with all that were stored (--texts)"
             )
-        os.replace(aside, target)
-    finally:
-        aside.unlink(missing_ok=True)
     return Reindexed(pages, before - pages)
 
 
@@ -93,10 +94,15 @@ def _sketch(
     file.execute("UPDATE pages SET sketch = NULL")
     for url, text in texts:
         document = Document.from_main_text(text)
-        ids = file.execute(
-            "SELECT id FROM pages WHERE url = ? AND digest = ? AND ended IS NULL",
-            (url, digest_of(document)),
-        ).fetchall()
+        digest = digest_of(document) or b""
+        ids = [
+            (number,)
+            for number, stored, scope in file.execute(
+                "SELECT id, digest, scope FROM pages WHERE url = ? AND ended IS NULL",
+                (kept_url(url),),
+            )
+            if stored == digest_with(digest, parts_of(scope))
+        ]
         if ids:
             sketch = method.sketch(document)
             data = None if sketch is None else method.to_bytes(sketch)
@@ -106,12 +112,17 @@ def _sketch(
             file.executemany("INSERT OR IGNORE INTO done VALUES (?)", ids)
         advance()
     file.execute(
-        "UPDATE pages SET ended = ? WHERE ended IS NULL AND id NOT IN (SELECT id FROM done)",
+        # What has no words, as a PDF, has no sketch of any method.
+        "UPDATE pages SET ended = ? WHERE ended IS NULL AND tokens > 0 "
+        "AND id NOT IN (SELECT id FROM done)",
         (time(),),
     )
 
 
 def _rescope(file: sqlite3.Connection, scope: str) -> None:
     of = SCOPES[scope]
-    rows = file.execute("SELECT id, url FROM pages").fetchall()
-    file.executemany("UPDATE pages SET scope = ? WHERE id = ?", ((of(url), i) for i, url in rows))
+    rows = file.execute("SELECT id, url, scope FROM pages").fetchall()
+    file.executemany(
+        "UPDATE pages SET scope = ? WHERE id = ?",
+        ((rebased(before, of(url)), number) for number, url, before in rows),
+    )

@@ -24,7 +24,7 @@ CREATE TABLE pages (
     id INTEGER PRIMARY KEY,
     crawl INTEGER NOT NULL REFERENCES crawls (id),
     tokens INTEGER NOT NULL,  -- the number of words of the main text
-    digest BLOB NOT NULL,     -- XXH3-128 of the normalised main text
+    digest BLOB NOT NULL,     -- BLAKE2b of 16 bytes of the normalised main text
     sketch BLOB,              -- NULL for a text with too little content
     scope TEXT NOT NULL,      -- pages of the same scope are compared (DEDUP_SCOPE)
     ended REAL,               -- when it was replaced by its changed self, or had expired

@@ -1,23 +1,30 @@
 """The ledger in a file: SQLite, readable with any tool, whole after any death of the process."""
 
-import gc
 import json
 import os
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from dedup.ledger.base import Earlier, Entry, Ledger, StoredPages
-from dedup.ledger.file import LedgerError, check_file, create, damaged, holder, named, opened
+from dedup.limits import cut
+from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
 
+KIND = Kind(
+    name="ledger of scrapy-dedup",
+    application_id=0x64656475,  # "dedu"
+    version=2,
+    schema=Path(__file__).with_name("schema.sql"),
+    user="crawl",
+    memory="stored",
+    remedy="use another file (DEDUP_INDEX)",
+)
 OTHERS = ("extractor", "item_field", "scope")
 """The parts of an identity that are none of the method's."""
 _ROWS_AT_ONCE = 10_000
@@ -68,12 +75,11 @@ class SqliteLedger(Ledger):
         was stored. *fsync*: what is written shall survive a power failure, too. Nothing in a file
         that exists is changed before `begin`.
 
-        Raises LedgerError if the file is used by another crawl, is damaged, no ledger, or was made
-        with another identity (unless it is reset), or cannot be made.
+        Raises LedgerInUseError if another crawl has the file; LedgerError if it is damaged, no
+        ledger, was made with another identity (unless it is reset), or cannot be made.
         """
-        if Path(path).is_symlink() and not Path(path).exists():
-            raise LedgerError(f"{path} is a link to nothing; is its disk there?")
-        self.path = Path(path).resolve()
+        self._file = SqliteFile(path, KIND)
+        self.path = self._file.path
         self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
         self._next = 0
@@ -84,18 +90,13 @@ class SqliteLedger(Ledger):
         self.resumed = False
         self.has_begun = False
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
-        except OSError as error:
-            raise self._not_made(error.strerror or str(error)) from error
-        try:
+            self._closing.enter_context(self._file.locked())
             if not self.path.exists():
-                create(self.path, self._identity)
+                self._file.create(self._identity)
             self._inode = self.path.stat().st_ino
-            with named(self.path):
-                self._reader = self._closing.enter_context(opened(self.path))
-                self._writer = self._closing.enter_context(opened(self.path, fsync=fsync))
-                check_file(self._reader, self.path)
+            with self._file.errors():
+                self._reader = self._closing.enter_context(closing(self._file.connect()))
+                self._writer = self._closing.enter_context(closing(self._file.connect(fsync=fsync)))
                 self._find_job()
                 self._reset = reset and not self.resumed
                 if not self._reset:
@@ -114,50 +115,21 @@ class SqliteLedger(Ledger):
             self.close()
             raise
 
-    def _take_lock(self) -> None:
-        lock = FileLock(f"{self.path}.lock", thread_local=False)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            # Perhaps by a crawl of this process that has failed to start.
-            gc.collect()
-            try:
-                lock.acquire(timeout=0)
-            except Timeout as error:
-                if not Path(lock.lock_file).exists():
-                    raise self._not_made("its folder takes no files") from error
-                raise LedgerError(
-                    f"{self.path} is in use{holder(self.path)}: one crawl at a time; wait for it, "
-                    "or give this one another file (DEDUP_INDEX)"
-                ) from error
-        self._closing.callback(lock.release)
-
-    def _not_made(self, reason: str) -> LedgerError:
-        return LedgerError(
-            f"{self.path} cannot be made or locked ({reason}); give another file (DEDUP_INDEX)"
-        )
-
     def _check_identity(self) -> None:
-        stored = json.loads(self._value("SELECT value FROM about WHERE name = 'identity'"))
+        stored = self._file.identity(self._reader)
         if stored == self._identity:
             return
         names = sorted({*stored, *self._identity})
-        differing = [name for name in names if stored.get(name) != self._identity.get(name)]
-        if "method" in differing:  # whose arguments are others anyway
-            differing = [name for name in differing if name in ("method", *OTHERS)]
-        differences = [
-            f"{name} {stored.get(name)!r} there, {self._identity.get(name)!r} here"
-            for name in differing
-        ]
+        if stored.get("method") != self._identity.get("method"):  # its arguments are others anyway
+            names = [name for name in names if name in ("method", "secret", *OTHERS)]
+        told = "; ".join(differences(stored, self._identity, names))
         ways = (
             "Its job goes on: use the settings that it began with, or remove its JOBDIR"
             if self.resumed
             else "Use another file (DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup "
             "reindex)"
         )
-        raise LedgerError(
-            f"{self.path} was made with other settings: {'; '.join(differences)}. {ways}"
-        )
+        raise LedgerError(f"{self.path} was made with other settings: {told}. {ways}")
 
     def _sign(self) -> None:
         """Write down who uses the file, for others that want to."""
@@ -180,7 +152,7 @@ class SqliteLedger(Ledger):
         Raises LedgerError if it cannot be written.
         """
         now = time.time()
-        with named(self.path), self._writer as file:
+        with self._file.errors(), self._writer as file:
             if self._reset:
                 for table in ("matches", "pages", "crawls", "texts"):
                     file.execute(f"DELETE FROM {table}")
@@ -200,7 +172,7 @@ class SqliteLedger(Ledger):
             else:
                 added = file.execute(
                     "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
-                    (_text(spider), self._job, now),
+                    (_text(cut(spider)), self._job, now),
                 )
                 self.crawl = added.lastrowid or 0
         self.has_begun = True
@@ -212,12 +184,12 @@ class SqliteLedger(Ledger):
 
     def stored(self) -> Iterator[StoredPages]:
         if not self._reset:
-            with named(self.path):
+            with self._file.errors():
                 yield from stored_pages(self._reader, self._expired)
 
     def damaged(self, error: Exception) -> LedgerError:
         """Return the error that says that the file is damaged, and what to do."""
-        return damaged(self.path, error)
+        return self._file.damaged(error)
 
     def add(self, entry: Entry) -> int:
         number = self._next
@@ -309,24 +281,28 @@ class SqliteLedger(Ledger):
     def finish(
         self,
         reason: str,
-        report: Mapping[str, Any],
+        report: Mapping[str, Any] | None,
         texts: Iterable[tuple[str, str | None, str]] = (),
     ) -> None:
         """Note how the crawl has ended, and the *texts* of some pages: URL, title, main text.
 
-        Raises sqlite3.Error if the file cannot be written.
+        Each is there even if what follows it cannot be written. Raises sqlite3.Error for that.
         """
-        text = json.dumps(report, ensure_ascii=True, default=str)
+        with self._writer as file:
+            file.execute(
+                "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
+                (time.time(), _text(cut(reason)), self.crawl),
+            )
+        if report is not None:
+            text = json.dumps(report, ensure_ascii=True, default=str)
+            with self._writer as file:
+                file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, self.crawl))
         rows = (
             (_text(url), title and _text(title), zlib.compress(_text(text).encode()))
             for url, title, text in texts
         )
         with self._writer as file:
             file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
-            file.execute(
-                "UPDATE crawls SET finished = ?, reason = ?, report = ? WHERE id = ?",
-                (time.time(), _text(reason), text, self.crawl),
-            )
 
     def close(self) -> None:
         """Close and unlock the file. What was not written is forgotten."""

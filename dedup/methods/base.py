@@ -3,14 +3,15 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.fingerprints import Fingerprints, split_bits
-from dedup.methods.hashing import Array, mix, seeds
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.text import Document
 
 
@@ -35,6 +36,15 @@ class Method(ABC):
 
     sweep: ClassVar[tuple[str, tuple[Any, ...]]] = ("max_distance", ())
     """The argument that makes the method stricter or looser, and values of it to try."""
+
+    hashing: Hashing = PLAIN
+    """What the method has to hash with: with a secret, others cannot choose texts by hashes."""
+
+    def with_hashing(self, hashing: Hashing) -> Self:
+        """Return this method with another `hashing`."""
+        method = copy(self)
+        method.hashing = hashing
+        return method
 
     @property
     def fingerprint_bits(self) -> int:
@@ -61,6 +71,8 @@ class Method(ABC):
         if lexicon := identity.get("lexicon"):
             # Wherever its file is.
             identity["lexicon"] = load_lexicon(lexicon).digest
+        if self.hashing.secret_digest is not None:
+            identity["secret"] = self.hashing.secret_digest
         return identity
 
     @abstractmethod

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from dedup.methods.base import KeyMethod, as_rows, check_whole
-from dedup.methods.hashing import Array
+from dedup.methods.hashing import Array, Hashing
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
 from dedup.text import Document
@@ -30,7 +30,7 @@ class Combined(KeyMethod):
     """
 
     name = "combined"
-    version = 2
+    version = 3
     sweep = ("max_distance", (0, 2, 4, 6, 8, 10, 12, 16, 20, 24, 29, 35, 42, 50, 60))
 
     def __init__(
@@ -62,6 +62,12 @@ class Combined(KeyMethod):
         self.supershingles = supershingles
         self.minimums = minimums
         self.bits = bits
+
+    def with_hashing(self, hashing: Hashing) -> Self:
+        method = super().with_hashing(hashing)
+        method._shingling = self._shingling.with_hashing(hashing)
+        method._projection = self._projection.with_hashing(hashing)
+        return method
 
     def sketch(self, document: Document) -> CombinedSketch | None:
         """Return both sketches of *document*; ``None`` if it has no tokens.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dedup.methods.base import KeyMethod
-from dedup.methods.hashing import feature_hash
+from dedup.methods.hashing import PLAIN, Hashing
 
 Digests = np.ndarray[Any, Any]
 
@@ -64,7 +64,7 @@ class DigestMethod(KeyMethod):
         return np.frombuffer(data, "<u8")
 
 
-def digests(parts: Iterable[str]) -> Digests:
+def digests(parts: Iterable[str], hashing: Hashing = PLAIN) -> Digests:
     """Return the multiset of *parts* as a set of 64-bit digests, sorted, shape (n,), uint64.
 
     The second of equal parts has a digest of its own, and so has the third: sizes, intersections
@@ -77,7 +77,7 @@ def digests(parts: Iterable[str]) -> Digests:
     seen: Counter[str] = Counter()
     hashes = []
     for part in parts:
-        hashes.append(feature_hash(part, seed=seen[part]))
+        hashes.append(hashing.part_digest(part, seen[part]))
         seen[part] += 1
     return np.unique(np.array(hashes, np.uint64))
 

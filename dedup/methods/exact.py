@@ -1,7 +1,5 @@
 """Equality of the normalised text."""
 
-import xxhash
-
 from dedup.methods.digests import SingleDigestMethod
 from dedup.text import Document
 
@@ -10,8 +8,8 @@ class Exact(SingleDigestMethod):
     """Matches pages whose normalised main texts are equal."""
 
     name = "exact"
-    version = 1
+    version = 2
 
     def sketch(self, document: Document) -> bytes | None:
         """Return the 128-bit digest of the text, or ``None`` if it has no tokens."""
-        return xxhash.xxh3_128_digest(document.text.encode()) if document.tokens else None
+        return self.hashing.digest(document.text) if document.tokens else None

@@ -5,7 +5,6 @@ from itertools import accumulate
 
 from dedup.methods.base import check_choice, check_share, check_whole
 from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
-from dedup.methods.hashing import feature_hash
 from dedup.methods.sentences import sentences
 from dedup.text import Document
 
@@ -30,7 +29,7 @@ class FeatureCode(DigestMethod):
     """
 
     name = "feature-code"
-    version = 1
+    version = 2
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
     def __init__(
@@ -64,11 +63,11 @@ class FeatureCode(DigestMethod):
         codes = self.weighted_features(document)
         if len(codes) < self.min_stops:
             return None
-        return digests(codes if self.matching == "fuzzy" else ["\n".join(codes)])
+        return digests(codes if self.matching == "fuzzy" else ["\n".join(codes)], self.hashing)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         codes = stop_codes(document.text, self.letters)
-        least = set(sorted(codes, key=feature_hash)[: self.stops])
+        least = set(sorted(codes, key=self.hashing.feature_hash)[: self.stops])
         return {code: 1.0 for code in codes if code in least}
 
     def distance(self, one: Digests, other: Digests) -> float:

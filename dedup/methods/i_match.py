@@ -7,7 +7,7 @@ import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.base import KeyMethod, as_rows, check_share, check_whole
-from dedup.methods.hashing import Array, feature_hashes, key, mix, seeds
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.text import Document
 
 Digests = tuple[int, ...]
@@ -32,14 +32,14 @@ class IMatch(KeyMethod):
     The distance is the number of unequal digests; one that is equal suffices for a match.
 
     Source: Chowdhury, Frieder, Grossman, McCabe, "Collection Statistics for Fast Duplicate Document
-    Detection", ACM TOIS 20(2), 2002 (they use SHA-1, here it is xxh3 of 64 bits); Kolcz, Chowdhury,
-    Alspector, "Improved Robustness of Signature-Based Near-Replica Detection via Lexicon
+    Detection", ACM TOIS 20(2), 2002 (they use SHA-1, here it is BLAKE2b of 64 bits); Kolcz,
+    Chowdhury, Alspector, "Improved Robustness of Signature-Based Near-Replica Detection via Lexicon
     Randomization", KDD 2004; window and *min_terms*: reference code of Theobald, Siddharth,
     Paepcke, SIGIR 2008.
     """
 
     name = "i-match"
-    version = 1
+    version = 2
     sweep = ("randomised", (0, 1, 2, 4, 6, 8, 10, 15, 20, 30, 40))
 
     def __init__(
@@ -86,7 +86,8 @@ class IMatch(KeyMethod):
             return None
         lexicons = [terms, *self._randomised(terms)]
         return tuple(
-            key("\x01".join(kept)) if len(kept) >= self.min_terms else _MISSING for kept in lexicons
+            self.hashing.part_digest("\x01".join(kept)) if len(kept) >= self.min_terms else _MISSING
+            for kept in lexicons
         )
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
@@ -100,7 +101,7 @@ class IMatch(KeyMethod):
         )
 
     def _randomised(self, terms: list[str]) -> Iterable[list[str]]:
-        for keeps in kept_by_lexicons(terms, self.randomised, self.dropped).tolist():
+        for keeps in kept_by_lexicons(terms, self.randomised, self.dropped, self.hashing).tolist():
             yield list(compress(terms, keeps))
 
     def keys(self, sketch: Digests) -> Iterable[int]:
@@ -129,10 +130,12 @@ class IMatch(KeyMethod):
         return tuple(np.frombuffer(data, "<u8").tolist())
 
 
-def kept_by_lexicons(terms: list[str], count: int, dropped: float) -> Array:
+def kept_by_lexicons(
+    terms: list[str], count: int, dropped: float, hashing: Hashing = PLAIN
+) -> Array:
     """Return which of *count* randomised lexicons keep which terms, shape (count, n), bool.
 
     Every lexicon drops a share *dropped* of all terms there are, whatever the page.
     """
-    hashes = mix(feature_hashes(terms, len(terms)) ^ seeds(count)[:, None])
+    hashes = mix(hashing.token_hashes(terms) ^ seeds(count)[:, None])
     return hashes % np.uint64(_RANGE) >= np.uint64(round(dropped * _RANGE))

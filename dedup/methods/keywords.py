@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import xxhash
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.base import check_choice, check_share, check_whole
@@ -36,11 +35,11 @@ class Keywords(SingleDigestMethod):
     that of two pages that differ in what has to be equal is 1.
 
     Source: Li Xiaoming, Yan Hongfei, Wang Jimin, 搜索引擎——原理、技术与系统, 2005 (they use MD5,
-    here it is xxh3 of 128 bits).
+    here it is BLAKE2b of 128 bits).
     """
 
     name = "keywords"
-    version = 1
+    version = 2
     sweep = ("top", (2, 4, 6, 8, 10, 12, 15, 20, 30, 50))
 
     def __init__(
@@ -90,7 +89,7 @@ class Keywords(SingleDigestMethod):
             return None
         keywords = list(weights)
         in_order = keywords if self.variant.startswith("order") else sorted(keywords)
-        digest = _digest("\x01".join(in_order))
+        digest = self.hashing.digest("\x01".join(in_order))
         if not self.variant.endswith("weights"):
             return digest
         return digest + shares([weights[word] for word in sorted(keywords)]).tobytes()
@@ -120,10 +119,6 @@ class Keywords(SingleDigestMethod):
             return 1
         mine, its = (np.frombuffer(sketch[_DIGEST_BYTES:], "<f4") for sketch in (one, other))
         return weight_distance(mine, its)
-
-
-def _digest(text: str) -> bytes:
-    return xxhash.xxh3_128_digest(text.encode())
 
 
 def heaviest(weights: Mapping[str, float], top: int) -> list[str]:

@@ -23,7 +23,7 @@ class LongSentences(DigestMethod):
     """
 
     name = "long-sentences"
-    version = 1
+    version = 2
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
     def __init__(
@@ -52,7 +52,7 @@ class LongSentences(DigestMethod):
     def sketch(self, document: Document) -> Digests | None:
         """Return the digests of the longest sentences, shape (n,), uint64, if there are enough."""
         longest = self.weighted_features(document)
-        return digests(longest) if len(longest) >= self.min_equal else None
+        return digests(longest, self.hashing) if len(longest) >= self.min_equal else None
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(longest_sentences(document, self.sentences, self.min_length), 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dedup.methods.base import check_choice, check_share, check_whole
 from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
-from dedup.methods.hashing import shingle_hashes
+from dedup.methods.hashing import PLAIN, Hashing, shingle_hashes
 from dedup.methods.sentences import letters
 from dedup.text import Document
 
@@ -38,7 +38,7 @@ class Segments(DigestMethod):
     """
 
     name = "segments"
-    version = 2
+    version = 3
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
     def __init__(
@@ -70,7 +70,7 @@ class Segments(DigestMethod):
 
     def sketch(self, document: Document) -> Digests | None:
         """Return the digests of the segments, shape (n,), uint64, if there are enough."""
-        segments = digests(self.weighted_features(document).elements())
+        segments = digests(self.weighted_features(document).elements(), self.hashing)
         return segments if len(segments) >= self.min_equal else None
 
     def weighted_features(self, document: Document) -> Counter[str]:
@@ -96,7 +96,7 @@ def equal_segments(tokens: list[str], count: int) -> list[str]:
     return _between(borders, tokens)
 
 
-def content_defined_segments(tokens: list[str], length: int) -> list[str]:
+def content_defined_segments(tokens: list[str], length: int, hashing: Hashing = PLAIN) -> list[str]:
     """Return *tokens* cut after every three whose hash is a multiple of *length*.
 
     >>> tokens = [str(number) for number in range(1000)]
@@ -105,7 +105,7 @@ def content_defined_segments(tokens: list[str], length: int) -> list[str]:
     >>> len(whole), len(without_beginning - whole)
     (77, 1)
     """
-    multiples = shingle_hashes(tokens, _WINDOW) % np.uint64(length) == 0
+    multiples = shingle_hashes(tokens, _WINDOW, hashing) % np.uint64(length) == 0
     borders = (np.flatnonzero(multiples) + _WINDOW).tolist()
     return _between([0, *borders, len(tokens)], tokens)
 
@@ -118,6 +118,6 @@ _CUTS: dict[str, Callable[[Segments, Document], list[str]]] = {
     "paragraphs": lambda method, document: paragraph_segments(document),
     "equal": lambda method, document: equal_segments(document.tokens, method.segments),
     "content-defined": lambda method, document: content_defined_segments(
-        document.tokens, method.length
+        document.tokens, method.length, method.hashing
     ),
 }

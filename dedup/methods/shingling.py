@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 
 from dedup.methods.base import KeyMethod, as_rows, check_whole
-from dedup.methods.hashing import Array, key, mix, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds, shingle_hashes_of, shingles
 from dedup.methods.minhash import minimums
 from dedup.text import Document
 
@@ -29,7 +29,7 @@ class Shingling(KeyMethod):
     """
 
     name = "shingling"
-    version = 2
+    version = 3
     sweep = ("max_distance", tuple(range(6)))
 
     def __init__(
@@ -67,10 +67,11 @@ class Shingling(KeyMethod):
         A text of fewer tokens than *width* has one shingle, the whole of it, so that it matches
         its equals only.
         """
-        [hashes] = shingle_hashes_of([document], self.width)
+        [hashes] = shingle_hashes_of([document], self.width, self.hashing)
         if not len(hashes):
             return None
-        return hashes_of_parts(minimums(hashes, self.minimums), self.supershingles)
+        least = minimums(hashes, self.minimums)
+        return hashes_of_parts(least, self.supershingles, self.hashing)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
@@ -105,11 +106,12 @@ class Shingling(KeyMethod):
         return np.frombuffer(data, "<u8")
 
 
-def hashes_of_parts(signature: Array, count: int) -> Array:
+def hashes_of_parts(signature: Array, count: int, hashing: Hashing = PLAIN) -> Array:
     """Return the hashes of *count* equally long parts of *signature*, shape (count,), uint64.
 
     >>> hashes_of_parts(np.zeros(84, np.uint64), 6).shape
     (6,)
     """
     parts = signature.astype("<u8").reshape(count, -1)
-    return np.fromiter((key(part.tobytes()) for part in parts), np.dtype("<u8"), count)
+    digests = (hashing.part_digest(part.tobytes()) for part in parts)
+    return np.fromiter(digests, np.dtype("<u8"), count)

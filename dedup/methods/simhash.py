@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.base import FingerprintMethod, check_choice, check_whole
-from dedup.methods.hashing import feature_hash, feature_hashes, mix, seeds, token_hashes
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 
 # Weights are whole multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so
@@ -84,7 +84,7 @@ class SimHash(FingerprintMethod):
         '0xcb542bc311d7346f'
         """
         weights = self.weighted_features(document)
-        return fingerprint(weights, self.bits) if any(weights.values()) else None
+        return fingerprint(weights, self.bits, self.hashing) if any(weights.values()) else None
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         if not document.tokens:
@@ -159,14 +159,15 @@ class RandomProjection(SimHash):
     def sketch(self, document: Document) -> int | None:
         if self.vectors == "signs" or not document.tokens:
             return super().sketch(document)
-        return projection(Counter(document.tokens), self.bits)
+        return projection(Counter(document.tokens), self.bits, self.hashing)
 
 
-def projection(counts: Mapping[str, int], bits: int) -> int:
+def projection(counts: Mapping[str, int], bits: int, hashing: Hashing = PLAIN) -> int:
     """Return on which side of *bits* random Gaussian hyperplanes the vector *counts* lies."""
     functions = seeds(4 * bits)
     sums = np.zeros(bits, np.int64)
-    for term, tf in zip(feature_hashes(counts, len(counts)), counts.values(), strict=True):
+    hashes = hashing.feature_hashes(counts, len(counts))
+    for term, tf in zip(hashes, counts.values(), strict=True):
         # The number of ones among 256 random bits: normal but for 4 standard deviations and more,
         # and the same on every platform and with every version of NumPy.
         ones = np.bitwise_count(mix(term ^ functions)).reshape(bits, 4).sum(axis=1, dtype=np.int64)
@@ -201,20 +202,18 @@ def _rounded(weights: Any) -> Any:
     return np.rint(weights * _UNIT) / _UNIT
 
 
-def fingerprint(weights: Mapping[str, float], bits: int = 64) -> int:
+def fingerprint(weights: Mapping[str, float], bits: int = 64, hashing: Hashing = PLAIN) -> int:
     """Return the simhash of weighted features.
 
-    A bit is 1 if the features whose xxh3_64 hash has it outweigh those whose hash has not; on a tie
+    A bit is 1 if the features whose hash has it outweigh those whose hash has not; on a tie
     it is 0. No features give 0. Every 64 bits come of a hash with a seed of its own: 0, 1, ...
     Exact, whatever the order, for weights that are multiples of 2**-16 and sum up to less than
     2**37.
     """
     values = np.fromiter(weights.values(), np.float64, len(weights))
-    result = combine(token_hashes(tuple(weights)), values)
+    result = combine(hashing.token_hashes(tuple(weights)), values)
     for seed in range(1, -(-bits // 64)):
-        hashes = np.fromiter(
-            (feature_hash(feature, seed) for feature in weights), np.dtype("<u8"), len(weights)
-        )
+        hashes = hashing.feature_hashes(weights, len(weights), seed)
         result |= combine(hashes, values) << 64 * seed
     return result & ((1 << bits) - 1)
 

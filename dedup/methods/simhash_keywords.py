@@ -64,7 +64,7 @@ class SimHashKeywords(FingerprintMethod):
         """Return the fingerprint of *document*, or ``None`` if no keyword has a weight above 0."""
         weights = self.weighted_features(document)
         # Otherwise all long texts without weights would have the fingerprint 0.
-        return fingerprint(weights, self.bits) if any(weights.values()) else None
+        return fingerprint(weights, self.bits, self.hashing) if any(weights.values()) else None
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         weights = dict(keywords(document.tokens, self.top, self.lexicon))

@@ -56,7 +56,7 @@ class SpotSigs(DigestMethod):
     """
 
     name = "spotsigs"
-    version = 1
+    version = 2
     sweep = ("max_distance", tuple(step / 20 for step in range(20)))
 
     def __init__(
@@ -91,7 +91,7 @@ class SpotSigs(DigestMethod):
 
     def sketch(self, document: Document) -> Digests | None:
         """Return the digests of the spots, shape (n,), uint64, or ``None`` if there are too few."""
-        spots = digests(self.weighted_features(document).elements())
+        spots = digests(self.weighted_features(document).elements(), self.hashing)
         return spots if len(spots) >= self.min_spots else None
 
     def weighted_features(self, document: Document) -> Counter[str]:

@@ -4,8 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import xxhash
-
 from dedup.methods.base import check_share, check_whole
 from dedup.methods.digests import SingleDigestMethod
 from dedup.text import Document
@@ -15,11 +13,11 @@ class TextProfile(SingleDigestMethod):
     """Matches pages whose words have the same frequencies, rounded down to steps.
 
     Source: Apache Nutch, TextProfileSignature (there, words have 3 characters or more, and the
-    digest is MD5; here it is xxh3 of 128 bits).
+    digest is MD5; here it is BLAKE2b of 128 bits).
     """
 
     name = "text-profile"
-    version = 1
+    version = 2
     sweep = ("step", (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5))
 
     def __init__(self, *, step: float = 0.01, min_length: int = 2) -> None:
@@ -41,7 +39,7 @@ class TextProfile(SingleDigestMethod):
         if not counts:
             return None
         lines = (f"{term} {count}" for term, count in counts.items())
-        return xxhash.xxh3_128_digest("\n".join(lines).encode())
+        return self.hashing.digest("\n".join(lines))
 
     def weighted_features(self, document: Document) -> Mapping[str, int]:
         return dict(profile(document.tokens, self.step, self.min_length))

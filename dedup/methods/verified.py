@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dedup.methods.base import KeyMethod, as_rows, check_share
-from dedup.methods.hashing import feature_hash, mix, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds, shingle_hashes_of, shingles
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.text import Document
 
@@ -87,10 +87,12 @@ class Verified(KeyMethod):
         texts = [document for document in documents if document.token_count]
         if not texts:
             return [None] * len(documents)
-        hashes = shingle_hashes_of(texts, _WIDTH)
+        hashes = shingle_hashes_of(texts, _WIDTH, self.hashing)
         checked = np.zeros(len(texts), _CHECKED)
         checked["tokens"] = [min(document.token_count, 2**16 - 1) for document in texts]
-        numbers = [number_hashes(document.joined_tokens.decode()) for document in texts]
+        numbers = [
+            number_hashes(document.joined_tokens.decode(), self.hashing) for document in texts
+        ]
         checked["numbers"] = [min(len(own), 2**16 - 1) for own in numbers]
         checked["least_numbers"] = [(own + _NO_NUMBERS)[:_NUMBERS] for own in numbers]
         checked["signature"] = one_bit_signatures(hashes, _SIGNATURE_BITS)
@@ -166,7 +168,7 @@ def _bands(shingles: Sequence[Any]) -> list[list[int]]:
     return (keys & np.uint64(2**_KEY_BITS - 1)).tolist()  # type: ignore[no-any-return]
 
 
-def number_hashes(tokens: str) -> list[int]:
+def number_hashes(tokens: str, hashing: Hashing = PLAIN) -> list[int]:
     """Return different 16-bit hashes, sorted, of the tokens that have a digit.
 
     *tokens*: with a blank between each two. A number that comes again has another hash each time,
@@ -174,7 +176,8 @@ def number_hashes(tokens: str) -> list[int]:
     """
     counts = Counter(_tokens_with_digits(tokens))
     numbers = [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
-    return sorted({min(feature_hash(number) >> 48, _NO_NUMBER - 1) for number in numbers})
+    hashes = map(hashing.feature_hash, numbers)
+    return sorted({min(value >> 48, _NO_NUMBER - 1) for value in hashes})
 
 
 def _tokens_with_digits(tokens: str) -> Iterator[str]:

@@ -73,6 +73,9 @@ class Form(ABC):
     compressions: ClassVar[tuple[str, ...]] = ()
     """The suffixes of compressions that such a file may be in."""
 
+    links_left_out = 0
+    """How many links were not followed."""
+
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         """Prepare to read *paths*; raises RecordError if that can be known to fail."""
         self.paths = paths

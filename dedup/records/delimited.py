@@ -12,6 +12,8 @@ from dedup.records.compressed import COMPRESSIONS, reading, writing
 _DELIMITERS = ",;\t|"
 # The library's own limit of a field is 128 KB; this is what fits a long on every platform.
 _LONGEST = 2**31 - 1
+# A quote that is never closed would make a header of the whole file.
+_LONGEST_HEADER = 1 << 20
 
 
 class Delimited(Form):
@@ -125,14 +127,11 @@ def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     """Return the first line of *path*, its delimiter and the names of the columns."""
     try:
         with reading(path) as file:
-            line = file.readline(_LONGEST)
-            # A name in quotes may hold line ends.
-            while line.count(b'"') % 2 and len(line) < _LONGEST:
-                if not (more := file.readline(_LONGEST)):
-                    break
-                line += more
+            line = _first_row(file)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from error
+    if len(line) > _LONGEST_HEADER:
+        raise RecordError(f"{path}, header: more than {_LONGEST_HEADER >> 20} MB")
     try:
         text = line.removeprefix(BOM_UTF8).decode(encoding)
     except UnicodeDecodeError as error:
@@ -145,6 +144,18 @@ def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     if not names:
         raise RecordError(f"{path} is empty: a header with the names of the columns was expected")
     return line, delimiter, names
+
+
+def _first_row(file: BinaryIO) -> bytes:
+    """Return the first line of *file*, or more of them: a name in quotes may hold line ends."""
+    row = bytearray()
+    quotes = 0
+    while len(row) <= _LONGEST_HEADER and (line := file.readline(_LONGEST_HEADER + 1)):
+        row += line
+        quotes += line.count(b'"')
+        if quotes % 2 == 0:
+            break
+    return bytes(row)
 
 
 def _place(name: str | None, columns: list[str], source: str) -> int | None:

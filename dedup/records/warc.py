@@ -4,10 +4,9 @@ import zlib
 from array import array
 from collections import deque
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import xxhash
 
 from dedup.records.base import Fields, Form, Item, Record, RecordError, timestamp
 from dedup.records.decoding import decoded_html
@@ -182,4 +181,6 @@ def _media_type(content_type: str) -> str:
 
 
 def _digest(record_id: str | None) -> int:
-    return xxhash.xxh3_64_intdigest(record_id.strip().encode()) if record_id else _NO_ID
+    if not record_id:
+        return _NO_ID
+    return int.from_bytes(blake2b(record_id.strip().encode(), digest_size=8).digest())

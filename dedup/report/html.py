@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup.diff import word_diff
 from dedup.files import replacing
+from dedup.limits import cut
 from dedup.report.texts import TextStore
 from dedup.scopes import host
 from dedup.text import printable
@@ -77,6 +78,7 @@ def as_html(numbers: Mapping[str, Any], texts: TextStore) -> str:
             considered=[item for item in advice["advice"] if not item["is_advised"]],
             rules=[item["discarder"] for item in advice["advice"] if item["discarder"]],
             deny=[item["deny"] for item in advice["advice"] if item["deny"]],
+            texts_lost=max(numbers["texts_lost"], texts.lost),
             data=data,
             script=script,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -106,7 +108,7 @@ class _Diffs:
             if len(parts) == _PARTS_OF_A_DIFF:
                 parts.append("…")
                 break
-            parts.append(_SIGNS[kind] + _cut(words, _LONGEST_PART))
+            parts.append(_SIGNS[kind] + cut(words, _LONGEST_PART))
         self._bytes += _size(parts)
         self.shown.append(parts)
         return len(self.shown) - 1
@@ -130,7 +132,7 @@ def _groups(
         ]
         row = {
             "url": _url(original),
-            "title": _cut(printable(texts.title(original) or ""), 200),
+            "title": printable(texts.title(original) or "", 200),
             "host": _url(host(original)),
             "count": group["duplicates"],
             "copies": copies,
@@ -148,11 +150,7 @@ def _size(value: Any) -> int:
 
 
 def _url(url: str) -> str:
-    return _cut(printable(url), _LONGEST_URL)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return printable(url, _LONGEST_URL)
 
 
 def _shares(pages: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -162,11 +160,12 @@ def _shares(pages: Mapping[str, Any]) -> list[dict[str, Any]]:
         "unchanged": pages["unchanged"],
         "exact": pages["exact_duplicates"],
         "near": pages["near_duplicates"],
+        "repeated": pages.get("repeated", 0),
         "skipped": sum(pages["skipped"].values()),
     }
-    for revisit in _REVISITS:
-        if not counts[revisit]:  # as always without a ledger
-            del counts[revisit]
+    for seldom in _SELDOM:
+        if not counts[seldom]:
+            del counts[seldom]
     total = max(1, sum(counts.values()))
     return [
         {"name": name, "count": count, "percent": 100 * count / total}
@@ -221,8 +220,12 @@ def _charts(numbers: Mapping[str, Any]) -> dict[str, Any]:
     if buckets:
         labels = [_short(width * place) for place in range(len(buckets))]
         places = {_CLASSES[kind]: place for place, kind in enumerate(timeline["kinds"])}
-        bars = [(name, [bucket[places[name]] for bucket in buckets]) for name in _IN_TIMELINE]
-        bars = [(name, counts) for name, counts in bars if any(counts) or name not in _REVISITS]
+        bars = [
+            (name, [bucket[places[name]] for bucket in buckets])
+            for name in _IN_TIMELINE
+            if name in places
+        ]
+        bars = [(name, counts) for name, counts in bars if any(counts) or name not in _SELDOM]
         charts["timeline"] = _chart(stacked_bars, "timeline", labels, bars)
         charts["timeline_legend"] = [(name, name) for name, _ in bars]
     if lengths:
@@ -241,10 +244,12 @@ _CLASSES = {
     "unchanged": "unchanged",
     "exact-duplicate": "exact",
     "near-duplicate": "near",
+    "repeated": "repeated",
     "skipped": "skipped",
 }
-_REVISITS = ("changed", "unchanged")
-_IN_TIMELINE = ("new", "changed", "exact", "near", "unchanged", "skipped")
+# Not shown where there are none, as without a ledger.
+_SELDOM = ("changed", "unchanged", "repeated")
+_IN_TIMELINE = ("new", "changed", "exact", "near", "unchanged", "repeated", "skipped")
 
 
 def _chart(draw: Any, name: str, labels: list[str], bars: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -283,7 +288,7 @@ def _environment() -> "Environment":
         "bytes": _bytes,
         "seconds": _seconds,
         "distance": lambda value: f"{value:.3g}",
-        "shown": lambda value: _cut(printable(str(value)), _LONGEST_URL),
+        "shown": lambda value: printable(str(value), _LONGEST_URL),
         "messages": lambda name: _messages()[name],
         "pretty": lambda rules: json.dumps(rules, indent=1),
     }

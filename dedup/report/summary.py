@@ -1,8 +1,10 @@
 """The numbers of one crawl."""
 
+import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
@@ -10,6 +12,7 @@ from typing import Any, Protocol
 
 from dedup.detector import Detector, Kind, Verdict
 from dedup.ledger import SqliteLedger
+from dedup.limits import LONGEST_LINE, cut, kept_url
 from dedup.page import Page
 from dedup.report.groups import Groups
 from dedup.report.quantiles import Quantiles
@@ -18,7 +21,9 @@ from dedup.report.tally import Tally, url_pattern
 from dedup.report.texts import TextStore
 from dedup.report.timeline import Timeline
 from dedup.scopes import host
-from dedup.url_advice import Content, Contents
+from dedup.url_advice import Content, Contents, url_advice
+
+logger = logging.getLogger(__name__)
 
 _GROUPS_SHOWN = 1000
 _NAMES_SHOWN = 50
@@ -42,7 +47,11 @@ class StatCollector(Protocol):
 
 
 class Summary:
-    """Counts what happened, in the crawl's own stats, and what these cannot hold, here."""
+    """Counts what happened, in the crawl's own stats, and what these cannot hold, here.
+
+    Whatever fails in counting costs figures, and never the item that is counted: `count`, `record`
+    and `record_time` raise nothing.
+    """
 
     def __init__(
         self,
@@ -74,10 +83,24 @@ class Summary:
         self._kept: Sample[tuple[str, Page]] = Sample(_NEAR_MISSES_SOUGHT)
         self._contents = Contents() if contents is None else contents
         self._min_tokens = min_tokens
+        self._has_failed = False
+
+    @contextmanager
+    def _figures_only(self) -> Iterator[None]:
+        """Log the first exception within such blocks, and count it as an error of dedup."""
+        try:
+            yield
+        except Exception:
+            if not self._has_failed:
+                logger.exception("Dedup failed to count; figures of its report are wrong")
+            self._has_failed = True
+            with suppress(Exception):  # it may be the stats that fail
+                self._stats.inc_value("dedup/errors")
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the counter ``dedup/<name>``."""
-        self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
+        with self._figures_only():
+            self._stats.inc_value(f"dedup/{name}", by)  # type: ignore[arg-type]  # Scrapy adds floats
 
     def record(
         self,
@@ -94,9 +117,22 @@ class Summary:
         *page* is what was read of it, *scope* where it is compared; *content* tells what it has, if
         *page* does not.
         """
+        with self._figures_only():
+            self._record(verdict, url, size, page, scope, content)
+
+    def _record(
+        self,
+        verdict: Verdict,
+        whole_url: str,
+        size: int,
+        page: Page | None,
+        scope: str,
+        content: Content | None,
+    ) -> None:
+        url, scope = kept_url(whole_url), kept_url(scope)
         self.count("pages")
         self._timeline.add(_KINDS.index(verdict.kind))
-        self._contents.add(url, content or self._content(verdict, url, page, scope))
+        self._contents.add(whole_url, content or self._content(verdict, url, page, scope))
         if verdict.kind is Kind.SKIPPED:
             self.count(f"skipped/{verdict.reason}")
             return
@@ -107,7 +143,7 @@ class Summary:
             if verdict.kind is Kind.NEAR:
                 # A share of something is counted by whole percents.
                 self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
-            if verdict.original != url:  # a page that was met twice is no group
+            if verdict.original != url:  # several items may have one URL
                 self._groups.add(verdict, url)
         elif verdict.kind in self._revisited:
             named = self._revisited[verdict.kind]
@@ -115,10 +151,10 @@ class Summary:
                 named.append({"url": url, "distance": verdict.distance})
         self._hosts.add(host(url), is_duplicate=verdict.is_duplicate)
         self._patterns.add(url_pattern(url), is_duplicate=verdict.is_duplicate)
-        if page:
+        if page and verdict.kind is not Kind.REPEATED:
             self._lengths[verdict.is_duplicate][page.tokens.bit_length()] += 1
             if verdict.kind in (Kind.NEW, Kind.CHANGED):
-                self._kept.add(url, (scope, replace(page, text=None, title=None)))
+                self._kept.add(url, (scope, replace(page, text=None, title=None, language=None)))
             if self._texts is not None:
                 self._texts.record(verdict, url, page)
 
@@ -138,7 +174,8 @@ class Summary:
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
-        self._stages.setdefault(stage, Quantiles()).add(seconds)
+        with self._figures_only():
+            self._stages.setdefault(stage, Quantiles()).add(seconds)
 
     def finish(
         self, detector: Detector | None, other_bytes: int = 0, ledger: SqliteLedger | None = None
@@ -154,12 +191,20 @@ class Summary:
         for name, value in index.items():
             self._stats.set_value(f"dedup/index/{name}", value)
         elapsed = monotonic() - self._start
-        nearest_kept, near_misses = self._near_misses(detector)
+        nearest_kept, near_misses = self._near_misses(None)
+        with self._figures_only():
+            nearest_kept, near_misses = self._near_misses(detector)
+        advice = url_advice(())
+        with self._figures_only():
+            advice = self._contents.advice()
+        texts_lost = 0 if self._texts is None else self._texts.lost
+        if texts_lost:
+            self._stats.set_value("dedup/texts_lost", texts_lost)
         pages = self._value("pages")
         return {
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(elapsed, 3),
-            "settings": dict(self._settings),
+            "settings": {name: _shown(value) for name, value in self._settings.items()},
             "pages": {
                 "judged": pages,
                 "new": self._value("new"),
@@ -167,6 +212,7 @@ class Summary:
                 "near_duplicates": self._value("near_duplicates"),
                 "unchanged": self._value("unchanged"),
                 "changed": self._value("changed"),
+                "repeated": self._value("repeated"),
                 "skipped": self._below("skipped"),
                 "per_second": round(pages / elapsed, 2) if elapsed else None,
             },
@@ -214,7 +260,7 @@ class Summary:
                 "names": len(self._patterns),
                 "largest": self._patterns.largest(_NAMES_SHOWN),
             },
-            "url_advice": self._contents.advice().as_dict(),
+            "url_advice": advice.as_dict(),
             "saved": {
                 "bytes": self._value("bytes_saved"),
                 "pages_not_read_again": self._value("bodies_repeated")
@@ -234,6 +280,7 @@ class Summary:
             "claims": self._below("claims"),
             "unread": self._below("unread"),
             "errors": self._value("errors"),
+            "texts_lost": texts_lost,
         }
 
     def _near_misses(
@@ -309,8 +356,15 @@ _COUNTER = {
     Kind.NEAR: "near_duplicates",
     Kind.UNCHANGED: "unchanged",
     Kind.CHANGED: "changed",
+    Kind.REPEATED: "repeated",
 }
 _KINDS = tuple(Kind)
+
+
+def _shown(value: Any) -> Any:
+    """Return the value of a setting as reports have it: a long one as the beginning of its text."""
+    text = str(value)
+    return value if len(text) <= LONGEST_LINE else cut(text)
 
 
 def _by_number(counts: Mapping[float, int]) -> dict[float, int]:

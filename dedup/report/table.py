@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dedup.text import printable
+from dedup.text import Lines, printable
 
 _WIDTH = 100
 _GROUPS = 5
@@ -20,7 +20,7 @@ _BAR = 30
 _ROWS = 20
 
 
-def as_text(numbers: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
+def as_text(numbers: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> Lines:
     """Return the report of `Summary.finish` as plain text, about 100 columns wide.
 
     Settings are shown whose values are not those of *defaults*, by their names. Built of ASCII
@@ -35,10 +35,11 @@ def as_text(numbers: Mapping[str, Any], defaults: Mapping[str, Any] | None = Non
     for section in sections:
         for label, value in section:
             # Text, not str: a URL may contain what would be markup to rich.
-            table.add_row(Text(label), Text(value))
+            lines = (printable(line, None) for line in value.split("\n"))
+            table.add_row(Text(printable(label)), Text("\n".join(lines)))
         table.add_section()
     console.print(table)
-    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+    return Lines("\n".join(line.rstrip() for line in output.getvalue().split("\n")).rstrip("\n"))
 
 
 def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -56,9 +57,13 @@ def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if pages["changed"] > _URLS:
             lines.append(f"and {pages['changed'] - _URLS:,} more")
         yield "  changed", "\n  ".join(lines)
+    if repeated := pages.get("repeated"):
+        yield "  met again", f"{_share(repeated, total)}, under the same URL"
     skipped = pages["skipped"]
     if skipped:
-        reasons = ", ".join(f"{name.replace('_', ' ')}: {n:,}" for name, n in skipped.items())
+        reasons = ", ".join(
+            f"{printable(name).replace('_', ' ')}: {n:,}" for name, n in skipped.items()
+        )
         yield "  skipped (kept)", f"{_share(sum(skipped.values()), total)}: {reasons}"
     else:
         yield "  skipped (kept)", "0"
@@ -70,10 +75,12 @@ def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if numbers["links_held_back"]:
         yield "links held back", f"{numbers['links_held_back']:,}"
     if numbers["unread"]:
-        causes = ", ".join(f"{cause}: {n:,}" for cause, n in numbers["unread"].items())
+        causes = ", ".join(f"{printable(cause)}: {n:,}" for cause, n in numbers["unread"].items())
         yield "pages not read", causes
     if numbers["errors"]:
         yield "errors (items kept)", f"{numbers['errors']:,}"
+    if numbers["texts_lost"]:
+        yield "texts not kept", f"{numbers['texts_lost']:,}: their differences are missing"
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -92,7 +99,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "groups in all", f"{numbers['groups']:,}"
     hosts = list(numbers["duplicates_by_host"].items())
     if hosts:
-        named = ", ".join(f"{name or '(none)'}: {n:,}" for name, n in hosts[:_HOSTS])
+        named = ", ".join(f"{printable(name) or '(none)'}: {n:,}" for name, n in hosts[:_HOSTS])
         more = f" and {len(hosts) - _HOSTS:,} more" if len(hosts) > _HOSTS else ""
         yield "duplicates by host", named + more
 
@@ -138,13 +145,16 @@ def _cost(numbers: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[t
     yield "memory of the index", f"{_bytes(index['bytes'])} for {index['pages']:,} pages"
     if ledger := numbers["ledger"]:
         missing = ledger["pages_not_written"]
-        yield "ledger", ledger["path"] + (f", without {missing:,} pages" if missing else "")
+        yield (
+            "ledger",
+            printable(ledger["path"]) + (f", without {missing:,} pages" if missing else ""),
+        )
     settings = numbers["settings"]
     distance = settings["DEDUP_MAX_DISTANCE"]
     at_most = "" if distance is None else f", distance at most {distance}"
-    yield "method", f"{settings['DEDUP_METHOD']}{at_most}"
+    yield "method", f"{printable(str(settings['DEDUP_METHOD']))}{at_most}"
     others = ", ".join(
-        f"{name.removeprefix('DEDUP_').lower()}={value}"
+        f"{name.removeprefix('DEDUP_').lower()}={printable(str(value))}"
         for name, value in settings.items()
         if name not in ("DEDUP_METHOD", "DEDUP_MAX_DISTANCE")
         and not (name in defaults and value == defaults[name])

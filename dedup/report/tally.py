@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dedup.scopes import host
+from dedup.text import LONGEST_URL
 from dedup.url_advice import is_version
 
 
@@ -54,7 +55,7 @@ class Tally:
 
 _FOLDERS = 3
 _NUMBER = re.compile(r"\d+")
-_ID = re.compile(r"(?=\D*\d)[0-9a-f-]{8,}|(?=.*\d)[\w-]{24,}", re.IGNORECASE)
+_ID = re.compile(r"\A(?:(?=\D*\d)[0-9a-f-]{8,}|(?=.*\d)[\w-]{24,})", re.IGNORECASE)
 _EXTENSION = re.compile(r"(?<=.)\.[A-Za-z]\w{0,5}$")
 
 
@@ -67,7 +68,7 @@ def url_pattern(url: str) -> str:
     ('a.org/{n}/{n}/', 'a.org/wiki/*')
     """
     try:
-        split = urlsplit(url)
+        split = urlsplit(url[:LONGEST_URL])
     except ValueError:
         return ""
     *folders, last = split.path.split("/")

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from itertools import islice
 
+from dedup.limits import cut
 from dedup.records import Item, RecordError
 from dedup.scan.judging import Found, Judge, Outcome
 from dedup.scan.ledger import ScanLedger
@@ -115,7 +116,9 @@ class _FieldsSeen:
         """Raise RecordError if there is no record, or if none so far has a field."""
         if not self._records:
             names = ", ".join(map(str, self._form.paths))
-            raise RecordError(f"there is no record in {names}")
+            links = self._form.links_left_out
+            but = f", but {links:,} links, which --follow-links follows" if links else ""
+            raise RecordError(f"there is no record in {names}{but}")
         fields = self._form.fields
         names_of = {"text": fields.content, "key": fields.key, "date": fields.date}
         for kind, name in names_of.items():
@@ -184,7 +187,7 @@ def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[
         batch, future = under_way.popleft()
         read = iter(_result(future, batch, pool))
         yield [
-            (next(read) if item.error is None else Sketched(error=item.error)).told_of(item)
+            (next(read) if item.error is None else Sketched(error=cut(item.error))).told_of(item)
             for item in batch
         ]
 
@@ -210,7 +213,7 @@ def _result(future: Future[list[Sketched]], batch: list[Item], pool: Pool) -> li
         if error.cause == "start":
             raise RecordError(str(error)) from error
         if len(batch) == 1:
-            return [Sketched(has_field=True, unread=f"{error.cause}: {error}")]
+            return [Sketched(has_field=True, unread=cut(f"{error.cause}: {error}"))]
     return [
         result
         for item in batch

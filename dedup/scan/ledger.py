@@ -4,46 +4,28 @@ It is a file of its own kind: a crawl refuses it, as a scan does that of a crawl
 """
 
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from dedup.ledger import LedgerError
 from dedup.scan.reading import Sketched
+from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
 
-# "scan", and the version of the schema.
-_APPLICATION_ID = 0x7363616E
-_SCHEMA_VERSION = 1
+_KIND = Kind(
+    name="ledger of a scan",
+    application_id=0x7363616E,  # "scan"
+    version=2,
+    schema=Path(__file__).with_name("schema.sql"),
+    user="scan",
+    memory="read",
+    remedy="name another file",
+)
 _ROWS_AT_ONCE = 256
 # So much work may have to be done again.
 _SECONDS_BETWEEN_COMMITS = 2.0
-_SCHEMA = """
--- As JSON: 'identity' is what the records depend on, 'whole' whether they are all.
-CREATE TABLE about (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-);
--- What was read of each record: see dedup.scan.reading.Sketched. They are numbered 0, 1, 2, ...
--- over all inputs.
-CREATE TABLE records (
-    number INTEGER PRIMARY KEY,
-    key BLOB,                 -- UTF-8
-    date REAL,                -- seconds since 1970-01-01 UTC
-    has_field INTEGER NOT NULL,
-    length INTEGER NOT NULL,  -- characters of main text
-    tokens INTEGER NOT NULL,  -- words of it
-    digest BLOB,              -- XXH3-128 of the normalised text; NULL without text
-    sketch BLOB,              -- NULL for a text with too little content
-    error TEXT,               -- why the record is a bad one
-    unread TEXT               -- why its text could not be found out
-);
-"""
 _COLUMN_TYPES: tuple[set[Any], ...] = (
     {bytes, type(None)}, {float, type(None)}, {int}, {int}, {int}, {bytes, type(None)},
     {bytes, type(None)}, {str, type(None)}, {str, type(None)},
@@ -68,79 +50,41 @@ class ScanLedger:
         Raises LedgerError if the file is in use, is damaged, is no ledger of a scan, or has another
         identity; OSError if it cannot be made.
         """
-        self.path = path.absolute()
+        self._file = SqliteFile(path, _KIND)
         self._identity = json.loads(json.dumps(identity))
         self._new: list[tuple[Any, ...]] = []
         self._last_commit = time.monotonic()
-        self._file: sqlite3.Connection | None = None
-        self._lock = FileLock(f"{self.path}.lock", thread_local=False)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            raise LedgerError(f"{path} is in use by another scan; name another file") from error
-        try:
-            with self._told():
-                if not self.path.exists():
-                    self._create()
-                self._file = sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=30)
-                self._check()
+        with ExitStack() as closing_on_failure:
+            closing_on_failure.enter_context(self._file.locked())
+            if not self._file.path.exists():
+                self._file.create(self._identity)
+            self._records = closing_on_failure.enter_context(closing(self._file.connect()))
+            self._check_identity()
+            with self._file.errors():
                 [self.found], [self.is_whole] = (
-                    self._file.execute(query).fetchone()
+                    self._records.execute(query).fetchone()
                     for query in (
                         "SELECT coalesce(max(number) + 1, 0) FROM records",
                         "SELECT EXISTS (SELECT 1 FROM about WHERE name = 'whole')",
                     )
                 )
-                self._count = self.found
-        except BaseException:
-            self.close()
-            raise
+            self._count = self.found
+            self._closing = closing_on_failure.pop_all()
 
-    def _create(self) -> None:
-        """Make an empty ledger; the file is not there before it is whole."""
-        aside = self.path.with_name(f".{self.path.name}.part")
-        aside.unlink(missing_ok=True)
-        with closing(sqlite3.connect(aside)) as file, file:
-            file.executescript(_SCHEMA)
-            file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            file.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-            file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(self._identity),))
-        # What a killed scan has left beside a file that was removed would be taken for this one's.
-        for end in ("-wal", "-shm"):
-            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
-        os.replace(aside, self.path)
-
-    def _check(self) -> None:
-        assert self._file
-        [application_id] = self._file.execute("PRAGMA application_id").fetchone()
-        [version] = self._file.execute("PRAGMA user_version").fetchone()
-        if application_id != _APPLICATION_ID:
-            raise LedgerError(f"{self.path} is no ledger of a scan; name another file")
-        if version != _SCHEMA_VERSION:
-            raise LedgerError(
-                f"{self.path} has version {version} of the ledger, this scrapy-dedup needs "
-                f"{_SCHEMA_VERSION}; name another file"
-            )
-        # In the file from here on, which is one of ours.
-        self._file.execute("PRAGMA journal_mode = WAL")
-        self._file.execute("PRAGMA synchronous = NORMAL")
-        row = self._file.execute("SELECT value FROM about WHERE name = 'identity'").fetchone()
-        if row is None:
-            raise sqlite3.DatabaseError("it does not say what it is of")
-        stored = json.loads(row[0])
+    def _check_identity(self) -> None:
+        stored = self._file.identity(self._records)
         if stored != self._identity:
-            differences = "; ".join(_differences(stored, self._identity))
+            told = "; ".join(_told(stored, self._identity))
             raise LedgerError(
-                f"{self.path} is of another scan: {differences}. Name another file, or remove this "
-                "one if it is of no use any more"
+                f"{self._file.path} is of another scan: {told}. Name another file, or "
+                "remove this one if it is of no use any more"
             )
 
     def stored(self) -> Iterator[list[Sketched]]:
         """Yield the records that are there, in order, in pieces."""
-        assert self._file
         number = 0
-        with self._told():
-            rows = self._file.execute("SELECT * FROM records ORDER BY number")
+        with self._file.errors():
+            rows = self._records.execute("SELECT * FROM records ORDER BY number")
             while piece := rows.fetchmany(_ROWS_AT_ONCE):
                 _check_rows(piece, number)
                 number += len(piece)
@@ -156,43 +100,20 @@ class ScanLedger:
     def end(self) -> None:
         """Note that there are no more records."""
         self._commit()
-        with self._told():
-            assert self._file
-            with self._file as file:
-                file.execute("INSERT INTO about VALUES ('whole', 'true')")
+        with self._file.errors(), self._records as file:
+            file.execute("INSERT INTO about VALUES ('whole', 'true')")
         self.is_whole = True
 
     def _commit(self) -> None:
-        assert self._file
-        with self._told(), self._file as file:
+        with self._file.errors(), self._records as file:
             file.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
         self._new = []
         self._last_commit = time.monotonic()
 
     def close(self) -> None:
         """Write what is new, and close and unlock the file."""
-        try:
-            if self._file:
-                with suppress(LedgerError):  # it is only missing the next time
-                    self._commit()
-                self._file.close()
-                self._file = None
-        finally:
-            self._lock.release()
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Turn errors of SQLite within the block into a LedgerError that names the file."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise LedgerError(f"{self.path} cannot be used as a ledger: {error}") from error
-        except (sqlite3.Error, ValueError) as error:
-            if isinstance(error, LedgerError):
-                raise
-            raise LedgerError(
-                f"{self.path} is damaged, or no ledger of a scan ({error}); name another file"
-            ) from error
+        with self._closing, suppress(LedgerError):  # it is only missing the next time
+            self._commit()
 
 
 def _check_rows(rows: Sequence[tuple[Any, ...]], first: int) -> None:
@@ -205,10 +126,8 @@ def _check_rows(rows: Sequence[tuple[Any, ...]], first: int) -> None:
         raise sqlite3.DatabaseError(f"record {first + 1} or one after it is not as it must be")
 
 
-def _differences(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
-    for name in sorted({*stored, *own} - {"inputs"}):
-        if stored.get(name) != own.get(name):
-            yield f"{name} {stored.get(name)!r} there, {own.get(name)!r} here"
+def _told(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
+    yield from differences(stored, own, sorted({*stored, *own} - {"inputs"}))
     there, here = ({path: state for path, *state in of["inputs"]} for of in (stored, own))
     if list(there) != list(here):
         yield "the inputs are others, or in another order"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dedup.extraction import Extractor
+from dedup.limits import cut, kept_url
 from dedup.methods import Method
 from dedup.page import Page, PageReader
 from dedup.records import Form, Item, Record, RecordError
@@ -58,7 +59,7 @@ class RecordReader:
         texts = [record.content or "" for record in records if not record.is_html]
         pages = iter(self._pages.read_texts(texts))
         return [
-            Sketched(error=str(record))
+            Sketched(error=cut(str(record)))
             if isinstance(record, RecordError)
             else self._sketched(
                 record,
@@ -75,7 +76,7 @@ class RecordReader:
 
     def _sketched(self, record: Record, page: Page) -> Sketched:
         return Sketched(
-            record.key,
+            None if record.key is None else kept_url(record.key),
             record.date,
             record.content is not None,
             len(page.text or ""),

@@ -26,6 +26,9 @@ class DownloaderMiddleware:
     def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
         return cls(Extension.of(crawler, cls.__name__))
 
+    def process_request(self, request: Request) -> None:
+        self._extension.provenance.request_is_sent(request)
+
     async def process_response(self, request: Request, response: Response) -> Response:
-        await self._extension.room_for_pages()
+        await self._extension.backlog.room()
         return response

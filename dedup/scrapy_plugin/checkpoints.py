@@ -1,6 +1,5 @@
 """Checkpoints: when the ledger is written."""
 
-import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +10,11 @@ from twisted.internet.defer import Deferred
 
 from dedup.ledger import Batch, LedgerError, SqliteLedger
 from dedup.scrapy_plugin.awaiting import result_of
+from dedup.scrapy_plugin.disk import Disk
 from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.logs import logger_named
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 # How long the last checkpoint waits for feeds to be uploaded, and before it says so.
 _SECONDS_FOR_FEEDS = 1200.0
@@ -44,7 +45,7 @@ class Checkpoints:
         self._ledger = ledger
         self._feeds = feeds
         self._interval = interval
-        self._fsync = fsync
+        self._disk = feeds.disk = Disk() if fsync else None
         self._count = count
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
@@ -53,12 +54,25 @@ class Checkpoints:
         self._told: set[str] = set()
 
     def start(self) -> None:
-        """Begin with the regular checkpoints."""
+        """Begin with the regular checkpoints; raises CloseSpider if a feed cannot be added to."""
+        self._feeds.refuse_torn()
         if self._interval:
             self._loop.start(self._interval, now=False)
 
+    @property
+    def _has_news(self) -> bool:
+        if not self._ledger.has_news:
+            return False
+        if not self._feeds.are_remembered:
+            self._tell(
+                "Nobody stores the items of this crawl, no feed and no pipeline: its pages are not "
+                "remembered in %s", self._ledger.path,
+            )  # fmt: skip
+            return False
+        return True
+
     def _tick(self) -> None:
-        if not self._is_busy and self._ledger.has_news:
+        if not self._is_busy and self._has_news:
             # It may end at once, so what it changes cannot be told from what it returns.
             self._is_busy = True
             self._last = deferred_from_coro(self._regular())
@@ -76,7 +90,8 @@ class Checkpoints:
         batch, written = self._ledger.take(), False
         try:
             self._feeds.flush()
-            await result_of(self._thread.submit(self._write_in_thread, batch))
+            files = self._disk.take() if self._disk else []
+            await result_of(self._thread.submit(self._write_in_thread, batch, files))
             written = True
         except (OSError, sqlite3.Error, LedgerError) as error:
             self._count("checkpoints/failed")
@@ -90,9 +105,9 @@ class Checkpoints:
         finally:
             self._ledger.end_writing(written=written)
 
-    def _write_in_thread(self, batch: Batch) -> None:
-        if self._fsync:
-            self._feeds.synchronise()
+    def _write_in_thread(self, batch: Batch, files: list[int]) -> None:
+        if self._disk:
+            self._disk.synchronise(files)
         self._ledger.write(batch)
 
     async def finish(self) -> None:
@@ -102,7 +117,7 @@ class Checkpoints:
         if self._is_busy and self._last is not None:
             await maybe_deferred_to_future(self._last)
         are_safe = self._feeds.can_be_flushed or await self._are_feeds_stored()
-        if are_safe and self._ledger.has_news:
+        if are_safe and self._has_news:
             await self._write()
         if left := self._ledger.unwritten:
             logger.warning("%d pages are not in the ledger: a next crawl stores them again", left)
@@ -123,13 +138,17 @@ class Checkpoints:
         try:
             await result_of(self._thread.submit(note))
         except Exception as error:
-            logger.warning("%s: the end of the crawl is not noted: %s", self._ledger.path, error)
+            logger.warning(
+                "%s: the end of the crawl is not noted as a whole: %s", self._ledger.path, error
+            )
 
     def close(self) -> None:
         """End the thread."""
         if self._loop.running:
             self._loop.stop()
         self._thread.shutdown()
+        if self._disk:
+            self._disk.close()
 
     def _tell(self, message: str, *arguments: object) -> None:
         if message not in self._told:

@@ -21,5 +21,9 @@ class NearDuplicate(DuplicatePage):
     """The item's main text is nearly that of a kept page."""
 
 
+class RepeatedPage(DuplicatePage):
+    """The item's page was met before in this crawl, under the same URL."""
+
+
 class UnchangedPage(DuplicatePage):
     """The item's page was stored by an earlier crawl, with the same main text."""

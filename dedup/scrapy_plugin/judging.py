@@ -1,189 +1,202 @@
 """Responses and items -> verdicts, whatever happens."""
 
-import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic, perf_counter
 from typing import Any
-from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import HtmlResponse, Response
 
-from dedup.claims import Claim
-from dedup.detector import Detector, Kind, Verdict
-from dedup.page import Page
+from dedup.detector import Detector, Reservation
+from dedup.page import Page, digest_with, page_of_bytes
 from dedup.report import Summary
-from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.awaiting import Backlog, called_within, result_of
+from dedup.scopes import SCOPES, scope_within
+from dedup.scrapy_plugin.awaiting import called_within
+from dedup.scrapy_plugin.baggage import UnclearBaggageError
+from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
+from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.outcomes import Outcomes
+from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.workers import Pool, ReadError
-from dedup.workers.protocol import Task
+from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
+from dedup.workers import ReadError
 
-logger = logging.getLogger(__name__)
-
-_PAGES_WAITING = 48
-_PAGES_WAITING_PER_WORKER = 16
+logger = logger_named(__name__)
 
 
-@dataclass(slots=True, eq=False)
-class Judged:
-    """A page on its way: its verdict, what was read of it, and its response while there is one."""
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the request of a page asks for by its meta key "dedup".
 
-    verdict: Verdict
-    page: Page | None = None
-    key: str = ""
-    response: "ref[Response] | None" = None
+    *is_on*: whether the page is judged; *again*: whether it is stored although its content is;
+    *key*: what it is known by, in place of its URL.
+    """
+
+    is_on: bool = True
+    again: bool = False
+    key: str | None = None
+
+    @classmethod
+    def of(cls, response: Response) -> "Wishes":
+        """Read them; raises ValueError for anything else than False, True or a dict of these."""
+        value = response.meta.get("dedup", True) if response.request else True
+        if isinstance(value, bool):
+            return cls(is_on=value)
+        if isinstance(value, dict) and value.keys() <= {"again", "key"}:
+            again, key = value.get("again", False), value.get("key")
+            if isinstance(again, bool) and (key is None or (isinstance(key, str) and key)):
+                return cls(again=again, key=key)
+        raise ValueError(
+            'meta["dedup"] must be True, False or {"again": True or False, "key": a string}, '
+            f"got {value!r:.200}"
+        )
 
 
 class Judge:
-    """Gives each response one verdict, or each item where items are judged by themselves.
+    """Gives each page one verdict, or each item where items are judged by themselves.
 
-    What fails in dedup itself is a verdict that keeps the item.
+    A page has several where its items are made of different other pages, too. What fails in dedup
+    itself is a verdict that keeps the item.
     """
 
     def __init__(
         self,
         settings: DedupSettings,
-        pool: Pool,
+        bodies: BodyReader,
         detector: Detector,
+        provenance: Provenance,
         summary: Summary,
-        outcomes: Outcomes,
+        visits: Visits,
         notices: Notices,
+        closing: Closing,
         begin: Callable[[], object],
     ) -> None:
         """Create it; *begin* is called before each page is compared."""
         self._settings = settings
-        self._pool = pool
+        self._bodies = bodies
         self._detector = detector
+        self._provenance = provenance
         self._summary = summary
-        self._outcomes = outcomes
+        self._visits = visits
         self._notices = notices
+        self._closing = closing
         self._begin = begin
         self._scope = SCOPES[settings.scope]
-        self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self.bodies = BodyReader(pool, settings.method, self.backlog)
-        self._judged: WeakKeyDictionary[Response, Judged] = WeakKeyDictionary()
-        self._pages: WeakKeyDictionary[Response, Page] = WeakKeyDictionary()
-        # All pages read, to tell whose links are repeated: those of pages without items, too, for
-        # which no item may be dropped, since they store nothing.
-        self._links = Detector(
-            settings.method, min_tokens=settings.min_tokens, short_pages=settings.short_pages
-        )
-        self._held_back: WeakKeyDictionary[Response, bool] = WeakKeyDictionary()
 
-    def __len__(self) -> int:
-        """Return the number of responses that are still there."""
-        return len(self._judged)
+    async def of_page(self, item: Any, response: Response) -> Judgement:
+        """Return the judgement of the page that *item* comes from, and of what else it is made of.
 
-    def undecided(self, response: Response) -> Judged:
-        """Return what stands for *response* where its items are judged by themselves."""
-        judged = self._judged.get(response)
-        if judged is None:
-            judged = self._judged[response] = Judged(_UNDECIDED, response=ref(response))
-        return judged
+        The same one for all items of *response* that are made of the same.
+        """
+        visit = self._visits.of(response)
+        key = response.url
+        try:
+            wishes = self._wishes(response)
+            key = wishes.key or key
+            is_judged = self._settings.enabled and wishes.is_on
+            parts = await self._provenance.of(item, visit, response) if is_judged else b""
+        except UnclearBaggageError:
+            return Judgement(self._detector.skipped("unclear_baggage"), key=key)
+        except Exception:
+            self._notices.count_error("what an item of <%s> is made of", key)
+            return Judgement(self._detector.skipped("error"), key=key)
+        judgement = visit.judgements.get(parts)
+        if judgement is None:
+            judging = self._judge_page(visit, response, wishes, parts)
+            judgement = visit.judgements[parts] = await self._kept_on_failure(judging, key)
+            judgement.key = key
+            self._record(judgement, response.url, len(response.body))
+        return judgement
 
-    async def repeats_links(self, response: Response) -> bool:
-        """Return whether the links of *response* are those of a page that was read before."""
-        if response not in self._held_back:
-            await self._kept_on_failure(self._read_for_links(response), response.url)
-        return self._held_back.setdefault(response, False)
+    def _wishes(self, response: Response) -> Wishes:
+        try:
+            return Wishes.of(response)
+        except ValueError as error:
+            self._notices.tell_once("%s; the page is judged like any other", error)
+            return Wishes()
 
-    async def _read_for_links(self, response: Response) -> Judged:
-        if not self._settings.enabled or _is_switched_off(response):
-            return Judged(self._detector.skipped("switched_off"))
+    async def _judge_page(
+        self, visit: Visit, response: Response, wishes: Wishes, parts: bytes
+    ) -> Judgement:
+        is_judged = self._settings.enabled and wishes.is_on
+        if not is_judged and not self._settings.fields:
+            return Judgement(self._detector.skipped("switched_off"))
         if reason := reason_to_skip(response, self._settings.max_page_bytes):
-            return Judged(self._detector.skipped(reason))
-        return Judged(_UNDECIDED, await self._read(response))
+            return Judgement(self._detector.skipped(reason))
+        page = await self.read(response)
+        if not is_judged:
+            return Judgement(self._detector.skipped("switched_off"), page)
+        key, scope = wishes.key or response.url, self._scope(response.url)
+        compared, scope = _with_parts(page, scope, parts)
+        reservation = await self._reserve(key, compared, scope, again=wishes.again)
+        assert reservation.verdict
+        if reservation.claim:
+            visit.claims.append(reservation.claim)
+        return Judgement(reservation.verdict, page, compared=compared, scope=scope)
 
-    async def of_response(self, response: Response) -> Judged:
-        """Return the verdict on the page of *response*, the same one each time."""
-        judged = self._judged.get(response)
-        if judged is None:
-            judged = await self._kept_on_failure(self._read_and_judge(response), response.url)
-            judged.response, judged.key = ref(response), response.url
-            self._judged[response] = judged
-            self._summary.record(
-                judged.verdict,
-                response.url,
-                len(response.body),
-                judged.page,
-                self._scope(response.url),
-            )
-        return judged
+    async def read(self, response: Response) -> Page:
+        """Return the page of *response*, which is read once; raises ReadError."""
+        visit = self._visits.of(response)
+        if visit.page is None:
+            if isinstance(response, HtmlResponse):
+                start = perf_counter()
+                page, is_repeated = await self._bodies.read(response)
+                self._count_reading(page, is_repeated, perf_counter() - start)
+            else:
+                page = page_of_bytes(response.body)
+            visit.page = page
+        return visit.page
 
-    async def _read_and_judge(self, response: Response) -> Judged:
-        switched_off = not self._settings.enabled or _is_switched_off(response)
-        if switched_off and not self._settings.fields:
-            return Judged(self._detector.skipped("switched_off"))
-        if reason := reason_to_skip(response, self._settings.max_page_bytes):
-            return Judged(self._detector.skipped(reason))
-        page = await self._read(response)
-        if switched_off:
-            return Judged(self._detector.skipped("switched_off"), page)
-        verdict, claim = await self._judge(response.url, page)
-        if claim:
-            self._outcomes.claimed(claim, response)
-        return Judged(verdict, page)
+    async def read_again(self, response: HtmlResponse) -> Page:
+        """Return the page of *response* with its text, which was not kept; raises ReadError."""
+        return await self._bodies.read_again(response)
 
-    async def _read(self, response: Response) -> Page:
-        page = self._pages.get(response)
-        if page is None:
-            assert isinstance(response, HtmlResponse)
-            start = perf_counter()
-            page, repeated = await self.bodies.read(response)
-            self._count_reading(page, repeated, perf_counter() - start)
-            self._pages[response] = page
-            if not self._settings.follow_duplicates:
-                verdict = self._links.judge(response.url, page, self._scope(response.url))
-                self._held_back[response] = verdict.is_duplicate
-        return page
-
-    async def of_item(self, item: Any, of_page: Judged | None) -> Judged:
-        """Return the verdict on *item* by its own field; *of_page*: what stands for its page."""
-        response = of_page.response() if of_page and of_page.response else None
+    async def of_item(self, item: Any, passage: Passage) -> Judgement:
+        """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
+        response = passage.visit.response if passage.visit else None
         url = get_field(item, "url")
         key = url if isinstance(url, str) and url else (response.url if response else "")
         value = get_field(item, self._settings.item_field or "")
         if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
             value = "\n".join(value)  # as item loaders leave it
         content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
-        if response is not None and _is_switched_off(response):
-            judged = Judged(self._detector.skipped("switched_off"))
+        if response is not None and not self._wishes(response).is_on:
+            judgement = Judgement(self._detector.skipped("switched_off"))
         elif content is None:
-            judged = Judged(self._detector.skipped("no_field"))
+            judgement = Judgement(self._detector.skipped("no_field"))
             self._notices.tell_once(
                 "Items without text in the field %r (DEDUP_ITEM_FIELD) are not judged. One is a %s",
                 self._settings.item_field,
                 type(item).__name__,
             )
         elif len(content) > self._settings.max_page_bytes:
-            judged = Judged(self._detector.skipped("too_big"))
+            judgement = Judgement(self._detector.skipped("too_big"))
         else:
-            judging = self._read_and_judge_field(value, key, item, response)
-            judged = await self._kept_on_failure(judging, key)
-        judged.key = key
-        self._summary.record(
-            judged.verdict, key, len(content or b""), judged.page, self._scope(key)
-        )
-        return judged
+            again = response is not None and self._wishes(response).again
+            judging = self._judge_field(value, key, passage, again=again)
+            judgement = await self._kept_on_failure(judging, key)
+        judgement.key = key
+        self._record(judgement, key, len(content or b""))
+        return judgement
 
-    async def _read_and_judge_field(
-        self, value: str, key: str, item: Any, response: Response | None
-    ) -> Judged:
+    async def _judge_field(
+        self, value: str, key: str, passage: Passage, *, again: bool
+    ) -> Judgement:
         start = perf_counter()
-        with self.backlog.one_more():
-            page = await result_of(self._pool.submit(Task("field", value)))
+        page = await self._bodies.read_field(value)
         self._count_reading(page, False, perf_counter() - start)
-        verdict, claim = await self._judge(key, page)
-        if claim:
-            self._outcomes.claimed(claim, response, item)
-        return Judged(verdict, page)
+        scope = self._scope(key)
+        reservation = await self._reserve(key, page, scope, again=again)
+        assert reservation.verdict
+        if claim := reservation.claim:
+            passage.claim = claim
+            if passage.visit:  # should nobody tell what becomes of the item
+                passage.visit.claims.append(claim)
+        return Judgement(reservation.verdict, page, compared=page, scope=scope)
 
-    async def _judge(self, key: str, page: Page) -> tuple[Verdict, Claim | None]:
+    async def _reserve(self, key: str, page: Page, scope: str, *, again: bool) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
         While a near page is being stored, wait for what becomes of it.
@@ -192,18 +205,18 @@ class Judge:
         begin = monotonic()
         while True:
             start = perf_counter()
-            verdict, claim = self._detector.reserve(key, page, self._scope(key))
+            reservation = self._detector.reserve(key, page, scope, again=again)
             self._summary.record_time("index", perf_counter() - start)
-            if verdict:
-                return verdict, claim
-            assert claim
+            if reservation.verdict:
+                return reservation
+            assert reservation.claim
             left = self._settings.wait_timeout - (monotonic() - begin)
             if left <= 0:
-                return self._detector.skipped("unresolved"), None
+                return Reservation(self._detector.skipped("unresolved"))
             self._summary.count("claims/waited")
-            await called_within(left, claim.when_ended)
+            await called_within(left, reservation.claim.when_ended)
 
-    async def _kept_on_failure(self, judging: Awaitable[Judged], key: str) -> Judged:
+    async def _kept_on_failure(self, judging: Awaitable[Judgement], key: str) -> Judgement:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.
 
         Dedup must never lose an item, or a page's other items, by its own fault.
@@ -216,10 +229,23 @@ class Judge:
             self._notices.tell_once(
                 f"A page cannot be read ({error.cause}): <%s>: %.500s", key, error
             )
-            return Judged(self._detector.skipped("extraction_failed"))
+            return Judgement(self._detector.skipped("extraction_failed"))
         except Exception:
             self._notices.count_error("<%s>", key)
-            return Judged(self._detector.skipped("error"))
+            return Judgement(self._detector.skipped("error"))
+
+    def _record(self, judgement: Judgement, url: str, size: int) -> None:
+        """Have *judgement* counted; whatever fails with that, it stands."""
+        self._closing.verdict_is_given(judgement.verdict)
+        scope = judgement.scope
+        if scope is None:  # of what was not compared, it is not known yet
+            try:
+                scope = self._scope(url)
+            except Exception:
+                self._notices.count_error("the scope of <%s>", url)
+                return
+        page = judgement.compared or judgement.page
+        self._summary.record(judgement.verdict, judgement.key, size, page, scope)
 
     def _count_reading(self, page: Page, repeated: bool, waited: float) -> None:
         if repeated:
@@ -231,8 +257,11 @@ class Judge:
         self._summary.record_time("waiting", waited - sum(page.seconds.values()))
 
 
-_UNDECIDED = Verdict(Kind.SKIPPED, "", reason="undecided")
+def _with_parts(page: Page, scope: str, parts: bytes) -> tuple[Page, str]:
+    """Return what is compared of an item that is made of *parts* besides its page, and where.
 
-
-def _is_switched_off(response: Response) -> bool:
-    return response.meta.get("dedup", True) is False
+    Only items with the same parts are compared, and their digest is of both.
+    """
+    if not parts or page.digest is None:
+        return page, scope
+    return replace(page, digest=digest_with(page.digest, parts)), scope_within(scope, parts)

@@ -1,4 +1,4 @@
-"""The spider middleware: one verdict per response, before its items go on."""
+"""The spider middleware: has items judged before they go on, and links held back."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -26,23 +26,25 @@ class SpiderMiddleware:
     def from_crawler(cls, crawler: "Crawler") -> "SpiderMiddleware":
         return cls(Extension.of(crawler, cls.__name__))
 
+    def process_spider_input(self, response: Response) -> None:
+        self._extension.callback_begins(response)
+
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         extension = self._extension
-        extension.outcomes.output_begins(response)
+        extension.output_begins(response)
         failed = True
         try:
             async for output in result:
                 if output is None:
                     continue
                 if isinstance(output, Request):
-                    if await extension.holds_back_links(response):
+                    if await extension.hold_back(output, response):
                         continue
                 else:
-                    await extension.expect_item(output, response)
-                    extension.outcomes.item_leaves(response)
+                    await extension.item_leaves(output, response)
                 yield output
             failed = False
         finally:
-            extension.outcomes.output_ends(response, failed=failed)
+            extension.output_ends(response, failed=failed)

@@ -1,12 +1,12 @@
 """What the log is told: each thing once."""
 
-import logging
 import sys
 from typing import Any
 
 from dedup.report import Summary
+from dedup.scrapy_plugin.logs import logger_named
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 
 class Notices:

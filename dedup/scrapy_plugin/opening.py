@@ -1,44 +1,119 @@
 """What a crawl knows from earlier ones: its ledger is opened, and the detector made of it."""
 
-import logging
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 from uuid import uuid4
-
-from scrapy import Spider
+from weakref import WeakKeyDictionary
 
 from dedup.detector import Detector
-from dedup.ledger import LedgerError, SqliteLedger
-from dedup.scrapy_plugin.settings import DedupSettings, as_switch
+from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
+from dedup.scrapy_plugin.awaiting import called_within
+from dedup.scrapy_plugin.logs import logger_named
+from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logger_named(__name__)
 
 RESET_ARGUMENT = "dedup_reset"
 _SECONDS_OF_A_LINE = 2.0
+_SECONDS_BETWEEN_TRIES = 1.0
+_SECONDS_OF_A_LINE_WHILE_IN_USE = 60.0
+_MOST_OWN = 99
+
+_ADVICE = (
+    'Give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have this '
+    "crawl wait, or take another one (DEDUP_INDEX_IN_USE)"
+)
+_ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
+
+_opened: "WeakKeyDictionary[Crawler, SqliteLedger]" = WeakKeyDictionary()
 
 
-def open_ledger(settings: DedupSettings, spider: Spider | None) -> SqliteLedger | None:
+def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | None:
     """Return the ledger of a crawl, ``None`` if it has none.
 
-    Raises LedgerError if it cannot be used.
+    Raises LedgerInUseError if another crawl has it, and with DEDUP_INDEX_IN_USE = "own" others have
+    all of its neighbours; LedgerError if it cannot be used.
     """
-    if not settings.enabled or settings.index is None or settings.is_shell:
+    if not settings.enabled or settings.index is None:
         return None
     reset = settings.reset
-    argument = getattr(spider, RESET_ARGUMENT, None)
+    argument = getattr(crawler.spider, RESET_ARGUMENT, None)
     if argument is not None:
         reset = as_switch(f"the spider argument {RESET_ARGUMENT}", argument)
-    ledger = SqliteLedger(
-        settings.index,
-        settings.identity,
-        job=_token(settings.job) if settings.job else None,
-        reset=reset,
-        max_age=settings.max_age,
-        fsync=settings.fsync,
-    )
+    job = settings.job
+    is_of_job = job is not None and settings.index == Path(job, LEDGER_OF_A_JOB).absolute()
+    _close_those_of_failed_crawls()
+    for path in _candidates(settings.index, settings.index_in_use):
+        try:
+            ledger = SqliteLedger(
+                path,
+                settings.identity,
+                job=_token(job) if job else None,
+                reset=reset,
+                max_age=settings.max_age,
+                fsync=settings.fsync,
+            )
+            break
+        except LedgerInUseError as error:
+            in_use = error
+    else:
+        raise LedgerInUseError(
+            f"{str(in_use).partition(';')[0]}. {_ADVICE_FOR_JOBS if is_of_job else _ADVICE}"
+        ) from in_use
+    _opened[crawler] = ledger
+    if path != settings.index:
+        logger.warning(
+            "%s is in use by another crawl; this one has %s (DEDUP_INDEX_IN_USE), and does not "
+            "know what is stored meanwhile", settings.index, path,
+        )  # fmt: skip
     if ledger.resumed and reset:
-        logger.info("The job in %s goes on, so its ledger is not reset", settings.job)
+        logger.info("The job in %s goes on, so its ledger is not reset", job)
     return ledger
+
+
+def _candidates(path: Path, in_use: str) -> Iterator[Path]:
+    yield path
+    if in_use == "own":
+        for number in range(2, _MOST_OWN + 1):
+            yield path.with_name(f"{path.stem}.{number}{path.suffix}")
+
+
+def _close_those_of_failed_crawls() -> None:
+    """Close the ledgers of crawls of this process that failed before they could be told of it.
+
+    If a component of another crawl cannot be made, nobody calls the others: its ledger would stay
+    locked as long as somebody has the crawler.
+    """
+    for crawler, ledger in list(_opened.items()):
+        try:
+            has_engine = crawler.engine is not None
+        except RuntimeError:
+            has_engine = False
+        if not crawler.crawling and not has_engine:
+            ledger.close()
+
+
+async def ledger_when_free(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | None:
+    """Wait until no other crawl has the ledger of *crawler*, and return it; others run meanwhile.
+
+    Raises LedgerInUseError if *crawler* is stopped before, LedgerError if it cannot be used.
+    """
+    began = told = monotonic()
+    while True:
+        try:
+            return open_ledger(settings, crawler)
+        except LedgerInUseError:
+            await called_within(_SECONDS_BETWEEN_TRIES, lambda _: None)
+            if not crawler.crawling:
+                raise
+        if monotonic() - told > _SECONDS_OF_A_LINE_WHILE_IN_USE:
+            told = monotonic()
+            logger.info("Waiting for %s since %.0f s", settings.index, told - began)
 
 
 def _token(job: str) -> str:

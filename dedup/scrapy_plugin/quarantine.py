@@ -1,27 +1,38 @@
 """Dropped items, in a file."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from filelock import FileLock
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from dedup.detector import Verdict
+from dedup.limits import kept_url
+
+# Others hold the lock while they write a line. A process that is stopped holds it for ever.
+_SECONDS_TO_WAIT = 2.0
 
 
 class Quarantine:
-    """Appends dropped items to a JSONL file, with their verdict, so that none is lost for good."""
+    """Appends dropped items to a JSONL file, with their verdict, so that none is lost for good.
+
+    Several crawls may append to one file, also at once. A line that a kill or a full disk tore is
+    ended, so that the next item is not appended to half of one.
+    """
 
     def __init__(self, path: Path) -> None:
+        # A lock of the system's, which ends with the process; the file itself may be replaced.
         self._path = path
-        self._file: BinaryIO | None = None
+        self._lock = FileLock(f"{path}.lock")
         self._encoder = _AnyItemEncoder()
 
     def add(self, item: Any, url: str, verdict: Verdict) -> None:
-        """Write *item* of the page at *url*; raises OSError if that fails."""
+        """Write *item* of the page at *url*, wholly or not at all; raises OSError if that fails."""
         line = self._encoder.encode(
             {
-                "url": url,
+                "url": kept_url(url),
                 "verdict": verdict.kind.value,
                 "original": verdict.original,
                 "distance": verdict.distance,
@@ -30,23 +41,23 @@ class Quarantine:
                 "item": item,
             }
         )
-        if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("ab", buffering=0)
-        self._write(self._file, f"{line}\n".encode())
-
-    def _write(self, file: BinaryIO, line: bytes) -> None:
-        end = file.tell()
-        while line:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Opened each time: whoever moves the file away finds all of it there, and nothing is
+        # written to what nobody will see again.
+        with (
+            self._lock.acquire(timeout=_SECONDS_TO_WAIT, poll_interval=0.01),
+            self._path.open("a+b", buffering=0) as file,
+        ):
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - 1))
+            begin = b"" if file.read(1) in (b"", b"\n") else b"\n"
+            rest = memoryview(b"%b%b\n" % (begin, line.encode()))
             try:
-                line = line[file.write(line) :]
+                while rest:
+                    rest = rest[file.write(rest) :]  # less of it than asked, on a full disk
             except OSError:
-                file.truncate(end)  # half a line would spoil the next one
+                file.truncate(end)
                 raise
-
-    def close(self) -> None:
-        if self._file:
-            self._file.close()
 
 
 class _AnyItemEncoder(ScrapyJSONEncoder):

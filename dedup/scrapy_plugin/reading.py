@@ -2,10 +2,10 @@
 
 import struct
 from concurrent.futures import Future
+from hashlib import blake2b
 from sys import getsizeof
 from typing import Any
 
-import xxhash
 from scrapy.http import HtmlResponse, Response
 
 from dedup.methods import Method
@@ -19,13 +19,16 @@ def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
     """Return why *response* is not read, or ``None`` if it is."""
     if not 200 <= response.status < 300:
         return "status"
-    if not isinstance(response, HtmlResponse):
-        return "not_html"
     if not response.body:
         return "empty"
     if len(response.body) > max_page_bytes:
         return "too_big"
     return None
+
+
+def digest_of_body(response: Response) -> bytes:
+    """Return 16 bytes that stand for the bytes of *response*."""
+    return blake2b(response.body, digest_size=16).digest()
 
 
 class BodyReader:
@@ -67,6 +70,11 @@ class BodyReader:
             del self._being_read[key]
         return page, False
 
+    async def read_field(self, value: str) -> Page:
+        """Return the page of an item's field; raises ReadError."""
+        with self._backlog.one_more():
+            return await result_of(self._pool.submit(Task("field", value)))
+
     async def read_again(self, response: HtmlResponse) -> Page:
         """Return the page with its text, although its body was seen before."""
         return await result_of(self._pool.submit(Task("html", response.text)))
@@ -105,4 +113,6 @@ _PAGE = struct.Struct("<16sIf")
 
 def _body_key(response: HtmlResponse) -> bytes:
     # The encoding too: equal bytes are another page if the server declares another encoding.
-    return xxhash.xxh3_128_digest(response.encoding.encode() + b"\n" + response.body)
+    digest = blake2b(response.encoding.encode() + b"\n", digest_size=16)
+    digest.update(response.body)
+    return digest.digest()

@@ -9,8 +9,9 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from scrapy import Spider
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
@@ -19,16 +20,33 @@ from dedup.detector import SHORT_PAGES
 from dedup.extraction import EXTRACTORS, Extractor
 from dedup.methods import METHODS, Method
 from dedup.methods.base import check_arguments
+from dedup.methods.keyed import Keyed, keyed
 from dedup.scopes import SCOPES
+from dedup.scrapy_plugin.crawling import is_crawl
+from dedup.scrapy_plugin.logs import logger_named
+from dedup.scrapy_plugin.paths import Placeholders, feed_files, find_shared
 from dedup.search import index_for
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logger_named(__name__)
 
 ACTIONS = ("drop", "mark")
 REVISITS = ("drop", "keep")
+IN_USE = ("stop", "wait", "own")
 LEDGER_OF_A_JOB = "dedup.sqlite"
 """The name of the ledger in a JOBDIR."""
 PAGE_FIELDS = ("text", "title", "language")
+_OUTSIDE_A_CRAWL = {
+    "DEDUP_ENABLED": False,
+    "DEDUP_WORKERS": 0,
+    "DEDUP_INDEX": "",
+    "DEDUP_REPORT": "",
+    "DEDUP_DUPLICATES": "",
+    "JOBDIR": "",
+}
+"""Nothing is judged there, made, or kept from a crawl; DEDUP_FIELDS are filled."""
 
 
 class SettingError(ValueError):
@@ -57,11 +75,12 @@ class DedupSettings:
     report: Path | None
     report_texts: int
     index: Path | None
+    index_in_use: str
     job: str | None
-    is_shell: bool
     revisits: str
     reset: bool
     max_age: float
+    close_unchanged: int
     checkpoint_interval: float
     fsync: bool
     duplicates: Path | None
@@ -69,16 +88,34 @@ class DedupSettings:
     """The values for the report, by the name of the setting."""
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> "DedupSettings":
-        """Read the ``DEDUP_*`` settings.
+    def from_crawler(cls, crawler: "Crawler") -> "DedupSettings":
+        """Read the ``DEDUP_*`` settings of *crawler*; outside a crawl, dedup is switched off.
+
+        Raises SettingError and warns as `from_settings`.
+        """
+        settings = crawler.settings
+        if not is_crawl(crawler):
+            settings = settings.copy()
+            settings.setdict(_OUTSIDE_A_CRAWL, "cmdline")
+        return cls.from_settings(settings, crawler.spider)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, spider: Spider | None = None) -> "DedupSettings":
+        """Read the ``DEDUP_*`` settings; *spider*: whose attributes paths may name.
 
         Raises SettingError for a wrong value; warns about a setting that does not exist.
         """
-        read = _Reader(settings)
-        method = read.method()
+        placeholders = Placeholders(spider)
+        read = _Reader(settings, placeholders)
+        method = read.keyed(read.method())
         extractor = read.extractor()
         item_field = read.text("DEDUP_ITEM_FIELD", "") or None
         job = job_dir(settings)
+        index = read.file("DEDUP_INDEX")
+        in_use = read.choice("DEDUP_INDEX_IN_USE", IN_USE)
+        if job and index is None:
+            # A second crawl would not only want its ledger, but its requests.
+            index, in_use = Path(job, LEDGER_OF_A_JOB).absolute(), "stop"
         workers = read.number("DEDUP_WORKERS", 1, int, at_least=0)
         if workers:
             read.check_importable("DEDUP_METHOD", method)
@@ -103,13 +140,13 @@ class DedupSettings:
             log_level=read.log_level(),
             report=read.folder("DEDUP_REPORT"),
             report_texts=read.number("DEDUP_REPORT_TEXTS", 2000, int, at_least=0),
-            index=read.file("DEDUP_INDEX") or (Path(job, LEDGER_OF_A_JOB) if job else None),
+            index=index,
+            index_in_use=in_use,
             job=job,
-            # `scrapy shell`, which is no crawl, sets it.
-            is_shell=settings.getbool("KEEP_ALIVE"),
             revisits=read.choice("DEDUP_REVISITS", REVISITS),
             reset=read.switch("DEDUP_RESET", False),
             max_age=read.number("DEDUP_MAX_AGE", 0.0, float, at_least=0),
+            close_unchanged=read.number("DEDUP_CLOSE_UNCHANGED", 0, int, at_least=0),
             checkpoint_interval=read.number("DEDUP_CHECKPOINT_INTERVAL", 5.0, float, at_least=0),
             fsync=read.switch("DEDUP_FSYNC", False),
             duplicates=read.file("DEDUP_DUPLICATES"),
@@ -125,13 +162,20 @@ class DedupSettings:
                 "DEDUP_FIELDS needs the text of the page, DEDUP_ITEM_FIELD takes the item's own: "
                 "set one of them only"
             )
+        paths = {
+            "DEDUP_INDEX": result.index,
+            "DEDUP_DUPLICATES": result.duplicates,
+            "DEDUP_REPORT": result.report,
+        }
+        if shared := find_shared(paths, feed_files(settings, placeholders)):
+            raise SettingError(f"{shared[0]} and {shared[1]} are one file: give each its own")
         read.warn_of_unknown()
         return result
 
     @classmethod
     def defaults(cls) -> Mapping[str, Any]:
         """Return the values of a crawl that sets nothing, in the form of *shown*."""
-        return cls.from_settings(BaseSettings()).shown
+        return cls.from_settings(BaseSettings({"DEDUP_SECRET": ""})).shown
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -147,8 +191,9 @@ class DedupSettings:
 class _Reader:
     """Reads single settings, remembers what it read, and names the setting in every error."""
 
-    def __init__(self, settings: BaseSettings) -> None:
+    def __init__(self, settings: BaseSettings, placeholders: Placeholders) -> None:
         self._settings = settings
+        self._placeholders = placeholders
         self.shown: dict[str, Any] = {}
 
     def _get(self, name: str, default: Any) -> Any:
@@ -202,37 +247,37 @@ class _Reader:
 
     def file(self, name: str) -> Path | None:
         """Return the path of a file that need not be there, ``None`` for an empty setting."""
+        return self._path(name, "file", Path.is_file)
+
+    def folder(self, name: str) -> Path | None:
+        """Return the path of a folder that need not be there, ``None`` for an empty setting."""
+        return self._path(name, "folder", Path.is_dir)
+
+    def _path(self, name: str, kind: str, is_right: Callable[[Path], bool]) -> Path | None:
         value = self._get(name, "")
         if not isinstance(value, str | os.PathLike):
-            raise SettingError(f"{name} must be the path of a file, got {value!r}")
-        self.shown[name] = os.fspath(value)
-        if not os.fspath(value):
+            raise SettingError(f"{name} must be the path of a {kind}, got {value!r}")
+        text = os.fspath(value)
+        if "://" in text:
+            raise SettingError(f"{name} must be the path of a local {kind}, got the URL {value!r}")
+        try:
+            text = self._placeholders.fill(text)
+        except ValueError as error:
+            raise SettingError(f"{name} {value!r}: {error}") from error
+        self.shown[name] = text
+        if not text:
             return None
-        path = Path(value).absolute()
-        if path.exists() and not path.is_file():
-            raise SettingError(f"{name} must be a file, got {value!r}")
-        self._check_writable(name, value, path if path.exists() else path.parent)
-        return path
-
-    def _check_writable(self, name: str, value: Any, path: Path) -> None:
-        # Folders are made when there is something to put in; that they can be made must show now.
-        there = next(one for one in (path, *path.parents) if one.exists())
+        path = Path(text).absolute()
+        try:
+            if path.exists() and not is_right(path):
+                raise SettingError(f"{name} must be a {kind}, got {value!r}")
+            # It is made when there is something to put in; that it can be made must show now.
+            there = next(one for one in (path, *path.parents) if one.exists())
+        except OSError as error:
+            raise SettingError(f"{name} cannot be used: {value!r} ({error.strerror})") from error
         mode = os.W_OK | os.X_OK if there.is_dir() else os.W_OK
         if (there != path and not there.is_dir()) or not os.access(there, mode):
             raise SettingError(f"{name} cannot be written: {value!r}")
-
-    def folder(self, name: str) -> Path | None:
-        value = self._get(name, "")
-        if not isinstance(value, str | os.PathLike):
-            raise SettingError(f"{name} must be the path of a folder, got {value!r}")
-        self.shown[name] = os.fspath(value)
-        if not os.fspath(value):
-            return None
-        path = Path(value).absolute()
-        # It is made when there is something to put in; that it can be made must show now.
-        there = next(folder for folder in (path, *path.parents) if folder.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            raise SettingError(f"{name} must be a folder that can be written, got {value!r}")
         return path
 
     def log_level(self) -> str:
@@ -310,6 +355,20 @@ class _Reader:
         except TypeError as error:
             raise SettingError(f"{name}: {error}") from error
         return method
+
+    def keyed(self, method: Method) -> Method:
+        """Return *method* with the key of a secret, if there is one: that is not shown."""
+        name = "DEDUP_SECRET"
+        value = self._settings.get(name)
+        if value is None:
+            value = os.environ.get(name, "")
+        if not isinstance(value, str):
+            raise SettingError(f"{name} must be a string, got another type")
+        self.shown[name] = "set" if value else ""
+        try:
+            return keyed(method, Keyed(value)) if value else method
+        except ValueError as error:
+            raise SettingError(f"{name}: {error}") from error
 
     def check_importable(self, name: str, used: Any) -> None:
         """Refuse what a worker process could not load."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Hashable, Iterator
 from typing import Any, NamedTuple
 
+from dedup.limits import LONGEST_URL
 from dedup.methods import Method
 from dedup.url_advice.advice import UrlAdvice
 from dedup.url_advice.advising import url_advice
@@ -58,6 +59,9 @@ class Contents:
 
         So is what a URL has that is given several, but for those that are past.
         """
+        if len(url) > LONGEST_URL:
+            self._leave_out(url)
+            return
         if url not in self._urls and len(self._urls) >= MOST_URLS:
             self._forget(url)
             return
@@ -73,6 +77,14 @@ class Contents:
         pages = ((url, None if n in (_UNKNOWN, _PAST) else n) for url, n in self._urls.items())
         incomplete = self._incomplete if self._is_whole else self._known_hosts()
         return url_advice(pages, self._near, incomplete)
+
+    def _leave_out(self, url: str) -> None:
+        """Do without a URL that is too long to be kept: what rules do to it will not be known."""
+        one = Url.parse(url[:LONGEST_URL])
+        if one and len(self._incomplete) < MOST_URLS:
+            self._incomplete.add(one.host)
+        elif one:
+            self._is_whole = False
 
     def _forget(self, url: str) -> None:
         if self._hosts is None:

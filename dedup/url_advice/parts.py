@@ -28,6 +28,7 @@ _PAIRS_OF_A_CLASS = 100
 # Of each part there is a URL without it: hostile sites could make more than there is time for.
 _MOST_PARTS = 20
 _MOST_PARTS_OF_ALL = 1_000_000
+_NUMBERS = re.compile(r"(\d+)")
 
 
 class Found(NamedTuple):
@@ -226,6 +227,7 @@ def _with_few_parts(urls: Collection[Url]) -> list[Url]:
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
     """Return a key by which v1.10 comes after v1.9."""
     return tuple(
-        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part)
-        for part in re.split(r"(\d+)", name)
+        # Not as an int, of which Python reads no more than 4,300 digits.
+        (False, len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (True, 0, part)
+        for part in _NUMBERS.split(name)
     )

@@ -13,6 +13,8 @@ Rule = Mapping[str, Any]
 _Classes = dict[Url, list[Url]]
 """Forms, and the URLs that have them."""
 
+_SEGMENT = re.compile(r"/[^/]*")
+_WWW = re.compile(r"^www\d*\.")
 # What bars the URLs with a part, given host and name as regular expressions.
 _DENY: dict[str, Callable[[str, str], str]] = {
     "parameter": lambda host, name: rf"^https?://{host}/[^#]*[?&]{name}(?:[=&#]|$)",
@@ -21,7 +23,7 @@ _DENY: dict[str, Callable[[str, str], str]] = {
     "slash": lambda host, _: rf"^https?://{host}/[^?#]+/(?:[?#]|$)",
     "index": lambda host, name: rf"^https?://{host}/(?:[^?#]*/)?{name}(?:[?#]|$)",
     "segment": lambda host, name: rf"^https?://{host}/(?:[^?#]*/)?{name}(?:[/?#]|$)",
-    "suffix": lambda host, name: rf"^https?://{host}/[^?#]*[^/?#]{name}(?:\.\w{{1,10}})*(?:[?#]|$)",
+    "suffix": lambda host, name: rf"^https?://{host}/[^?#]*[^/?#]{name}(?:\.\w{{1,10}})?(?:[?#]|$)",
     "value": lambda host, name: rf"^https?://{host}{name}",
     "host": lambda _, name: rf"^{name}(?:[/?#]|$)",
 }
@@ -131,11 +133,11 @@ def _canonical(url: Url, rule: Rule) -> Url:
     if rule["processor"] == "queryRemoval":
         return url.without_parameters(arguments)
     if rule["processor"] == "subpathRemoval":
-        segments = re.findall(r"/[^/]*", url.path)
+        segments = _SEGMENT.findall(url.path)
         path = "".join(s for place, s in enumerate(segments) if place not in arguments)
         return url.with_path(path)
     return url._replace(host=_without_www(url.host), path=url.path.rstrip("/"))
 
 
 def _without_www(host: str) -> str:
-    return re.sub(r"^www\d*\.", "", host)
+    return _WWW.sub("", host)

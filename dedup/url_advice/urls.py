@@ -6,6 +6,8 @@ from collections.abc import Container, Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from dedup.text import LONGEST_URL
+
 _VERSION = re.compile(
     r"v?\d+(?:\.\d+)*(?:[-.]?(?:a|b|rc|alpha|beta|dev|post)\.?\d*)?"
     r"|latest|stable|current|next|dev|develop|main|master|trunk|nightly|edge"
@@ -40,7 +42,9 @@ class Url(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> "Url | None":
-        """Return the parts of *url*, ``None`` if it is no http or https URL."""
+        """Return the parts of *url*, ``None`` if it is no http or https URL, or endless."""
+        if len(url) > LONGEST_URL:
+            return None
         try:
             split = urlsplit(url)
         except ValueError:

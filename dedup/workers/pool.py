@@ -267,7 +267,11 @@ def _skip_stray_output(output: IO[bytes]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a worker: this process's import path, one thread for NumPy."""
+    """Return the environment of a worker: this process's import path, one thread for NumPy.
+
+    Without the secret, of which a worker gets the key through its pipe.
+    """
     entries = [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)]
     path = os.pathsep.join(entries)
-    return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
+    inherited = {name: value for name, value in os.environ.items() if name != "DEDUP_SECRET"}
+    return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **inherited, "PYTHONPATH": path}

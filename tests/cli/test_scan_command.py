@@ -13,7 +13,7 @@ from collections_on_disk import NAMES, warc_page, write, write_warc
 from texts import article, edited, page
 
 from dedup.cli import main
-from dedup.records import Fields, form_of
+from dedup.records import Fields, RecordError, form_of
 
 # The edited copy is at distance 2.
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
@@ -74,9 +74,67 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     assert counted == {
         "records": 6, "kept": 4, "exact_duplicates": 1, "near_duplicates": 1, "clusters": 2,
         "kept_empty": 1, "kept_short": 1, "kept_unread": 0, "bad": 0, "first_bad": None,
-        "first_unread": None, "method": "simhash", "keep": "first", "from_ledger": 0,
+        "first_unread": None, "links_left_out": 0, "method": "simhash", "keep": "first",
+        "from_ledger": 0,
         "bytes_read": sum(map(len, contents(path).values())) or path.stat().st_size,
     }  # fmt: skip
+
+
+@pytest.fixture
+def linked(tmp_path):
+    """A folder with a page, and links to a secret, to a folder, to itself and to nothing."""
+    folder = write(tmp_path / "site", [article(1)])
+    (tmp_path / "secret").write_text("root:x:0:0")
+    more = write(tmp_path / "elsewhere", [article(2)])
+    for name, target in (
+        ("p.txt", tmp_path / "secret"), ("more", more), ("up", folder), ("texts/up", folder),
+        ("again", folder / "texts"), ("loop.txt", "loop.txt"), ("loop", "loop"), ("no.txt", "no"),
+        (".hidden", more), ("p.png", tmp_path / "secret"), ("copy.txt", "texts/page0.txt"),
+    ):  # fmt: skip
+        (folder / name).symlink_to(target)
+    return folder
+
+
+def test_links_in_a_folder_are_left_out_and_counted(linked, tmp_path, capsys):
+    code, out, err = run(capsys, "scan", linked, "-o", tmp_path / "unique", "--workers", 1)
+    assert (code, err) == (0, "")
+    assert contents(tmp_path / "unique") == {"texts/page0.txt": article(1).encode()}
+    assert "links, left out (--follow-links) 6" in [
+        " ".join(line.split()) for line in out.split("\n")
+    ]
+
+
+def test_links_in_a_folder_are_followed_if_asked_and_each_folder_read_once(
+    linked, tmp_path, capsys
+):
+    target = tmp_path / "unique"
+    code, out, _ = run(capsys, "scan", linked, "-o", target, "--workers", 1, "--follow-links")
+    assert (code, "left out" in out) == (0, False)
+    assert contents(target) == {
+        "copy.txt": article(1).encode(),  # which texts/page0.txt repeats
+        "more/texts/page0.txt": article(2).encode(),
+        "p.txt": b"root:x:0:0",
+    }
+    assert not any(path.is_symlink() for path in target.rglob("*"))
+
+
+def test_the_folder_that_is_named_may_be_a_link(linked, tmp_path, capsys):
+    (tmp_path / "current").symlink_to(linked)
+    assert run(capsys, "scan", tmp_path / "current", "-o", tmp_path / "unique")[0] == 0
+    assert contents(tmp_path / "unique") == {"texts/page0.txt": article(1).encode()}
+
+
+def test_a_file_that_becomes_a_link_while_it_is_read_is_not_copied(tmp_path):
+    folder = write(tmp_path / "site", [article(1), article(2)])
+    form = form_of([folder])([folder], Fields())
+    page, secret = folder / "texts" / "page1.txt", tmp_path / "secret"
+    state = page.stat()
+    secret.write_text("x" * state.st_size)
+    os.utime(secret, ns=(state.st_atime_ns, state.st_mtime_ns))
+    page.unlink()
+    page.symlink_to(secret)
+    with pytest.raises(RecordError, match=r"page1.txt has changed while it was read"):
+        form.check_unchanged()
 
 
 def test_clusters_are_written(pages, tmp_path, capsys):
@@ -174,6 +232,8 @@ WRONG = [
     (["site", "-o", "full", "--overwrite"], "full exists; name a folder that does not"),
     (["site", "-o", "no/new"], "no/new must be in a folder that exists"),
     (["site", "-o", "site/new"], "site/new is an input, or in one"),
+    (["a.jsonl", "-o", "n.jsonl", "--follow-links"], "--follow-links is for folders"),
+    (["links", "-o", "new"], "there is no record in links, but 2 links, which --follow-links fo"),
     (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
     (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is no regular file"),
     (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed as a.warc is"),
@@ -213,6 +273,9 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
     (tmp_path / "empty.jsonl").touch()
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "gone.jsonl").symlink_to("no-file")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "site").symlink_to(tmp_path / "site")
+    (tmp_path / "links" / "there.txt").symlink_to(tmp_path / "there.txt")
     before = contents(tmp_path)
     code, out, err = run(capsys, "scan", *arguments)
     assert (code, out) == (2, "")

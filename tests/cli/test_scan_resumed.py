@@ -265,8 +265,8 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
     (tmp_path / "folder").mkdir()
     for name, message in [
         ("crawl", "is no ledger of a scan; name another file"),
-        ("empty", "is no ledger of a scan; name another file"),
-        ("text", "is damaged, or no ledger of a scan (file is not a database); name another"),
+        ("empty", "is damaged (it is empty). Put a copy of it back, or move it away and scan anew"),
+        ("text", "is no ledger of a scan: it is no SQLite file, or damaged at its beginning; name"),
         ("folder", "must be a file in a folder that exists"),
         ("no/ledger", "must be a file in a folder that exists"),
         ("a.jsonl", "a.jsonl is an input, or in one"),
@@ -292,7 +292,8 @@ def test_a_crawl_refuses_the_ledger_of_a_scan(scanned):
 def test_one_scan_at_a_time(scanned, capsys):
     with closing(ScanLedger(scanned / "other", {"inputs": []})):
         code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "other")
-    assert (code, err) == (2, "dedup scan: other is in use by another scan; name another file\n")
+    told = "is in use: one scan at a time; wait for it, or name another file"
+    assert (code, err) == (2, f"dedup scan: {scanned / 'other'} {told}\n")
 
 
 @pytest.mark.parametrize(
@@ -317,13 +318,13 @@ def test_a_damaged_ledger_is_told(scanned, capsys, damage):
     assert not os.path.exists("c.jsonl")
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [0, 1, 3])
 def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
     with closing(sqlite3.connect("ledger")) as file:
         file.execute(f"PRAGMA user_version = {version}")
     code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
     assert code == 2
-    assert f"ledger has version {version} of the ledger, this scrapy-dedup needs 1; name" in err
+    assert f"ledger has version {version} of the ledger, this scrapy-dedup needs 2; name" in err
 
 
 def test_a_ledger_that_was_only_begun_is_begun_again(scanned, capsys):

@@ -249,11 +249,34 @@ def test_another_programs_database_is_refused(path):
         SqliteLedger(path, IDENTITY)
 
 
-def test_a_ledger_of_a_later_version_is_refused(path):
+@pytest.mark.parametrize("version", [1, 9])
+def test_a_ledger_of_another_version_is_refused(path, version):
     filled(path, 1)
-    query(path, "PRAGMA user_version = 9")
-    with pytest.raises(LedgerError, match="version 9"):
+    query(path, f"PRAGMA user_version = {version}")
+    with pytest.raises(LedgerError, match=f"version {version} of the ledger.*needs 2; use another"):
         SqliteLedger(path, IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "told"),
+    [
+        (None, "b1", "no secret there, one here"),
+        ("a1", None, "a secret there, none here"),
+        ("a1", "b1", "a secret there, another here"),
+    ],
+)
+def test_a_ledger_of_another_secret_is_refused_and_neither_is_told(path, there, here, told):
+    identities = [
+        IDENTITY if secret is None else {**IDENTITY, "secret": secret} for secret in (there, here)
+    ]
+    SqliteLedger(path, identities[0]).close()
+    with pytest.raises(LedgerError) as caught:
+        SqliteLedger(path, identities[1])
+    assert f"other settings: {told} (DEDUP_SECRET). Use" in str(caught.value)
+    with pytest.raises(LedgerError) as caught:
+        SqliteLedger(path, {**identities[1], "method": "another", "step": 1})
+    assert f"method '{IDENTITY['method']}' there, 'another' here; {told}" in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in ("a1", "b1"))
 
 
 @pytest.mark.parametrize(

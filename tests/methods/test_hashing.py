@@ -8,15 +8,7 @@ from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
 
 from dedup.methods import hashing
-from dedup.methods.hashing import (
-    block_hashes,
-    feature_hash,
-    mix,
-    seeds,
-    shingle_hashes,
-    shingle_hashes_of,
-    token_hashes,
-)
+from dedup.methods.hashing import PLAIN, mix, seeds, shingle_hashes, shingle_hashes_of
 from dedup.text import Document, tokenise
 
 TOKENS = [*tokenise(ENGLISH.lower()), *tokenise(CHINESE)]
@@ -33,7 +25,7 @@ def block_hash(token):
     """The hash of a token by its blocks of 8 bytes."""
     data = token.encode()
     if len(data) > 32:
-        return feature_hash(token)
+        return PLAIN.feature_hash(token)
     value = 0
     for start in range(0, len(data), 8):
         value = mixed(value ^ int.from_bytes(data[start : start + 8], "little"))
@@ -68,10 +60,12 @@ def test_seeds_differ_and_cannot_be_changed():
 @pytest.mark.parametrize("remembered", [1, 3, 1 << 16])
 def test_tokens_have_their_feature_hashes_however_many_are_remembered(monkeypatch, remembered):
     monkeypatch.setattr(hashing, "_TOKENS_REMEMBERED", remembered)
-    monkeypatch.setattr(hashing, "_TOKEN_DIGESTS", type(hashing._TOKEN_DIGESTS)())
-    for tokens in ([], ["one"], ["one", "one"], TOKENS, TOKENS[::-1]):
-        assert token_hashes(tokens).tolist() == [feature_hash(token) for token in tokens]
+    hashing._TOKEN_DIGESTS.clear()
+    for tokens in ([], ["one"], ["one", "one"], TOKENS, TOKENS[::-1], ["x" * 65, "x" * 64]):
+        hashes = [PLAIN.feature_hash(token) for token in tokens]
+        assert PLAIN.token_hashes(tokens).tolist() == hashes
     assert remembered > 3 or len(hashing._TOKEN_DIGESTS) <= remembered
+    assert max(map(len, hashing._TOKEN_DIGESTS)) == 64
 
 
 def test_tokens_are_hashed_in_blocks():
@@ -87,20 +81,20 @@ def test_tokens_are_hashed_in_blocks():
         *TOKENS,
     ]
     for joined in (tokens, tokens[:1], tokens[4:5], tokens[::-1]):
-        hashes = block_hashes(" ".join(joined).encode())
+        hashes = PLAIN.block_hashes(" ".join(joined).encode())
         assert hashes.tolist() == [block_hash(token) for token in joined]
-    assert block_hashes(b"").tolist() == []
+    assert PLAIN.block_hashes(b"").tolist() == []
 
 
 @given(st.sets(st.text("ab", min_size=1, max_size=40)))
 def test_different_tokens_have_different_block_hashes(tokens):
-    hashes = block_hashes(" ".join(tokens).encode())
+    hashes = PLAIN.block_hashes(" ".join(tokens).encode())
     assert len(set(hashes.tolist())) == len(tokens)
 
 
 def test_a_word_without_end_takes_no_time():
     start = time.monotonic()
-    block_hashes(b"x" * 10_000_000)
+    PLAIN.block_hashes(b"x" * 10_000_000)
     assert time.monotonic() - start < 5
 
 

@@ -1,3 +1,4 @@
+import hashlib
 import math
 import random
 
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.lexicon import write_lexicon
-from dedup.methods.hashing import feature_hash, key
+from dedup.methods.hashing import PLAIN
 from dedup.methods.i_match import IMatch, kept_by_lexicons
 from dedup.text import Document
 
@@ -32,10 +33,15 @@ def scrambled(value):
     return value ^ value >> 33
 
 
+def digest(terms):
+    data = "\x01".join(terms).encode()
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
 def kept_by_hand(terms, lexicon, dropped):
     """What the *lexicon*-th randomised lexicon, from 1, keeps; one term at a time."""
     seed = scrambled(lexicon * 0x9E3779B97F4A7C15 & MASK)
-    chances = {term: scrambled(feature_hash(term) ^ seed) % 2**32 / 2**32 for term in terms}
+    chances = {term: scrambled(PLAIN.feature_hash(term) ^ seed) % 2**32 / 2**32 for term in terms}
     return [term for term in terms if chances[term] >= dropped]
 
 
@@ -63,7 +69,7 @@ def test_the_limits_of_the_window_are_inside(lexicon):
 def test_plain_i_match_is_one_digest_of_the_sorted_terms(lexicon):
     method = IMatch(lexicon=lexicon, lowest=0.3, highest=0.7, randomised=0)
     sketch = sketched(method, "in8", "in50", "in999", "in8", "in125", "in10")
-    assert sketch == (key("in10\x01in125\x01in50\x01in8"),)
+    assert sketch == (digest(["in10", "in125", "in50", "in8"]),)
     assert method.max_distance == 0
 
 
@@ -100,7 +106,7 @@ def test_too_few_terms_have_no_sketch():
 def test_digests_are_those_of_the_terms_each_lexicon_keeps():
     method = IMatch(randomised=20, dropped=0.4, min_terms=6)
     expected = [sorted(WORDS), *(kept_by_hand(sorted(WORDS), n, 0.4) for n in range(1, 21))]
-    digests = tuple(key("\x01".join(kept)) if len(kept) >= 6 else 0 for kept in expected)
+    digests = tuple(digest(kept) if len(kept) >= 6 else 0 for kept in expected)
     assert sketched(method, *WORDS) == digests
     assert 0 in digests
 
@@ -177,7 +183,7 @@ def test_a_sketch_takes_8_bytes_for_each_digest():
 
 
 def test_a_sketch_never_changes():
-    expected = "34236af02bb901e7 34236af02bb901e7 bddedd0e1672ef32"
+    expected = "7a0b1e102b68d85d 7a0b1e102b68d85d 5d9c68c06ea8a4ca"
     sketch = sketched(IMatch(randomised=2), *WORDS)
     assert " ".join(f"{digest:016x}" for digest in sketch) == expected
 

@@ -1,8 +1,8 @@
+import hashlib
 import math
 from collections import Counter
 
 import pytest
-import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,7 +33,7 @@ def profile_by_hand(tokens, step, min_length):
 def test_the_sketch_is_the_digest_of_lines():
     lines = b"rose 4\nferry 2\nthe 2"
     text = "the rose rose rose ferry rose ferry rose the boat the"
-    assert sketched(text) == xxhash.xxh3_128_digest(lines)
+    assert sketched(text) == hashlib.blake2b(lines, digest_size=16).digest()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_an_empty_profile_has_no_sketch(text):
 
 
 def test_a_sketch_never_changes():
-    assert sketched("the ferry carried the cattle").hex() == "48dc90dc777857dae0490a506d0d9367"
+    assert sketched("the ferry carried the cattle").hex() == "b6471b1c7c3c4d07667cee574fee73c4"
 
 
 @pytest.mark.parametrize(

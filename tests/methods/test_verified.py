@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.methods.hashing import feature_hash, shingle_hashes
+from dedup.methods.hashing import PLAIN, shingle_hashes
 from dedup.methods.verified import Verified, number_hashes
 from dedup.search import index_for
 from dedup.text import Document
@@ -155,7 +155,7 @@ def test_a_number_that_comes_again_counts_again():
 def test_a_number_is_a_token_with_a_digit_in_it(tokens):
     with_digits = Counter(token for token in tokens if any(c.isdecimal() for c in token))
     hashes = {
-        min(feature_hash(f"{token}\x01{i}") >> 48, 2**16 - 2)
+        min(PLAIN.feature_hash(f"{token}\x01{i}") >> 48, 2**16 - 2)
         for token, count in with_digits.items()
         for i in range(count)
     }

@@ -584,3 +584,12 @@ def test_a_byte_order_mark_before_a_quoted_header_is_none_of_its_names(tmp_path)
     path.write_bytes(content)
     assert main(["scan", str(path), "-o", str(out)]) == 0
     assert out.read_bytes() == content
+
+
+def test_a_header_with_a_quote_that_is_never_closed_is_refused_in_time(tmp_path):
+    path = tmp_path / "pages.csv"
+    path.write_bytes(b'url,"text\n' + b"a\n" * 3_000_000)
+    start = time.process_time()
+    with pytest.raises(RecordError, match="header: more than 1 MB"):
+        opened(path)
+    assert time.process_time() - start < 5

@@ -515,8 +515,8 @@ def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some():
     course["buckets"] = [[9 if kind is Kind.NEW else 1 for kind in Kind]] * 3
     figure, rows = pictured({**numbers, "timeline": course}, "timeline")
     legend = re.findall('<li class="(.*?)">', figure)
-    assert legend == ["new", "changed", "exact", "near", "unchanged", "skipped"]
-    assert rows == [(start, "9", *"11111") for start in ("0", "500", "1k")]
+    assert legend == ["new", "changed", "exact", "near", "unchanged", "repeated", "skipped"]
+    assert rows == [(start, "9", *"111111") for start in ("0", "500", "1k")]
     course["buckets"] = [[9 if kind is Kind.NEW else 0 for kind in Kind]]
     figure, rows = pictured({**numbers, "timeline": course}, "timeline")
     assert re.findall('<li class="(.*?)">', figure) == ["new", "exact", "near", "skipped"]
@@ -535,7 +535,11 @@ def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates():
     long = f"a/{'x' * 500}"
     one = (1, [("a", 4, 1)])
     assert listed(one, (2, [("a/*", 3, 1), (long, 1, 0)])) == (
-        [("a", "4", "1", "25 %"), ("/*", "3", "1", "33 %"), (f"/{'x' * 398}…", "1", "0", "0 %")],
+        [
+            ("a", "4", "1", "25 %"),
+            ("/*", "3", "1", "33 %"),
+            (f"/{'x' * 198}...{'x' * 198}", "1", "0", "0 %"),
+        ],
         [],
     )
     two = (2, [("a", 4, 1), ("b", 2, 2)])

@@ -1,3 +1,11 @@
+import os
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
 from report_of import exact, near, new, page
 
 from dedup.report import TextStore
@@ -118,3 +126,88 @@ def test_long_texts_are_cut():
     store = TextStore(5)
     store.record(new(), "a", page("x" * 10**6))
     assert len(store.get("a")) == 40_000
+
+
+def record(store, *numbers):
+    chooser = random.Random(0)
+    for number in numbers:
+        text = chooser.randbytes(4000).hex()  # no compression makes it small
+        store.record(new(), f"http://a/{number}", page(f"{number} {text}", f"Title {number}"))
+
+
+def assert_sound(store, urls):
+    """What is there is whole, and what is not is said not to be."""
+    for url in urls:
+        text = store.get(url)
+        assert text is None or text.startswith(url.rpartition("/")[2])
+    assert all(text.startswith(url.rpartition("/")[2]) for url, _, text in store)
+
+
+def test_a_full_disk_costs_later_texts_only(caplog):
+    store = TextStore(1000)
+    store._database.execute("PRAGMA max_page_count = 40")  # as a disk of 160 kB
+    record(store, *range(100))
+    urls = [f"http://a/{number}" for number in range(100)]
+    kept_before = kept(store, urls)
+    assert 5 < len(kept_before) < 50
+    assert len(kept_before) == len(store) == len(list(store)) == 100 - store.lost
+    assert kept_before == urls[: len(store)]
+    assert_sound(store, urls)
+    store._database.execute("PRAGMA max_page_count = 4000")
+    record(store, 100)
+    assert "http://a/100" not in store  # no more are kept
+    [message] = [record.getMessage() for record in caplog.records]
+    assert "cannot be kept (database or disk is full)" in message
+    store.close()
+
+
+FULL = """
+import sys, logging, pathlib
+from dedup.report import TextStore
+from test_texts import assert_sound, record
+logging.basicConfig()
+disk = pathlib.Path(sys.argv[1])
+store = TextStore(5000)
+record(store, *range(10))
+store._database.execute("PRAGMA cache_size = 50")
+record(store, *range(10, 100))
+with (disk / "filling").open("wb", buffering=0) as file:
+    try:
+        while file.write(bytes(512)): pass
+    except OSError: pass
+record(store, *range(100, 600))
+assert store.lost > 100, store.lost
+assert_sound(store, [f"http://a/{number}" for number in range(700)])
+(disk / "filling").unlink()
+record(store, *range(600, 700))
+assert_sound(store, [f"http://a/{number}" for number in range(700)])
+print(len(list(store)))
+"""
+
+
+@pytest.mark.slow
+def test_a_disk_for_temporary_files_that_is_full_spoils_nothing(small_disk):
+    """SQLite asks once in a process where temporary files go."""
+    folders = [Path(__file__).parents[2], *Path(__file__).parents[:2]]
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, small_disk], timeout=60, capture_output=True, text=True,
+        env={**os.environ, "TMPDIR": str(small_disk), "SQLITE_TMPDIR": str(small_disk),
+             "PYTHONPATH": os.pathsep.join(map(str, folders))},
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 1
+    assert done.stderr.count("WARNING") == 1
+
+
+def test_titles_are_cut():
+    store = TextStore(5)
+    store.record(new(), "a", page("text", "T" * 10**6))
+    assert store.title("a") == "T" * 999 + "…"
+
+
+def test_texts_can_be_read_in_another_thread():
+    store = TextStore(5)
+    store.record(new(), "a", page("text"))
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(lambda: list(store)).result() == [("a", None, "text")]

@@ -41,10 +41,13 @@ class Crawl:
         ]
 
 
-def crawl(spider: type[Spider], *, keep_log: bool = True, **settings: Any) -> Crawl:
+def crawl(
+    spider: type[Spider], *, keep_log: bool = True, keep_items: bool = True, **settings: Any
+) -> Crawl:
     """Run *spider* with dedup switched on, inline unless *settings* say otherwise.
 
     *keep_log*: keep all records, from DEBUG on, and with them all responses and items.
+    *keep_items*: be told of scraped items, and with that be somebody who may store them.
     """
     settings = {
         "TWISTED_REACTOR_ENABLED": False,
@@ -70,7 +73,8 @@ def crawl(spider: type[Spider], *, keep_log: bool = True, **settings: Any) -> Cr
             # The traceback holds the response.
             result.dropped.append((item, exception.with_traceback(None)))
 
-        crawler.signals.connect(scraped, signals.item_scraped)
+        if keep_items:
+            crawler.signals.connect(scraped, signals.item_scraped)
         crawler.signals.connect(dropped, signals.item_dropped)
         await runner.crawl(crawler)
         result.stats = dict(crawler.stats.get_stats())

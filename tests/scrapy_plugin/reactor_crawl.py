@@ -9,7 +9,7 @@ main script again in its workers would crawl twice.
 import json
 import sys
 
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
 MODES = {
@@ -27,9 +27,29 @@ class TestSpider(Spider):
     start_urls = sys.argv[4:]
 
     async def parse(self, response):
-        yield {"url": response.url}
+        item = {"url": response.url}
+        if self.settings.getbool("WITH_REVIEWS"):
+            reviews = await self.crawler.engine.download_async(Request(f"{response.url}/reviews"))
+            item["reviews"] = reviews.css("p::text").get()
+        yield item
 
 
+class Copies:
+    """A pipeline that passes another object on."""
+
+    def process_item(self, item):
+        return dict(item)
+
+
+class WithTexts(TestSpider):
+    """Items from start(), of which each text is there twice."""
+
+    async def start(self):
+        for number, text in enumerate(start_texts * 2):
+            yield {"url": str(number), "text": text}
+
+
+start_texts = json.loads(sys.argv[3]).get("START_TEXTS", [])
 process_class, reactor_settings = MODES[sys.argv[1]]
 process = process_class(
     {
@@ -37,12 +57,13 @@ process = process_class(
         "DEDUP_WORKERS": int(sys.argv[2]),
         "CONCURRENT_REQUESTS": 1,
         "LOG_LEVEL": "ERROR",
+        "ITEM_PIPELINES": {Copies: 300},
         "TELNETCONSOLE_ENABLED": False,
         **reactor_settings,
         **json.loads(sys.argv[3]),
     }
 )
-crawler = process.create_crawler(TestSpider)
+crawler = process.create_crawler(WithTexts if start_texts else TestSpider)
 process.crawl(crawler)
 process.start()
 json.dump({k: v for k, v in crawler.stats.get_stats().items() if isinstance(v, int)}, sys.stdout)

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,7 @@ from crawls import crawl, spider_over
 from texts import article, page
 from web import served
 
-from dedup.detector import Kind, Verdict
 from dedup.ledger import LedgerError
-from dedup.scrapy_plugin.quarantine import Quarantine
 
 PROJECT = Path(__file__).parents[2]
 sys.path.append(str(PROJECT / "benchmarks"))
@@ -72,22 +71,6 @@ def test_two_interrupts_lose_no_content_because_of_dedup(tmp_path: Path):
         assert job.named_only() == set()
         counted = job.end()
     assert counted["contents_not_stored"] == counted["entries_not_in_the_feed"] == 0
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 400 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"a disk cannot be mounted here: {error}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
 
 
 SITE = {f"/{number}": page(article(number, words=400)) for number in range(12)}
@@ -198,17 +181,59 @@ def test_a_ledger_that_becomes_read_only_meanwhile_is_written_on(tmp_path: Path)
     assert len(remembered(ledger)) == 12
 
 
-def test_half_a_dropped_item_does_not_spoil_the_next_one(small_disk: Path):
-    path = small_disk / "dropped.jsonl"
-    verdict = Verdict(Kind.NEAR, "simhash", "http://a/", 2)
-    quarantine = Quarantine(path)
-    fill(small_disk)
-    with (small_disk / "filling").open("r+b") as file:
-        file.truncate(file.seek(0, 2) - 4096)
-    with pytest.raises(OSError, match="No space"):
-        quarantine.add({"text": "x" * 20_000}, "http://b/", verdict)
-    (small_disk / "filling").unlink()
-    quarantine.add({"text": "short"}, "http://b/", verdict)
-    quarantine.close()
-    [line] = path.read_text().splitlines()
-    assert json.loads(line)["item"] == {"text": "short"}
+@pytest.mark.slow
+def test_a_ledger_that_is_removed_after_a_kill_is_forgotten_with_its_log(tmp_path: Path):
+    """What a killed crawl had stored is gone with its feed, and so must be that it had."""
+    ledger = tmp_path / "pages.sqlite"
+    with crash.served(CONTENTS, 3) as site:
+        job = crash.Job(tmp_path, {"DEDUP_INDEX": str(ledger), "JOBDIR": None}, site)
+        job._ledger = ledger
+        assert job.run(until=lambda: len(job.in_ledger()) > 5, JOBDIR=None)
+        assert Path(f"{ledger}-wal").stat().st_size > 0
+        for path in (ledger, job._feed):
+            path.unlink()
+        job.run(JOBDIR=None)
+        assert len(set(map(crash.content_of, job.in_feed()))) == CONTENTS
+        assert job.named_only() == set()
+
+
+TEMPORARY_FILES = """
+import json, sys
+from crawls import crawl, spider_over
+from test_crashes import fill
+from pathlib import Path
+fill(Path(sys.argv[1]))
+count, url, folder = int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+result = crawl(
+    spider_over(*(f"{url}/{number}" for number in range(count))), keep_log=False,
+    DEDUP_INDEX=folder / "pages.sqlite", DEDUP_REPORT=folder / "reports",
+    FEEDS={str(folder / "feed.jsonl"): {"format": "jsonlines"}},
+)
+print(json.dumps(result.stats, default=str))
+"""
+
+
+@pytest.mark.slow
+def test_a_full_disk_for_temporary_files_costs_no_item(small_disk: Path, tmp_path: Path):
+    """SQLite asks once in a process where they go, so this is a process of its own."""
+    chooser = random.Random(1)
+    site = {
+        f"/{number}": page(" ".join(chooser.randbytes(4).hex() for _ in range(4400)))
+        for number in range(180)
+    }
+    folders = [str(PROJECT / "tests"), str(Path(__file__).parent), str(PROJECT)]
+    with served(site) as url:
+        done = subprocess.run(
+            [sys.executable, "-c", TEMPORARY_FILES, small_disk, str(len(site)), url, tmp_path],
+            env={**os.environ, "TMPDIR": str(small_disk), "SQLITE_TMPDIR": str(small_disk),
+                 "PYTHONPATH": os.pathsep.join(folders)},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    stats = json.loads(done.stdout)
+    assert stats["item_scraped_count"] == len(in_feed(tmp_path / "feed.jsonl")) == len(site)
+    assert len(remembered(tmp_path / "pages.sqlite")) == len(site)
+    assert 0 < stats["dedup/texts_lost"] < len(site)
+    assert "dedup/errors" not in stats
+    assert "log_count/ERROR" not in stats
+    assert len(list((tmp_path / "reports").iterdir())) == 2

@@ -198,7 +198,7 @@ def follow_links(self: Any, response: Any) -> Iterator[Any]:
 
 
 LINKED = {
-    "/original": page(article(1)),
+    "/original": page(article(1), "/copy"),
     "/copy": page(article(1), "/other"),
     "/other": page(article(2)),
 }
@@ -206,14 +206,14 @@ LINKED = {
 
 def test_links_of_duplicates_are_followed():
     with served(LINKED) as url:
-        result = crawl(spider_over(f"{url}/original", f"{url}/copy", parse=follow_links))
+        result = crawl(spider_over(f"{url}/original", parse=follow_links))
     assert names(result.items) == ["original", "other"]
 
 
 def test_links_of_duplicates_are_held_back_on_demand():
     with served(LINKED) as url:
         result = crawl(
-            spider_over(f"{url}/original", f"{url}/copy", parse=follow_links),
+            spider_over(f"{url}/original", parse=follow_links),
             DEDUP_FOLLOW_DUPLICATES=False,
         )
     assert names(result.items) == ["original"]
@@ -293,8 +293,6 @@ def test_scopes_compare_pages_of_one_host_or_domain_only():
 def test_what_cannot_be_judged_is_kept_with_a_reason():
     site = {
         "/html": ORIGINAL,
-        "/json": Answer(b'{"a": 1}', content_type="application/json"),
-        "/pdf": Answer(b"%PDF-1.4", content_type="application/pdf"),
         "/missing": Answer(ORIGINAL.encode(), 404),
         "/nothing": Answer(b""),
         "/no-text": "<html><body></body></html>",
@@ -307,13 +305,126 @@ def test_what_cannot_be_judged_is_kept_with_a_reason():
         )
     assert len(result.items) == len(site)
     assert result.dedup_stats == {
-        "pages": 7,
+        "pages": 5,
         "new": 1,
-        "skipped/not_html": 2,
         "skipped/status": 1,
         "skipped/empty": 2,
         "skipped/too_big": 1,
     }
+
+
+@pytest.mark.parametrize("short_pages", ["exact", "keep"])
+def test_what_is_no_html_is_a_duplicate_if_it_is_equal_byte_for_byte(short_pages: str):
+    text = article(1)
+    site = {
+        "/a.json": Answer(b'{"a": 1}', content_type="application/json"),
+        "/b.json": Answer(b'{"a": 1}', content_type="application/json"),
+        "/c.json": Answer(b'{"a":  1}', content_type="application/json"),
+        "/a.pdf": Answer(b"%PDF-1.4 one", content_type="application/pdf"),
+        "/b.pdf": Answer(b"%PDF-1.4 one", content_type="application/x-pdf"),
+        "/a.txt": Answer(text.encode(), content_type="text/plain"),
+        "/b.txt": Answer(f"{text}.".encode(), content_type="text/plain"),
+        "/html": page(text),
+    }
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_SHORT_PAGES=short_pages)
+    assert sorted(item["url"].removeprefix(url) for item, _ in result.dropped) == [
+        "/b.json", "/b.pdf",
+    ]  # fmt: skip
+    assert {str(verdict) for _, verdict in result.dropped} == {
+        f"exact duplicate of <{url}/a.json> (simhash, distance 0)",
+        f"exact duplicate of <{url}/a.pdf> (simhash, distance 0)",
+    }
+    assert result.dedup_stats == {
+        "pages": 8, "new": 6, "exact_duplicates": 2, "items/dropped": 2,
+    }  # fmt: skip
+
+
+def test_a_page_that_is_met_twice_is_dropped_and_no_copy_of_itself():
+    async def start(self: Any) -> Any:
+        for url in self.start_urls:
+            yield scrapy.Request(url, dont_filter=True)
+
+    bodies = iter([ORIGINAL, ORIGINAL, page(edited(article(1)))])
+
+    class Site(dict):
+        def get(self, path: str, default: Any = None) -> Any:
+            return next(bodies)
+
+    with served(Site()) as url:
+        result = crawl(spider_over(*[f"{url}/a"] * 3, start=start))
+    assert result.dedup_stats == {"pages": 3, "new": 1, "repeated": 2, "items/dropped": 2,
+                                  "bodies_repeated": 1}  # fmt: skip
+    assert {type(verdict).__name__ for _, verdict in result.dropped} == {"RepeatedPage"}
+    [table] = [message for message in result.messages(20) if "Duplicates in" in message]
+    assert "group" not in table
+    assert "2 (66.7%), under the same URL" in table
+
+
+def test_a_request_can_ask_for_its_page_to_be_stored_again():
+    async def start(self: Any) -> Any:
+        for path, wish in (("/a", {}), ("/b", {"again": True}), ("/c", {"again": False})):
+            yield scrapy.Request(self.start_urls[0] + path, meta={"dedup": wish})
+
+    site = dict.fromkeys(("/a", "/b", "/c"), ORIGINAL)
+    with served(site) as url:
+        result = crawl(spider_over(url, start=start))
+    assert [item["url"][-1] for item in result.items] == ["a", "b"]
+
+
+def test_a_request_can_name_the_key_of_its_page(tmp_path: Any):
+    """URLs with a session are new each time, the article is not."""
+
+    def start_with(session: int) -> Any:
+        async def start(self: Any) -> Any:
+            for number in range(2):
+                yield scrapy.Request(
+                    f"{self.start_urls[0]}/{number}?session={session}",
+                    meta={"dedup": {"key": f"article {number}"}},
+                )
+
+        return start
+
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
+                "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
+    site = {f"/{n}?session={s}": page(article(n + 10 * (s * n))) for n in (0, 1) for s in (1, 2)}
+    with served(site) as url:
+        first = crawl(spider_over(url, start=start_with(1)), **settings)
+        second = crawl(spider_over(url, start=start_with(2)), **settings)
+    assert first.dedup_stats["new"] == 2
+    assert (second.dedup_stats["unchanged"], second.dedup_stats["changed"]) == (1, 1)
+    assert [str(verdict) for _, verdict in second.dropped] == ["unchanged"]
+    assert second.dropped[0][1].verdict.original == "article 0"
+
+
+@pytest.mark.parametrize("wish", ["no", 0, {"again": 1}, {"key": 7}, {"key": ""}, {"other": 1}])
+def test_a_wrong_wish_is_told_of_once_and_the_page_judged(wish: Any):
+    async def start(self: Any) -> Any:
+        for url in self.start_urls:
+            yield scrapy.Request(url, meta={"dedup": wish})
+
+    site = dict.fromkeys(("/a", "/b"), ORIGINAL)
+    with served(site) as url:
+        result = crawl(spider_over(f"{url}/a", f"{url}/b", start=start))
+    assert len(result.dropped) == 1
+    [message] = result.messages()
+    assert message.startswith('meta["dedup"] must be True, False or {"again": True or False')
+
+
+def test_dropped_items_are_put_aside_with_their_fields(tmp_path: Any):
+    """Without them, there would be nothing to have back."""
+    path = tmp_path / "dropped.jsonl"
+    fields = {"text": "text", "title": "title"}
+    site = {"/a": ORIGINAL, "/same": ORIGINAL, "/near": page(edited(article(1)))}
+    with served(site) as url:
+        crawl(
+            spider_over(*(url + path for path in site)),
+            DEDUP_DUPLICATES=str(path),
+            DEDUP_FIELDS=fields,
+        )
+    items = [json.loads(line)["item"] for line in path.read_text().splitlines()]
+    assert [item["title"] for item in items] == ["A page", "A page"]
+    assert ["otherwise" in item["text"] for item in items] == [False, True]
 
 
 def test_empty_pages_are_never_duplicates_even_byte_for_byte():
@@ -489,6 +600,7 @@ def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
         "near_duplicates": 1,
         "unchanged": 0,
         "changed": 0,
+        "repeated": 0,
         "skipped": {},
         "per_second": None,
     }

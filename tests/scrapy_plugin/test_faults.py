@@ -106,7 +106,7 @@ def test_a_failure_while_a_verdict_is_carried_out_keeps_the_item(monkeypatch: An
     def broken(*_: Any) -> Any:
         raise RuntimeError("a fault of dedup")
 
-    monkeypatch.setattr("dedup.scrapy_plugin.extension.set_field", broken)
+    monkeypatch.setattr("dedup.scrapy_plugin.pipeline.set_field", broken)
     site = {f"/{number}": page(article(number)) for number in range(4)}
     with served(site) as url:
         result = crawl(spider_over(*(url + path for path in site)), DEDUP_ACTION="mark")

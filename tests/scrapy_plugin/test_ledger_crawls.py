@@ -28,7 +28,6 @@ from web import served
 
 from dedup.ledger import LedgerError, SqliteLedger
 from dedup.scrapy_plugin import UnchangedPage
-from dedup.scrapy_plugin.opening import open_ledger
 from dedup.scrapy_plugin.settings import DedupSettings
 
 SITE = {
@@ -313,7 +312,7 @@ def test_a_job_that_was_interrupted_does_not_store_its_pages_again(site, tmp_pat
     forget_requests()
     again = run(site, "/a", "/other", start=start, DEDUP_REVISITS="keep", **options)
     assert again.stored == ["/other"]
-    assert counts(again)["exact_duplicates"] == 1
+    assert counts(again)["repeated"] == 1
     assert query(tmp_path / "job" / "dedup.sqlite", "SELECT count(*) FROM crawls") == [(1,)]
 
 
@@ -814,7 +813,7 @@ def test_a_crawl_that_cannot_start_does_not_bar_the_next_one(site, ledger):
         "dedup.ledger.SqliteLedger.take",
         "dedup.ledger.SqliteLedger.finish",
         "dedup.report.Summary.finish",
-        "dedup.scrapy_plugin.extension.as_text",
+        "dedup.scrapy_plugin.ending.as_text",
     ],
 )
 def test_whatever_fails_at_the_end_the_file_is_given_back(
@@ -896,9 +895,3 @@ def test_reading_a_large_ledger_is_told(site, ledger, monkeypatch):
 def test_a_ledger_is_left_alone_where_dedup_is_switched_off(site, ledger):
     run(site, ledger=ledger, DEDUP_ENABLED=False, DEDUP_FIELDS={"text": "text"})
     assert not ledger.exists()
-
-
-def test_a_shell_does_not_use_the_ledger(site, ledger):
-    settings = {"KEEP_ALIVE": True, "DEDUP_INDEX": str(ledger)}
-    assert DedupSettings.from_settings(Settings(settings)).is_shell
-    assert open_ledger(DedupSettings.from_settings(Settings(settings)), None) is None

@@ -36,6 +36,30 @@ def test_a_crawl_judges_every_page_on_every_reactor(reactor: str, workers: int):
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_pages_that_a_callback_awaits_are_a_part_of_its_items_on_every_reactor(reactor: str):
+    site = {f"/{number}": page(edited(article(1), f"w{number}")) for number in range(3)}
+    reviews = {f"/{number}/reviews": page(article(number // 2 + 5)) for number in range(3)}
+
+    class Site(dict):
+        """The pages of products are those to begin with."""
+
+        def __iter__(self) -> Any:
+            return iter(site)
+
+    stats = run(reactor, 0, {"WITH_REVIEWS": True}, Site({**site, **reviews}))
+    assert (stats["item_scraped_count"], stats["item_dropped_count"]) == (2, 1)
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_the_claim_of_an_item_from_start_that_is_replaced_ends_on_every_reactor(reactor: str):
+    """Else its copy would wait for a minute, and be kept."""
+    settings = {"START_TEXTS": [article(1), article(2)], "DEDUP_ITEM_FIELD": "text"}
+    stats = run(reactor, 0, settings, {})
+    assert (stats["item_scraped_count"], stats["item_dropped_count"]) == (2, 2)
+    assert stats["dedup/claims/committed"] == 2
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
 def test_the_ledger_is_written_on_every_reactor(reactor: str, tmp_path: Path):
     """Again and again, also where feeds are closed, and checkpoints end, within one step."""
     site = {f"/{number}": page(article(number)) for number in range(12)}

@@ -1,9 +1,16 @@
 """Every setting: its default, its forms, and what a wrong value is told."""
 
 import logging
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
+from scrapy import Spider
 from scrapy.settings import Settings
 
 from dedup.extraction import EXTRACTORS
@@ -20,6 +27,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_METHOD": "simhash",
         "DEDUP_METHOD_ARGS": {},
         "DEDUP_MAX_DISTANCE": 3,
+        "DEDUP_SECRET": "",
         "DEDUP_EXTRACTOR": "trafilatura",
         "DEDUP_ITEM_FIELD": "",
         "DEDUP_ENABLED": True,
@@ -37,9 +45,11 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_REPORT": "",
         "DEDUP_REPORT_TEXTS": 2000,
         "DEDUP_INDEX": "",
+        "DEDUP_INDEX_IN_USE": "stop",
         "DEDUP_REVISITS": "drop",
         "DEDUP_RESET": False,
         "DEDUP_MAX_AGE": 0.0,
+        "DEDUP_CLOSE_UNCHANGED": 0,
         "DEDUP_CHECKPOINT_INTERVAL": 5.0,
         "DEDUP_FSYNC": False,
         "DEDUP_DUPLICATES": "",
@@ -118,11 +128,17 @@ WRONG = [
     ("DEDUP_LOG_LEVEL", 17, "got 17"),
     ("DEDUP_REPORT_TEXTS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_REPORT", 5, "must be the path of a folder, got 5"),
-    (
-        "DEDUP_REPORT",
-        "/dev/null/reports",
-        "must be a folder that can be written, got '/dev/null/reports'",
-    ),
+    ("DEDUP_REPORT", "/dev/null", "must be a folder, got '/dev/null'"),
+    ("DEDUP_REPORT", "/dev/null/reports", "cannot be written: '/dev/null/reports'"),
+    ("DEDUP_REPORT", "s3://bucket/reports", "a local folder, got the URL 's3://bucket/reports'"),
+    ("DEDUP_INDEX", "redis://host/0", "the path of a local file, got the URL 'redis://host/0'"),
+    ("DEDUP_INDEX", "/tmp", "must be a file, got '/tmp'"),
+    ("DEDUP_INDEX", "x" * 300, "(File name too long)"),
+    ("DEDUP_INDEX", "%(nmae)s.sqlite", "there is no %(nmae)s; there are %(time)s"),
+    ("DEDUP_INDEX", "50%.sqlite", "a % begins a placeholder such as %(name)s, and %% stands"),
+    ("DEDUP_INDEX_IN_USE", "queue", "must be 'stop' or 'wait' or 'own', got 'queue'"),
+    ("DEDUP_CLOSE_UNCHANGED", -1, "must be a whole number of at least 0, got -1"),
+    ("DEDUP_CLOSE_UNCHANGED", 2.5, "must be a whole number of at least 0, got 2.5"),
 ]
 
 
@@ -226,4 +242,85 @@ def test_a_misspelt_setting_is_warned_of(caplog: pytest.LogCaptureFixture):
         read(DEDUP_MAX_DISTANCES=5)
     assert caplog.messages == [
         "There is no setting DEDUP_MAX_DISTANCES; did you mean DEDUP_MAX_DISTANCE?"
+    ]
+
+
+def test_paths_name_the_spider_its_attributes_and_the_time(tmp_path: Path):
+    settings = {
+        "DEDUP_INDEX": str(tmp_path / "%(name)s-%(region)s.sqlite"),
+        "DEDUP_REPORT": tmp_path / "reports" / "%(time)s",
+        "DEDUP_DUPLICATES": str(tmp_path / "100%% of %(name)s.jsonl"),
+    }
+    result = DedupSettings.from_settings(Settings(settings), Spider("news", region="eu"))
+    assert result.index == tmp_path / "news-eu.sqlite"
+    assert result.duplicates == tmp_path / "100% of news.jsonl"
+    assert result.report is not None
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00", result.report.name)
+    assert result.shown["DEDUP_INDEX"] == str(result.index)
+
+
+def test_each_path_is_a_file_of_its_own(tmp_path: Path):
+    ledger, link, feed = (tmp_path / name for name in ("pages.sqlite", "link", "feed.jsonl"))
+    ledger.touch()
+    link.symlink_to(ledger)
+    (tmp_path / "other").hardlink_to(ledger)
+    same = [
+        {"DEDUP_DUPLICATES": str(ledger)},
+        {"DEDUP_DUPLICATES": str(link)},
+        {"DEDUP_DUPLICATES": str(tmp_path / "other")},
+        {"FEEDS": {str(ledger): {"format": "jsonlines"}}},
+        {"FEEDS": {ledger.as_uri(): {"format": "jsonlines"}}},
+        {"FEEDS": {ledger: {"format": "jsonlines"}}},
+        {"FEEDS": {str(tmp_path / "%(name)s.sqlite"): {"format": "jsonlines"}}},
+    ]
+    for settings in same:
+        with pytest.raises(SettingError, match=r"DEDUP_INDEX.* are one file"):
+            DedupSettings.from_settings(
+                Settings({"DEDUP_INDEX": str(ledger), **settings}), Spider("pages")
+            )
+    with pytest.raises(SettingError, match=r"the feed .*feed.jsonl and DEDUP_DUPLICATES are one"):
+        read(DEDUP_DUPLICATES=str(feed), FEEDS={str(feed): {"format": "jsonlines"}})
+    read(DEDUP_INDEX=str(ledger), FEEDS={"s3://pages.sqlite": {"format": "jsonlines"}})
+
+
+def test_the_ledger_of_a_job_is_never_waited_for(tmp_path: Path):
+    """A second crawl of it would take its requests, too."""
+    job = str(tmp_path / "job")
+    assert read(JOBDIR=job, DEDUP_INDEX_IN_USE="wait").index_in_use == "stop"
+    elsewhere = {"JOBDIR": job, "DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
+    assert read(**elsewhere, DEDUP_INDEX_IN_USE="wait").index_in_use == "wait"
+
+
+@pytest.mark.slow
+def test_a_read_only_file_system_is_told_of_at_the_start(tmp_path: Path):
+    """Also if the ledger is there already."""
+    (tmp_path / "old.sqlite").touch()
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "old.sqlite")
+    wrong = {
+        "new.sqlite": "DEDUP_INDEX",
+        "old.sqlite": "DEDUP_INDEX",
+        "link.sqlite": "DEDUP_INDEX",
+        "new/reports": "DEDUP_REPORT",
+        "dropped.jsonl": "DEDUP_DUPLICATES",
+    }
+    program = f"""
+from scrapy.settings import Settings
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+for path, name in {wrong}.items():
+    try:
+        DedupSettings.from_settings(Settings({{name: path}}))
+    except SettingError as error:
+        print(error)
+"""
+    mount = 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD"'
+    as_its_own = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if not which("unshare") or subprocess.run([*as_its_own, mount], cwd=tmp_path).returncode:
+        pytest.skip("no file system can be mounted here")
+    done = subprocess.run(
+        [*as_its_own, f'{mount} && exec "$0" -c "$1"', sys.executable, program],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        f"{name} cannot be written: {path!r}" for path, name in wrong.items()
     ]

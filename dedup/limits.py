@@ -1,0 +1,36 @@
+"""How long the strings may be that are kept: URLs, titles and messages come from the web."""
+
+from hashlib import blake2b
+
+LONGEST_URL = 2_500
+"""Characters of a URL, or of what stands for one. Scrapy itself follows none beyond 2,083."""
+LONGEST_LINE = 1_000
+"""Characters of a title, a message, a name or a setting."""
+LONGEST_TEXT = 40_000
+"""Characters of a main text that is kept for the report."""
+
+
+def cut(text: str, length: int = LONGEST_LINE) -> str:
+    """Return *text*, or its beginning and an ellipsis: *length* characters at most.
+
+    >>> cut("A very long title", 10)
+    'A very lo…'
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def kept_url(url: str) -> str:
+    """Return *url* as it is kept: one that is too long is cut, and a digest of all of it put there.
+
+    So URLs that differ at their end only are still others. What is kept stays as it is:
+
+    >>> long = "http://a/" + "x" * 10_000
+    >>> kept_url(long)[2465:]
+    'xx…e941922700d410d04b451be0faae5d21'
+    >>> kept_url(kept_url(long)) == kept_url(long) != kept_url(long + "y")
+    True
+    """
+    if len(url) <= LONGEST_URL:
+        return url
+    digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{url[: LONGEST_URL - len(digest) - 1]}…{digest}"

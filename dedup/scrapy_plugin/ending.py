@@ -1,0 +1,67 @@
+"""The end of a crawl: the last checkpoint, then the reports."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from scrapy import Spider
+
+from dedup.detector import Detector
+from dedup.ledger import SqliteLedger
+from dedup.limits import cut
+from dedup.report import Summary, TextStore, as_text, write_html, write_json
+from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.logs import logger_named
+from dedup.scrapy_plugin.settings import DedupSettings
+
+logger = logger_named(__name__)
+
+
+async def end_crawl(
+    spider: Spider,
+    reason: str,
+    *,
+    settings: DedupSettings,
+    summary: Summary,
+    texts: TextStore,
+    detector: Detector,
+    other_bytes: int,
+    ledger: SqliteLedger | None,
+    checkpoints: Checkpoints | None,
+) -> str:
+    """Make the last checkpoint, write the reports, and return the table for the log.
+
+    Each of the steps is taken whatever becomes of those before it: what fails is logged. The table
+    is empty if there are no numbers. *other_bytes* are those of `Summary.finish`.
+    """
+
+    @contextmanager
+    def step(what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            logger.warning("Dedup: %s could not be written: %s", what, error)
+        except Exception:
+            summary.count("errors")
+            logger.exception("Dedup failed on %s; what comes after it is done", what)
+
+    numbers: dict[str, Any] | None = None
+    table = ""
+    if checkpoints:
+        with step("the last checkpoint"):
+            await checkpoints.finish()
+    with step("the numbers of the report"):
+        name = cut(str(spider.name))
+        numbers = {"spider": name, **summary.finish(detector, other_bytes, ledger)}
+    if numbers:
+        with step("the table of the report"):
+            table = as_text(numbers, DedupSettings.defaults())
+    if ledger and checkpoints:
+        await checkpoints.note_end(partial(ledger.finish, str(reason), numbers, texts))
+    if numbers and settings.report:
+        with step("the report"):
+            path = write_json(numbers, settings.report)
+            write_html(numbers, texts, path.with_suffix(".html"))
+            logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
+    return table

@@ -1,0 +1,133 @@
+"""Links of duplicates, which need not be followed (DEDUP_FOLLOW_DUPLICATES = False)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary, finalize
+
+from scrapy import Request
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.http import Response
+from scrapy.utils.asyncio import call_later
+
+from dedup.claims import Claim
+from dedup.detector import Detector, Kind
+from dedup.scopes import SCOPES
+from dedup.scrapy_plugin.awaiting import called_within
+from dedup.scrapy_plugin.baggage import hands_on_items
+from dedup.scrapy_plugin.judging import Judge, Wishes
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.reading import reason_to_skip
+from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.workers import ReadError
+
+_HAVE_LINKS_ALREADY = (Kind.EXACT, Kind.NEAR, Kind.REPEATED)
+
+
+@dataclass(slots=True, eq=False)
+class _PageLinks:
+    """The links of one response on their way to the scheduler."""
+
+    are_held_back: bool = False
+    claim: Claim | None = None
+    under_way: int = 0
+    accepted: int = 0
+    has_ended: bool = False
+    has_failed: bool = False
+
+
+class Links:
+    """Says which links are those of a page that was read before, also of pages without items.
+
+    A page has its links for itself once its callback has ended without an exception, and at least
+    one of them has come to the scheduler; what is near it waits until then. If it does not come to
+    that, the links of the next one are followed.
+    """
+
+    def __init__(self, settings: DedupSettings, judge: Judge, notices: Notices) -> None:
+        self._settings = settings
+        self._judge = judge
+        self._notices = notices
+        self._scope = SCOPES[settings.scope]
+        self._pages: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
+        self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
+        self._detector = Detector(
+            settings.method, min_tokens=settings.min_tokens, short_pages=settings.short_pages
+        )
+
+    async def hold_back(self, request: Request, response: Response) -> bool:
+        """Return whether *request*, a link of *response*, is not to be followed.
+
+        One that hands on an item is no mere link: the item may be another one.
+        """
+        if hands_on_items(request):
+            return False
+        links = self._pages.get(response)
+        if links is None:
+            links = _PageLinks()
+            try:
+                await self._decide(links, response)
+            except ReadError:  # which is told of where its items are judged
+                pass
+            except Exception:
+                self._notices.count_error("the links of <%s>", response.url)
+            self._pages[response] = links
+            finalize(response, self._response_is_gone, links).atexit = False
+        if not links.are_held_back and links.claim:
+            links.under_way += 1
+            self._requests[request] = links
+        return links.are_held_back
+
+    async def _decide(self, links: _PageLinks, response: Response) -> None:
+        if not (self._settings.enabled and Wishes.of(response).is_on):
+            return
+        if reason_to_skip(response, self._settings.max_page_bytes):
+            return
+        page = await self._judge.read(response)
+        while True:
+            verdict, claim = self._detector.reserve(response.url, page, self._scope(response.url))
+            if verdict:
+                links.are_held_back = verdict.kind in _HAVE_LINKS_ALREADY
+                links.claim = claim
+                return
+            assert claim
+            if not await called_within(self._settings.wait_timeout, claim.when_ended):
+                return
+
+    def output_ends(self, response: Response, *, failed: bool) -> None:
+        """The output of the callback for *response* has ended; *failed*: with an exception."""
+        if links := self._pages.get(response):
+            links.has_ended = True
+            links.has_failed |= failed
+            self._settle(links)
+
+    def watch(self, scheduler: BaseScheduler) -> None:
+        """Note from now on which requests come to *scheduler*, also those that it then filters."""
+        enqueue: Callable[[Request], bool] = scheduler.enqueue_request
+
+        def enqueue_request(request: Request) -> bool:
+            if links := self._requests.get(request):
+                links.accepted += 1
+            return enqueue(request)
+
+        scheduler.enqueue_request = enqueue_request  # type: ignore[method-assign]  # no signal tells
+
+    def request_scheduled(self, request: Request) -> None:
+        """*request* is on its way to the scheduler, where it comes at once, or never."""
+        if request in self._requests:
+            call_later(0, self._request_is_there, request)
+
+    def _request_is_there(self, request: Request) -> None:
+        if links := self._requests.pop(request, None):
+            links.under_way -= 1
+            self._settle(links)
+
+    def _settle(self, links: _PageLinks) -> None:
+        if links.has_ended and not links.under_way:
+            self._end(links, bool(links.accepted) and not links.has_failed)
+
+    def _response_is_gone(self, links: _PageLinks) -> None:
+        self._end(links, False)
+
+    def _end(self, links: _PageLinks, are_followed: bool) -> None:
+        if links.claim and links.claim.is_open:
+            (self._detector.commit if are_followed else self._detector.release)(links.claim)

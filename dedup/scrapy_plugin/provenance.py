@@ -1,0 +1,134 @@
+"""What an item is made of besides the page of its response.
+
+That is what the request of the response has handed on (`baggage`), and what the callback has
+downloaded by itself. An item that has such parts is a duplicate only if they are equal, too.
+"""
+
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+from scrapy.core.engine import ExecutionEngine
+from scrapy.http import HtmlResponse, Response
+
+from dedup.scrapy_plugin.baggage import PAGES, UNREADABLE, Baggage, Parts, urls_of
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.reading import BodyReader, digest_of_body, reason_to_skip
+from dedup.scrapy_plugin.visits import Visit, Visits
+from dedup.workers import ReadError
+
+
+class Provenance:
+    """Knows of each item on its way which other pages and values it is made of."""
+
+    def __init__(
+        self, visits: Visits, bodies: BodyReader, notices: Notices, max_page_bytes: int
+    ) -> None:
+        self._visits = visits
+        self._bodies = bodies
+        self._notices = notices
+        self._max_page_bytes = max_page_bytes
+        self._since = datetime.now(UTC)
+        self._arguments: WeakKeyDictionary[Request, frozenset[str]] = WeakKeyDictionary()
+        self._identities: WeakKeyDictionary[Response, bytes] = WeakKeyDictionary()
+
+    def request_is_sent(self, request: Request) -> None:
+        """Note which arguments *request* has for its callback: others are injected with the page.
+
+        So does scrapy-poet with page objects, which are made of the page itself.
+        """
+        self._arguments[request] = frozenset(request.cb_kwargs)
+
+    def callback_begins(self, response: Response) -> None:
+        """Read what the request of *response* hands on, which the callback may change."""
+        visit = self._visits.of(response)
+        visit.callback_begins()
+        visit.baggage = UNREADABLE  # unless it turns out to be readable
+        if (request := response.request) is None:
+            visit.baggage = None
+        else:
+            visit.baggage = Baggage.of(request, self._since, self._arguments.get(request))
+
+    async def request_leaves(self, request: Request, response: Response) -> None:
+        """Tell *request* what stands on the pages whose URLs it hands on, if *response* knows.
+
+        So that an item with the URL of the page that it began on is compared by what that says.
+        """
+        named = Baggage.of(request, self._since).urls
+        if named:
+            visit = self._visits.of(response)
+            known = visit.baggage.pages if visit.baggage else {}
+            pages = {url: digest for url, digest in known.items() if url in named}
+            if own := urls_of(response) & named:
+                pages.update(dict.fromkeys(own, (await self._identity(response)).hex()))
+            if pages:
+                request.meta[PAGES] = pages
+                return
+        if PAGES in request.meta:  # copied from the request of the response
+            del request.meta[PAGES]
+
+    async def of(self, item: Any, visit: Visit, response: Response) -> bytes:
+        """Return a digest of what *item* is made of besides *response*; b"" if there is nothing.
+
+        Raises UnclearBaggageError if that is not known.
+        """
+        if visit.baggage is None and response.request is not None:
+            self.callback_begins(response)  # another middleware kept that from us
+        parts = visit.baggage.within(item, urls_of(response)) if visit.baggage else Parts()
+        responses = [one for one in (*parts.responses, *visit.downloads) if one is not response]
+        if not (parts.values or parts.places or responses):
+            return b""
+        return parts.digest([await self._identity(one) for one in responses])
+
+    async def _identity(self, response: Response) -> bytes:
+        """Return what stands for the content of *response*: its main text, or else its bytes."""
+        identity = self._identities.get(response)
+        if identity is None:
+            identity = digest_of_body(response)
+            readable = reason_to_skip(response, self._max_page_bytes) is None
+            if isinstance(response, HtmlResponse) and readable:
+                try:
+                    page, _ = await self._bodies.read(response)
+                    identity = page.digest or identity
+                except ReadError:
+                    pass
+            self._identities[response] = identity
+        return identity
+
+    def watch(self, engine: ExecutionEngine) -> None:
+        """Note from now on which responses callbacks download by themselves, with `await`."""
+        download: Callable[[Request], Coroutine[Any, Any, Response]] = engine.download_async
+
+        def download_async(request: Request) -> Coroutine[Any, Any, Response]:
+            return _noted(download(request), self._visits_that_ask())
+
+        engine.download_async = download_async  # type: ignore[method-assign]  # there is no signal
+
+    def _visits_that_ask(self) -> list[Visit]:
+        """Return the visits whose callbacks may be running this code.
+
+        It is the one whose response is a variable of a function between here and Scrapy. A task of
+        the spider's own has no such function: it may be of every callback that is not done.
+        """
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            # The engine's older way to download calls the newer one.
+            if module.startswith("scrapy.") and module != "scrapy.core.engine":
+                return []
+            for value in frame.f_locals.values():
+                if visit := self._visits.known(value):
+                    return [visit]
+            frame = frame.f_back
+        return self._visits.in_callbacks()
+
+
+async def _noted(download: Awaitable[Response], visits: list[Visit]) -> Response:
+    response = await download
+    for visit in visits:
+        visit.downloads.append(response)
+    return response

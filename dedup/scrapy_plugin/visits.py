@@ -1,0 +1,191 @@
+"""Visits: responses on their way through callback, pipelines and feeds, and what became of them."""
+
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary, finalize, ref
+
+from scrapy.http import Response
+
+from dedup.claims import Claim
+from dedup.detector import Verdict
+from dedup.page import Page
+from dedup.scrapy_plugin.baggage import Baggage
+
+
+@dataclass(slots=True, eq=False)
+class Judgement:
+    """The verdict on a page or an item, what was read of it, and the key that stands for it."""
+
+    verdict: Verdict
+    page: Page | None = None
+    key: str = ""
+    compared: Page | None = None
+    """What stood for the page in the comparison, and the scope of that, if there was one."""
+    scope: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """A response on its way: what was read of it, the verdicts on it, and what became of its items.
+
+    The claims of its page are committed when its callback has ended without an exception and all of
+    its items have passed the pipelines and the feed export, but for those that were dropped on
+    purpose; at least one has to be stored. Else they are released, as when the response is gone and
+    nobody tells what became of an item.
+    """
+
+    of: "ref[Response]"
+    end_claim: Callable[[Claim, bool], object]
+    baggage: Baggage | None = None
+    """What the request has handed on; ``None`` if that is not known."""
+    downloads: list[Response] = field(default_factory=list)
+    """Responses that the callback asked for by itself and waited for."""
+    page: Page | None = None
+    """What was read of it."""
+    judgements: dict[bytes, Judgement] = field(default_factory=dict)
+    """By what its items are made of besides the page; b"" where there is nothing."""
+    passages: "set[Passage]" = field(default_factory=set)
+    """Its items that left for the pipelines, up to ours."""
+    claims: list[Claim] = field(default_factory=list)
+    is_in_callback: bool = False
+    open_outputs: int = 0
+    items_under_way: int = 0
+    items_stored: int = 0
+    has_failed: bool = False
+
+    @property
+    def response(self) -> Response | None:
+        """The response, while somebody else has it."""
+        return self.of()
+
+    def callback_begins(self) -> None:
+        """The callback is about to run."""
+        self.is_in_callback = True
+
+    def output_begins(self) -> None:
+        """The output of a callback begins; there may be several of one response."""
+        self.open_outputs += 1
+
+    def output_ends(self, *, failed: bool) -> None:
+        """The output of a callback has ended; *failed*: with an exception."""
+        self.open_outputs -= 1
+        self.is_in_callback = self.open_outputs > 0
+        self.has_failed |= failed
+        self._settle()
+
+    def item_leaves(self) -> None:
+        """An item leaves for the pipelines."""
+        self.items_under_way += 1
+
+    def item_ends(self, *, stored: bool, failed: bool) -> None:
+        """An item is stored, was dropped (neither), or has failed in a pipeline or the export."""
+        self.items_under_way -= 1
+        self.items_stored += stored
+        self.has_failed |= failed
+        self._settle()
+
+    def _settle(self) -> None:
+        if not (self.open_outputs or self.items_under_way):
+            self.end_claims(self.items_stored > 0 and not self.has_failed)
+
+    def end_claims(self, is_stored: bool) -> None:
+        """Commit or release all claims that are open."""
+        claims, self.claims = self.claims, []
+        for claim in claims:
+            if claim.is_open:
+                self.end_claim(claim, is_stored)
+
+
+@dataclass(slots=True, eq=False)
+class Passage:
+    """An item on its way. The reference to the item keeps its identity from being reused."""
+
+    item: Any
+    visit: Visit | None = None
+    judgement: Judgement | None = None
+    claim: Claim | None = None
+    """That of the item alone (DEDUP_ITEM_FIELD)."""
+    has_ended: bool = False
+
+
+class Visits:
+    """All visits, by their responses, and the items that left them.
+
+    Nothing can be attached to every kind of item, so an item is known by its identity from the
+    spider middleware to the first pipeline, and from there on by the context in which the pipelines
+    and the signals of its end run, whatever object a pipeline replaces it by. One object may be
+    yielded several times, also by several pages; it is met in the order of its yields. Nothing is
+    kept for longer than the response is there.
+    """
+
+    def __init__(self, end_claim: Callable[[Claim, bool], object]) -> None:
+        """Create it; *end_claim* is called with each claim, and whether its content was stored."""
+        self._end_claim = end_claim
+        self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
+        self._by_item: dict[int, deque[Passage]] = {}
+        self._passing: ContextVar[Passage | None] = ContextVar("dedup passage", default=None)
+
+    def of(self, response: Response) -> Visit:
+        """Return the visit of *response*, which begins with the first call."""
+        visit = self._visits.get(response)
+        if visit is None:
+            visit = self._visits[response] = Visit(ref(response), self._end_claim)
+            finalize(response, self._response_is_gone, visit).atexit = False
+        return visit
+
+    def known(self, response: Any) -> Visit | None:
+        """Return the visit of *response* if it has begun; ``None`` for what is no response, too."""
+        return self._visits.get(response) if isinstance(response, Response) else None
+
+    def in_callbacks(self) -> list[Visit]:
+        """Return the visits whose callbacks may still do something."""
+        return [visit for visit in self._visits.values() if visit.is_in_callback]
+
+    def item_leaves(self, item: Any, visit: Visit, judgement: Judgement | None) -> None:
+        """*item* leaves for the pipelines, with what was said of it or its page."""
+        passage = Passage(item, visit, judgement)
+        visit.passages.add(passage)
+        self._by_item.setdefault(id(item), deque()).append(passage)
+        visit.item_leaves()
+
+    def item_arrives(self, item: Any) -> Passage:
+        """*item* is in the first pipeline: return what was remembered of it, if anything was."""
+        passages = self._by_item.get(id(item))
+        if passages:
+            passage = passages[0]
+            self._forget(passage)
+            if passage.visit:
+                passage.visit.passages.discard(passage)
+        else:
+            passage = Passage(item)
+        self._passing.set(passage)
+        return passage
+
+    def item_ends(self, response: Any, *, stored: bool, failed: bool = False) -> None:
+        """The item of this context, of *response*, is stored, was dropped or has failed."""
+        visit, passage = self.known(response), self._passing.get()
+        if passage and not passage.has_ended and passage.visit in (None, visit):
+            passage.has_ended = True
+            if passage.claim and passage.claim.is_open:
+                self._end_claim(passage.claim, stored)
+        if visit:  # else it is from start(), or from an errback without a response
+            visit.item_ends(stored=stored, failed=failed)
+
+    def _response_is_gone(self, visit: Visit) -> None:
+        for passage in visit.passages:
+            self._forget(passage)
+        visit.passages.clear()
+        visit.end_claims(False)
+
+    def _forget(self, passage: Passage) -> None:
+        passages = self._by_item[id(passage.item)]
+        passages.remove(passage)
+        if not passages:
+            del self._by_item[id(passage.item)]
+
+    def __len__(self) -> int:
+        """Return the number of responses and items that are on their way."""
+        return len(self._visits) + sum(map(len, self._by_item.values()))

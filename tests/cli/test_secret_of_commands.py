@@ -1,0 +1,177 @@
+"""The commands with a secret in their environment."""
+
+import json
+import re
+from itertools import combinations
+
+import pytest
+from crawls import crawl, spider_over
+from texts import article, edited, page
+from web import served
+
+from dedup.cli import main
+from dedup.ledger.reader import LedgerReader
+from dedup.methods import METHODS, SimHash
+from dedup.methods.keyed import Keyed
+from dedup.text import Document
+
+SECRET = "correct horse battery staple"
+
+
+@pytest.fixture
+def secret(monkeypatch):
+    monkeypatch.setenv("DEDUP_SECRET", SECRET)
+
+
+@pytest.fixture
+def crawled(tmp_path):
+    """The URL of a site, a ledger of it that was made with a secret, and the feed."""
+    pages = {"/a": page(article(1)), "/copy": page(edited(article(1))), "/b": page(article(2))}
+    ledger, feed = tmp_path / "pages.sqlite", tmp_path / "pages.jsonl"
+    with served(pages) as url:
+        crawl(
+            spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger, DEDUP_SECRET=SECRET,
+            FEEDS={str(feed): {"format": "jsonlines"}}, DEDUP_FIELDS={"text": "text"},
+            DEDUP_METHOD="verified",
+        )  # fmt: skip
+        yield url, ledger, feed
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    assert SECRET not in captured.out + captured.err
+    return code, captured.out, captured.err
+
+
+def sketches_of(ledger):
+    with LedgerReader(ledger) as reader:
+        return [page.sketch for page in reader.pages()], reader.identity
+
+
+def documents_of(feed):
+    lines = feed.read_text().splitlines()
+    return [Document.from_main_text(json.loads(line)["text"]) for line in lines]
+
+
+def expected(name, secret, feed):
+    method = METHODS[name]().with_hashing(Keyed(secret))
+    sketches = method.sketches(documents_of(feed))
+    return [method.to_bytes(sketch) for sketch in sketches], method.identity
+
+
+def test_a_ledger_is_looked_at_without_it(crawled, tmp_path, capsys):
+    _, ledger, _ = crawled
+    assert run(capsys, "report", ledger, "-o", tmp_path / "report.html")[0] == 0
+    code, out, _ = run(capsys, "stats", ledger)
+    assert code == 0
+    assert "verified, version 2, with a secret" in out
+    assert Keyed(SECRET).secret_digest not in out
+
+
+def test_pages_of_a_ledger_are_explained_as_the_crawl_saw_them(crawled, capsys, secret):
+    url, ledger, feed = crawled
+    arguments = ("--method", "simhash", "--json")
+    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", *arguments)
+    assert code == 0
+    explained = json.loads(out)
+    [one, _], _ = expected("simhash", SECRET, feed)
+    assert int(explained["fingerprints"]["a"], 16) == int.from_bytes(one, "little")
+    # What all methods say is by the same secret.
+    method = METHODS["random-projection"]().with_hashing(Keyed(SECRET))
+    sketches = method.sketches(documents_of(feed))
+    [told] = [one for one in explained["judgements"] if one["method"] == method.name]
+    assert told["distance"] == method.distance(*sketches)
+
+
+def test_a_ledger_is_converted_to_another_method_with_the_secret_it_has(
+    crawled, tmp_path, capsys, secret
+):
+    _, ledger, feed = crawled
+    new = tmp_path / "new.sqlite"
+    arguments = ("reindex", ledger, "-o", new, "--method", "simhash", "--texts", feed)
+    assert run(capsys, *arguments)[:2] == (0, f"{new}: 2 pages\n")
+    sketches, identity = sketches_of(new)
+    wanted, of_method = expected("simhash", SECRET, feed)
+    assert sketches == wanted
+    assert identity.items() >= of_method.items()
+
+
+def test_and_to_another_secret(crawled, tmp_path, capsys, monkeypatch):
+    _, ledger, feed = crawled
+    new, other = tmp_path / "new.sqlite", SECRET[::-1]
+    monkeypatch.setenv("DEDUP_SECRET", other)
+    arguments = ("reindex", ledger, "-o", new, "--method", "verified", "--texts", feed)
+    assert run(capsys, *arguments)[:2] == (0, f"{new}: 2 pages\n")
+    sketches, identity = sketches_of(new)
+    wanted, of_method = expected("verified", other, feed)
+    assert sketches == wanted
+    assert identity.items() >= of_method.items()
+
+
+def test_a_ledger_is_not_converted_to_one_without_a_secret(crawled, tmp_path, capsys):
+    _, ledger, feed = crawled
+    new = tmp_path / "new.sqlite"
+    code, _, err = run(capsys, "reindex", ledger, "-o", new, "--method", "simhash", "--texts", feed)
+    assert code == 2
+    assert f"{ledger} was made with a secret, so the new one needs one: give it (DEDUP_" in err
+    assert not new.exists()
+    # Another scope needs no sketches.
+    assert run(capsys, "reindex", ledger, "-o", new, "--scope", "host")[0] == 0
+    assert sketches_of(new)[0] == sketches_of(ledger)[0]
+    assert sketches_of(new)[1]["secret"] == Keyed(SECRET).secret_digest
+
+
+@pytest.mark.parametrize("method", ["simhash", "verified"])
+def test_a_scan_goes_on_with_its_secret_only(tmp_path, capsys, monkeypatch, method):
+    records, ledger = tmp_path / "in.jsonl", tmp_path / "scan.sqlite"
+    texts = [article(1), article(2), article(1)]
+    records.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+
+    def scan(number):
+        out = tmp_path / f"{number}.jsonl"
+        return run(capsys, "scan", records, "-o", out, "--ledger", ledger, "--method", method)
+
+    monkeypatch.setenv("DEDUP_SECRET", SECRET)
+    assert scan(1)[0] == scan(2)[0] == 0
+    assert len((tmp_path / "1.jsonl").read_text().splitlines()) == 2
+    monkeypatch.setenv("DEDUP_SECRET", SECRET[::-1])
+    assert "another scan: a secret there, another here (DEDUP_SECRET). Name" in scan(3)[2]
+    monkeypatch.delenv("DEDUP_SECRET")
+    assert "another scan: a secret there, none here (DEDUP_SECRET). Name" in scan(3)[2]
+
+
+def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, capsys, secret):
+    _, _, feed = crawled
+    with feed.open("a") as file:
+        for number in range(3, 30):
+            file.write(json.dumps({"url": f"/{number}", "text": edited(article(number))}) + "\n")
+            file.write(json.dumps({"url": f"/{number}/2", "text": article(number)}) + "\n")
+    pairs = tmp_path / "pairs.tsv"
+    code, out, _ = run(capsys, "calibrate", feed, "--pairs-out", pairs, "--method", "simhash")
+    assert code == 0
+    found = re.search(r"simhash: (\d+), up to distance (\d+)", out)
+    pairs, farthest = map(int, found.groups())
+    counts = []
+    for method in (SimHash(), SimHash().with_hashing(Keyed(SECRET))):
+        near = combinations(method.sketches(documents_of(feed)), 2)
+        counts.append(sum(method.distance(*pair) <= farthest for pair in near))
+    assert counts[1] == pairs != counts[0]
+
+
+@pytest.mark.parametrize("command", ["explain", "evaluate", "scan", "reindex", "calibrate"])
+def test_a_short_one_is_refused_and_not_told(tmp_path, capsys, monkeypatch, command, crawled):
+    monkeypatch.setenv("DEDUP_SECRET", "too-short")
+    _, ledger, feed = crawled
+    new = tmp_path / "new"
+    arguments = {
+        "explain": (feed, feed),
+        "evaluate": (tmp_path,),
+        "scan": (feed, "-o", new),
+        "reindex": (ledger, "-o", new, "--method", "simhash"),
+        "calibrate": (feed, "--pairs-out", new),
+    }[command]
+    code, _, err = run(capsys, command, *arguments)
+    assert code == 2
+    assert "DEDUP_SECRET: a secret must have at least 16 characters\n" in err
+    assert "too-short" not in err

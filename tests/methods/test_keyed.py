@@ -1,0 +1,188 @@
+"""What a secret does to the sketches of every method, and where it does not get."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from hashlib import blake2b, scrypt
+
+import pytest
+from texts import CHINESE, ENGLISH, article, edited
+
+from dedup.methods import METHODS, SimHash, Verified, hashing
+from dedup.methods.hashing import PLAIN, Hashing
+from dedup.methods.keyed import Keyed, keyed
+from dedup.text import Document
+
+SECRET = "correct horse battery staple"
+KEYED = Keyed(SECRET)
+TEXTS = [ENGLISH, CHINESE, f"{ENGLISH}\n{CHINESE}", article(1), "", "one word", "x" * 100 + " 1 1"]
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return METHODS[request.param]()
+
+
+def sketched(method, text):
+    sketch = method.sketch(Document.from_main_text(text))
+    return None if sketch is None else method.to_bytes(sketch)
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE])
+def test_each_secret_gives_every_method_other_sketches(method, text):
+    hashings = (PLAIN, KEYED, Keyed(SECRET[::-1]))
+    assert len({sketched(method.with_hashing(one), text) for one in hashings}) == 3
+
+
+def test_a_secret_gives_the_same_sketches_each_time(method):
+    with_secret, again = (method.with_hashing(one) for one in (KEYED, Keyed(f" {SECRET}\n")))
+    for text in TEXTS:
+        assert sketched(with_secret, text) == sketched(again, text)
+        assert (sketched(method, text) is None) == (sketched(again, text) is None)
+
+
+def test_many_texts_have_the_sketches_that_each_has(method):
+    method = method.with_hashing(KEYED)
+    together = method.sketches([Document.from_main_text(text) for text in TEXTS])
+    stored = [None if sketch is None else method.to_bytes(sketch) for sketch in together]
+    assert stored == [sketched(method, text) for text in TEXTS]
+
+
+def test_nothing_is_hashed_without_the_key(method, monkeypatch):
+    with_secret = method.with_hashing(KEYED)
+    expected = [sketched(with_secret, text) for text in TEXTS]
+    # Whatever of a page went through a hash without a key, others could choose.
+    for name in ("feature_hash", "feature_hashes", "token_hashes", "block_hashes"):
+        if name not in vars(Keyed):
+            assert name == "feature_hashes"  # which calls feature_hash
+        else:
+            monkeypatch.delattr(Hashing, name)
+    monkeypatch.delattr(hashing, "xxhash")
+    monkeypatch.delattr(hashing, "blake2b")
+    assert [sketched(with_secret, text) for text in TEXTS] == expected
+
+
+def test_a_method_without_a_secret_is_left_as_it_was(method):
+    before = sketched(method, ENGLISH)
+    with_secret = method.with_hashing(KEYED)
+    assert sketched(with_secret, ENGLISH) != before == sketched(method, ENGLISH)
+    assert "secret" not in method.identity
+    assert with_secret.identity == {**method.identity, "secret": KEYED.secret_digest}
+    assert with_secret.parameters == method.parameters
+
+
+def test_copies_are_found_as_without_a_secret():
+    one, copy, other = (
+        Document.from_main_text(text) for text in (article(1), edited(article(1)), article(2))
+    )
+    for secret in (SECRET, SECRET[::-1], SECRET.upper()):
+        method = Verified().with_hashing(Keyed(secret))
+        sketch = method.sketch(one)
+        assert method.distance(sketch, method.sketch(copy)) <= method.max_distance
+        assert method.distance(sketch, method.sketch(other)) > method.max_distance
+
+
+def test_numbers_are_compared_by_the_key():
+    texts = [f"{ENGLISH} In {year} it was {year}." for year in (1931, 1931, 1932)]
+    method = Verified().with_hashing(KEYED)
+    same, again, other = method.sketches([Document.from_main_text(text) for text in texts])
+    assert method.distance(same, again) == 0 < method.distance(same, other)
+
+
+def key_of(secret):
+    root = scrypt(secret.encode(), salt=b"scrapy-dedup secret", n=2**14, r=8, p=1, dklen=32)
+    return blake2b(root, person=b"features", digest_size=32).digest()
+
+
+def test_a_word_is_hashed_with_a_key_that_takes_time_to_guess():
+    key = key_of(SECRET)
+    for word in ("word", "北京", "x" * 100):
+        digests = [
+            blake2b(word.encode(), digest_size=8, key=key, salt=seed.to_bytes(8, "little")).digest()
+            for seed in range(3)
+        ]
+        assert [KEYED.feature_hash(word, seed) for seed in range(3)] == [
+            int.from_bytes(digest) for digest in digests
+        ]
+        assert KEYED.token_hashes([word, word]).tolist() == 2 * [int.from_bytes(digests[0])]
+        joined = " ".join([word, "a", word]).encode()
+        assert KEYED.block_hashes(joined).tolist()[::2] == 2 * [int.from_bytes(digests[0])]
+    assert KEYED.token_hashes([]).tolist() == KEYED.block_hashes(b"").tolist() == []
+
+
+def test_sketches_that_were_stored_stay_comparable():
+    assert KEYED.secret_digest == "ce7fed4e4bd4dffa"
+    method = SimHash().with_hashing(KEYED)
+    assert sketched(method, ENGLISH).hex() == "1319c62c50fa953e"
+
+
+def test_the_secret_is_in_nothing_that_can_be_seen_or_sent(method):
+    method = method.with_hashing(KEYED)
+    seen = f"{method!r} {method.hashing!r} {vars(method)} {method.identity} {method.parameters}"
+    key = key_of(SECRET)
+    for word in (SECRET, SECRET.split()[1], key.hex(), repr(key)):
+        assert word not in seen
+    assert SECRET.encode() not in pickle.dumps(method)
+
+
+IN_ANOTHER_PROCESS = """
+import pickle, sys
+from dedup.text import Document
+method, texts = pickle.load(sys.stdin.buffer)
+for text in texts:
+    print(method.to_bytes(method.sketch(Document.from_main_text(text))).hex())
+"""
+
+
+def test_another_process_is_sent_what_it_needs(method):
+    method, texts = method.with_hashing(KEYED), [ENGLISH, CHINESE]
+    sketched(method, article(3))  # words that are remembered are not sent
+    done = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_PROCESS],
+        input=pickle.dumps((method, texts)),
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONHASHSEED": "5"},
+    )
+    assert done.stdout.decode().split() == [sketched(method, text).hex() for text in texts]
+    assert b"harvest" not in pickle.dumps(method)
+
+
+@pytest.mark.parametrize("secret", ["", "short", "fifteen letters", f"{' ' * 20}x{' ' * 20}"])
+def test_a_short_secret_is_refused_and_not_told(secret):
+    with pytest.raises(ValueError, match="must have at least 16 characters") as refused:
+        Keyed(secret)
+    assert not secret.strip() or secret.strip() not in str(refused.value)
+
+
+def test_any_characters_make_a_secret():
+    secrets = ["密" * 16, "\udcff" * 16, "\x00" * 16, "=" * 10_000, "{}" * 8]
+    digests = {Keyed(secret).secret_digest for secret in secrets}
+    assert len(digests) == 5
+    json.dumps(sorted(digests))
+
+
+class OwnHashes(SimHash):
+    name = "own-hashes"
+
+    def sketch(self, document):
+        return sum(map(len, document.tokens))
+
+
+class Nothing(SimHash):
+    name = "nothing"
+
+    def sketch(self, document):
+        return None
+
+
+def test_a_method_that_does_not_hash_with_the_key_is_refused():
+    with pytest.raises(ValueError, match=r"own-hashes do not depend on it.*self\.hashing"):
+        keyed(OwnHashes(), KEYED)
+    assert keyed(Nothing(), KEYED).hashing is KEYED
+
+
+def test_every_method_of_ours_can_have_a_secret(method):
+    assert keyed(method, KEYED).identity["secret"] == KEYED.secret_digest

@@ -1,0 +1,462 @@
+"""Items that are made of several pages: a duplicate only if all that they are made of is."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import attrs
+import pydantic
+import pytest
+import scrapy
+from crawls import crawl, spider_over
+from scrapy import Request
+from scrapy.loader import ItemLoader
+from texts import article, edited, page
+from web import Answer, served
+
+PRODUCTS = 6
+NO_REVIEWS = page("There are no reviews of this product yet. " * 8, title="Reviews")
+# Products with a page of reviews each that says the same, and a mirror with true copies of both.
+SHOP = {
+    **{f"/product/{n}": page(article(n), title=f"Lamp {n}") for n in range(PRODUCTS)},
+    **{f"/product/{n}/reviews": NO_REVIEWS for n in range(PRODUCTS)},
+    **{f"/mirror/{n}": page(article(n), title=f"Lamp {n}", footer="A mirror") for n in range(2)},
+    **{f"/mirror/{n}/reviews": NO_REVIEWS.replace("Footer", "A mirror") for n in range(2)},
+}
+STARTS = [path for path in SHOP if path.count("/") == 2]
+EVERY_PRODUCT = [f"Lamp {n}" for n in range(PRODUCTS)]
+
+
+class Product(scrapy.Item):
+    url = scrapy.Field()
+    name = scrapy.Field()
+    reviews = scrapy.Field()
+
+
+@dataclasses.dataclass
+class Data:
+    url: str
+    name: str
+    reviews: list | None = None
+
+
+@attrs.frozen
+class Frozen:
+    url: str
+    name: str
+    reviews: list | None = None
+
+
+class Model(pydantic.BaseModel):
+    url: str
+    name: str
+    reviews: list | None = None
+
+
+KINDS: dict[str, Callable[..., Any]] = {
+    "dict": dict, "item": Product, "dataclass": Data, "attrs": Frozen, "pydantic": Model,
+}  # fmt: skip
+
+
+def name_of(response: Any) -> str:
+    return response.css("title::text").get()
+
+
+def handing_on(way: str, kind: Callable[..., Any] = dict) -> dict[str, Any]:
+    """Callbacks of a spider that hands a product on to the page of its reviews."""
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = kind(url=response.url, name=name_of(response))
+        url = f"{response.url}/reviews"
+        if way == "cb_kwargs":
+            yield Request(url, self.parse_reviews, cb_kwargs={"item": item})
+        elif way == "meta":
+            yield Request(url, self.parse_reviews, meta={"item": item, "depth": 3})
+        elif way == "single values":
+            values = {"url": response.url, "name": name_of(response)}
+            yield Request(url, self.parse_values, cb_kwargs=values)
+        elif way == "list":
+            yield Request(url, self.parse_reviews, cb_kwargs={"item": [item]})
+        elif way == "lambda":
+            yield Request(url, lambda reviews: self.parse_reviews(reviews, item))
+        elif way == "partial":
+            yield Request(url, partial(self.parse_reviews, item=item))
+        elif way == "request":
+            request = OwnRequest(url, self.parse_reviews)
+            request.item = item
+            yield request
+        elif way == "loader":
+            loader = ItemLoader(Product(), response=response)
+            loader.add_css("name", "title::text")
+            yield Request(url, self.parse_loader, cb_kwargs={"loader": loader})
+        elif way == "loader of an item":
+            loader = ItemLoader(Product(url=response.url), response=response)
+            loader.nested_css("head").add_css("name", "title::text")
+            yield Request(url, self.parse_loader, meta={"loader": loader})
+        elif way == "response":
+            yield Request(url, self.parse_response, cb_kwargs={"product": response})
+        elif way == "object":
+            thing = Thing()
+            thing.name = name_of(response)
+            yield Request(url, self.parse_object, cb_kwargs={"thing": thing})
+
+    def parse_reviews(self: Any, response: Any, item: Any = None) -> Iterator[Any]:
+        item = item or response.meta.get("item") or response.request.item
+        for one in item if isinstance(item, list) else [item]:
+            if kind is Frozen:
+                one = attrs.evolve(one, reviews=[])
+            elif kind in (Data, Model):
+                one.reviews = []
+            else:
+                one["reviews"] = []
+            yield one
+
+    def parse_values(self: Any, response: Any, url: str, name: str) -> Iterator[Any]:
+        yield {"url": url, "name": f"{name} (lamps)", "reviews": []}
+
+    def parse_loader(self: Any, response: Any, loader: Any = None) -> Iterator[Any]:
+        loader = loader or response.meta["loader"]
+        loader.add_value("reviews", "none")
+        yield loader.load_item()
+
+    def parse_response(self: Any, response: Any, product: Any) -> Iterator[Any]:
+        yield {"name": name_of(product), "reviews": []}
+
+    def parse_object(self: Any, response: Any, thing: Any) -> Iterator[Any]:
+        yield {"name": thing.name, "reviews": []}
+
+    return {
+        function.__name__: function
+        for function in (
+            parse, parse_reviews, parse_values, parse_loader, parse_response, parse_object,
+        )
+    }  # fmt: skip
+
+
+class OwnRequest(Request):
+    attributes = (*Request.attributes, "item")
+    item: Any = None
+
+
+class Thing:
+    name: str
+
+
+def run(site: Any, starts: list[str], attributes: dict[str, Any], **settings: Any) -> Any:
+    with served(site) as url:
+        return crawl(spider_over(*(url + path for path in starts), **attributes), **settings)
+
+
+def names(items: list[Any]) -> list[str]:
+    found = (item["name"] if isinstance(item, dict | Product) else item.name for item in items)
+    return sorted(name[0] if isinstance(name, list) else name for name in found)
+
+
+WAYS = [
+    "cb_kwargs", "meta", "list", "lambda", "partial", "request", "loader", "loader of an item",
+    "response", "object",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_product_is_stored_once_however_it_is_handed_on(way: str):
+    result = run(SHOP, STARTS, handing_on(way))
+    assert names(result.items) == EVERY_PRODUCT
+    assert names([item for item, _ in result.dropped]) == ["Lamp 0", "Lamp 1"]
+    assert result.messages() == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", ["cb_kwargs", "meta"])
+def test_items_of_every_kind_are_handed_on(kind: str, way: str):
+    result = run(SHOP, STARTS, handing_on(way, KINDS[kind]))
+    assert names(result.items) == EVERY_PRODUCT
+    assert len(result.dropped) == 2
+
+
+def test_single_values_are_compared_where_they_are_a_part_of_the_item():
+    result = run(SHOP, STARTS, handing_on("single values"))
+    assert names(result.items) == [f"{name} (lamps)" for name in EVERY_PRODUCT]
+    assert len(result.dropped) == 2
+
+
+def test_values_that_the_item_does_not_have_are_not_compared():
+    """Pages of one content stay duplicates however the spider counts its way."""
+
+    async def start(self: Any) -> Any:
+        for number, url in enumerate(self.start_urls):
+            meta = {"clicks": number, "link_text": f"link {number}", "position": f"p{number}"}
+            yield Request(url, meta=meta, cb_kwargs={"place": number * 10 + 5})
+
+    def parse(self: Any, response: Any, place: int) -> Iterator[Any]:
+        yield {"url": response.url, "text": article(1)}
+
+    site = {"/a": page(article(1)), "/b": page(edited(article(1)))}
+    result = run(site, list(site), {"start": start, "parse": parse})
+    assert len(result.dropped) == 1
+
+
+def test_products_of_one_list_are_told_apart_by_what_their_rows_say():
+    """The list is one page, and all pages of reviews are equal."""
+    rows = "".join(f'<li><a href="/product/{n}/reviews">Lamp {n}</a></li>' for n in range(4))
+    lists = {"/list": f"<ul>{rows}</ul>", "/copy": f"<ul>{rows}</ul><footer>A copy</footer>"}
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        for link in response.css("a"):
+            item = {"name": link.css("::text").get()}
+            request = response.follow(link, self.parse_reviews, dont_filter=True)
+            yield request.replace(cb_kwargs={"item": item})
+
+    attributes = {**handing_on("cb_kwargs"), "parse": parse}
+    result = run({**SHOP, **lists}, ["/list", "/copy"], attributes)
+    assert names(result.items) == [f"Lamp {n}" for n in range(4)]
+    assert len(result.dropped) == 4
+
+
+def test_an_item_with_nothing_but_the_url_of_its_page_is_compared_by_what_that_says():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"name": response.url}
+        yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
+
+    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    assert len(result.items) == PRODUCTS
+    assert len(result.dropped) == 2
+
+
+def test_the_time_at_which_a_page_was_fetched_makes_no_difference():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        now = datetime.now(UTC)
+        item = {"name": name_of(response), "fetched": now, "iso": now.isoformat(),
+                "local": datetime.now().isoformat(" ")}  # fmt: skip
+        yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
+
+    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    assert names(result.items) == EVERY_PRODUCT
+    assert len(result.dropped) == 2
+
+
+def test_a_chain_of_three_pages_is_compared_whole():
+    """Product, then an empty page of reviews, then an empty one of questions."""
+    questions = page("Nobody has asked anything about this yet. " * 8, title="Questions")
+    site = {**SHOP, **{f"{path}/questions": questions for path in STARTS}}
+
+    def parse_reviews(self: Any, response: Any, item: Any) -> Iterator[Any]:
+        url = response.url.replace("/reviews", "/questions")
+        yield Request(url, self.parse_questions, meta=response.meta, cb_kwargs={"item": item})
+
+    def parse_questions(self: Any, response: Any, item: Any) -> Iterator[Any]:
+        yield {**item, "questions": 0}
+
+    attributes = {
+        **handing_on("cb_kwargs"),
+        "parse_reviews": parse_reviews,
+        "parse_questions": parse_questions,
+    }
+    result = run(site, STARTS, attributes)
+    assert names(result.items) == EVERY_PRODUCT
+    assert len(result.dropped) == 2
+
+
+def test_rows_that_a_spider_starts_with_are_a_part_of_its_items():
+    """Two companies of one web site are two companies; a row that is there twice is one."""
+
+    async def start(self: Any) -> Any:
+        for name, path in (("Ost", "/a"), ("West", "/b"), ("Ost", "/c")):
+            url = self.start_urls[0].replace("/a", path)
+            yield Request(url, cb_kwargs={"row": {"name": name, "site": url}})
+
+    def parse(self: Any, response: Any, row: Any) -> Iterator[Any]:
+        yield {**row, "title": name_of(response)}
+
+    site = {path: page(article(1)) for path in ("/a", "/b", "/c")}
+    result = run(site, ["/a"], {"start": start, "parse": parse})
+    assert names(result.items) == ["Ost", "West"]
+    assert names([item for item, _ in result.dropped]) == ["Ost"]
+
+
+def awaiting(how: str) -> dict[str, Any]:
+    """A callback that downloads the page of reviews by itself."""
+
+    async def fetch(self: Any, url: str) -> Any:
+        return await self.crawler.engine.download_async(Request(url))
+
+    async def generator(self: Any, response: Any) -> Any:
+        item = {"name": name_of(response)}
+        url = f"{response.url}/reviews"
+        if how == "task":
+            [reviews] = await asyncio.gather(self.fetch(url))
+        elif how == "helper":
+            reviews = await self.fetch(url)
+        else:
+            reviews = await self.crawler.engine.download_async(Request(url))
+        yield {**item, "reviews": reviews.css("h2::text").get()}
+
+    async def coroutine(self: Any, response: Any) -> Any:
+        return [item async for item in generator(self, response)]
+
+    return {"parse": coroutine if how == "coroutine" else generator, "fetch": fetch}
+
+
+@pytest.mark.parametrize("how", ["generator", "coroutine", "helper", "task"])
+def test_pages_that_a_callback_waits_for_are_a_part_of_its_items(how: str):
+    """The products are copies of one another, their reviews are not."""
+    site = {f"/product/{n}": page(edited(article(1), f"w{n}")) for n in range(4)}
+    site |= {f"/product/{n}/reviews": page(article(n // 2 + 7)) for n in range(4)}
+    result = run(site, [f"/product/{n}" for n in range(4)], awaiting(how))
+    assert len(result.items) == 2
+    assert len(result.dropped) == 2
+
+
+def test_what_others_download_is_no_part_of_an_item():
+    """robots.txt, and what pipelines fetch: each time another text."""
+    count = iter(range(1000))
+
+    class Texts(dict):
+        def get(self, path: str, default: Any = None) -> Any:
+            if path in ("/robots.txt", "/stamp"):
+                return Answer(f"# {next(count)}".encode(), content_type="text/plain")
+            return super().get(path, default)
+
+    class Fetching:
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> "Fetching":
+            pipeline = cls()
+            pipeline.crawler = crawler
+            return pipeline
+
+        async def process_item(self, item: Any) -> Any:
+            url = item["url"].rpartition("/")[0] + "/stamp"
+            await self.crawler.engine.download_async(Request(url))
+            return item
+
+    async def parse(self: Any, response: Any) -> Any:
+        for number in range(2):
+            await asyncio.sleep(0)
+            yield {"url": response.url, "number": number}
+
+    site = Texts({f"/{n}": page(edited(article(1), f"w{n}")) for n in range(4)})
+    result = run(
+        site, list(site), {"parse": parse}, ROBOTSTXT_OBEY=True, ITEM_PIPELINES={Fetching: 300}
+    )
+    assert (len(result.items), len(result.dropped)) == (2, 6)
+
+
+class InlineRequests:
+    """How scrapy-inline-requests works: a generator that goes on in the callback of its request."""
+
+    def __init__(self, generator: Any) -> None:
+        self.generator = generator
+
+    def go_on(self, response: Any, generator: Any = None) -> Iterator[Any]:
+        while True:
+            try:
+                output = (generator or self.generator).send(response)
+            except StopIteration:
+                return
+            if isinstance(output, Request):
+                yield output.replace(callback=partial(self.go_on, generator=self.generator))
+                return
+            yield output
+            response = None
+
+
+def test_a_generator_that_goes_on_with_the_next_page_hands_its_variables_on():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        return InlineRequests(self.pages(response)).go_on(None)
+
+    def pages(self: Any, response: Any) -> Iterator[Any]:
+        reviews = yield Request(f"{response.url}/reviews")
+        yield {"name": name_of(response), "reviews": reviews.css("h2::text").get()}
+
+    result = run(SHOP, STARTS, {"parse": parse, "pages": pages})
+    assert names(result.items) == EVERY_PRODUCT
+    assert len(result.dropped) == 2
+
+
+def test_an_item_of_an_errback_is_compared_with_what_it_was_handed():
+    """The page of reviews answers 503, which the errback takes for "none"."""
+    site = {path: body for path, body in SHOP.items() if not path.endswith("/reviews")}
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"name": name_of(response)}
+        yield Request(f"{response.url}/reviews", errback=self.failed, cb_kwargs={"item": item})
+
+    def failed(self: Any, failure: Any) -> Iterator[Any]:
+        yield {**failure.request.cb_kwargs["item"], "reviews": None}
+
+    result = run(site, STARTS, {"parse": parse, "failed": failed})
+    assert sorted(set(names(result.items))) == EVERY_PRODUCT
+
+
+def test_a_chain_that_goes_through_a_job_is_compared_whole(tmp_path: Any):
+    """Requests on disk are other objects when they come back."""
+    result = run(SHOP, STARTS, handing_on("cb_kwargs"), JOBDIR=str(tmp_path))
+    assert names(result.items) == EVERY_PRODUCT
+    assert len(result.dropped) == 2
+    assert result.stats["scheduler/dequeued/disk"] > 0
+
+
+def test_a_changed_product_is_stored_again_although_its_reviews_have_not_changed(tmp_path: Any):
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
+                "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
+    site = dict(SHOP)
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in STARTS), **handing_on("cb_kwargs"))
+        crawl(spider, **settings)
+        site["/product/3"] = page(article(3), title="Lamp 3, cheaper")
+        again = crawl(spider, **settings)
+    assert names(again.items) == ["Lamp 3, cheaper"]
+    assert again.dedup_stats["unchanged"] == PRODUCTS - 1
+
+
+def test_the_item_that_was_to_be_stored_and_failed_is_stored_with_its_copy():
+    class FailOnce:
+        failed = False
+
+        def process_item(self, item: Any) -> Any:
+            if not self.failed and item["name"] == "Lamp 0":
+                self.failed = True
+                raise OSError("disk full")
+            return item
+
+    result = run(SHOP, STARTS, handing_on("cb_kwargs"), ITEM_PIPELINES={FailOnce: 300})
+    assert names(result.items) == EVERY_PRODUCT
+
+
+def test_values_that_cannot_be_read_keep_the_item():
+    class Broken(dict):
+        def __iter__(self) -> Any:
+            raise RuntimeError("no")
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        thing = Broken(name=name_of(response))
+        yield Request(f"{response.url}/reviews", self.parse_it, cb_kwargs={"thing": thing})
+
+    def parse_it(self: Any, response: Any, thing: Any) -> Iterator[Any]:
+        yield {"name": thing["name"]}
+
+    result = run(SHOP, STARTS, {"parse": parse, "parse_it": parse_it})
+    assert len(result.items) == len(STARTS)
+
+
+def test_more_than_can_be_compared_keeps_the_item():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"name": name_of(response), "many": list(range(20_000))}
+        yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
+
+    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    assert len(result.items) == len(STARTS)
+
+
+def test_items_of_their_own_text_are_judged_by_it_wherever_it_comes_from():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"name": name_of(response), "text": response.css("p::text").getall()}
+        yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
+
+    attributes = {**handing_on("cb_kwargs"), "parse": parse}
+    result = run(SHOP, STARTS, attributes, DEDUP_ITEM_FIELD="text")
+    assert names(result.items) == EVERY_PRODUCT
+    assert len(result.dropped) == 2

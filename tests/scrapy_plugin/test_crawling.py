@@ -1,0 +1,99 @@
+"""Scrapy's commands that are no crawls: they bar none, keep nothing from one, and judge nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projects import HeldPages, Project, crawl_under_way
+from web import served
+
+PATHS = {
+    "DEDUP_INDEX": "kept/pages.sqlite",
+    "DEDUP_REPORT": "reports",
+    "DEDUP_DUPLICATES": "kept/duplicates.jsonl",
+}
+COMMANDS = {
+    "shell": ["shell", "-c", "response.status", "{url}/0"],
+    "shell without a page": ["shell", "-c", "1 + 1"],
+    "fetch": ["fetch", "--spider", "one", "{url}/0"],
+    "view": ["view", "--spider", "one", "{url}/0"],
+    "parse": ["parse", "--spider", "one", "{url}/0"],
+    "parse with pipelines": ["parse", "--spider", "one", "--pipelines", "{url}/0"],
+    "check": ["check", "one"],
+    "bench": ["bench", "-s", "CLOSESPIDER_PAGECOUNT=2"],
+    "list": ["list"],
+    "settings": ["settings", "--get", "DEDUP_INDEX"],
+    "edit": ["edit", "one"],
+    "genspider": ["genspider", "--list"],
+}
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: Any) -> Iterator[tuple[Project, str]]:
+    """A project with a crawl under way that has the ledger, and the URL of its site."""
+    pages = HeldPages()
+    with served(pages) as url:
+        folder = tmp_path_factory.mktemp("beside") / "project"
+        spiders = {"one": [f"{url}/0"], "long": [f"{url}/held"]}
+        project = Project(folder, spiders, DEDUP_FIELDS={"text": "text"}, **PATHS)
+        with crawl_under_way(project, pages, "crawl", "long") as process:
+            yield project, url
+            assert process.poll() is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_command_beside_a_crawl_works_and_makes_nothing(beside: Any, command: list[str]):
+    project, url = beside
+    files = project.files()
+    assert "kept/pages.sqlite" in files
+    exit_code, output = project.run(*(part.format(url=url) for part in command))
+    assert exit_code == 0, output
+    for sign in (" ERROR: ", "Traceback", "[dedup"):
+        assert sign not in output, output
+    assert project.files() == files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["shell", "fetch", "parse", "check"])
+def test_a_command_makes_no_ledger_report_or_job(tmp_path: Path, command: str):
+    with served(HeldPages()) as url:
+        project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, **PATHS)
+        files = project.files()
+        exit_code, output = project.run(*(part.format(url=url) for part in COMMANDS[command]))
+        assert (exit_code, project.files()) == (0, files), output
+
+
+@pytest.mark.slow
+def test_parse_shows_items_that_a_crawl_would_drop_and_fills_their_fields(tmp_path: Path):
+    with served(HeldPages()) as url:
+        fields = {"text": "text"}
+        project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, DEDUP_FIELDS=fields, **PATHS)
+        assert project.run("crawl", "one", "-O", "first.jsonl")[0] == 0
+        ledger = project.folder / "kept" / "pages.sqlite"
+        before = ledger.read_bytes()
+        project.run("parse", "--spider", "one", "-o", "parsed.jsonl", f"{url}/0")
+        assert ledger.read_bytes() == before
+        assert project.run("crawl", "one", "-O", "second.jsonl")[0] == 0
+        first, parsed, second = (
+            (project.folder / f"{name}.jsonl").read_text() for name in ("first", "parsed", "second")
+        )
+        assert len(first) > 200
+        assert (parsed, second) == (first, "")  # to the second crawl the page is unchanged
+
+
+@pytest.mark.slow
+def test_a_wrong_path_does_not_keep_the_shell_from_starting(tmp_path: Path):
+    project = Project(tmp_path / "project", {"one": ["http://127.0.0.1/"]}, DEDUP_INDEX="/proc")
+    exit_code, output = project.run("shell", "-c", "1 + 1", "--nolog")
+    assert (exit_code, output) == (0, "2\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["crawl", "one"], ["runspider", "project/spiders/one.py"]])
+def test_a_command_that_crawls_uses_the_ledger(tmp_path: Path, command: list[str]):
+    with served(HeldPages()) as url:
+        project = Project(tmp_path / "project", {"one": [f"{url}/0"]}, **PATHS)
+        assert project.run(*command)[0] == 0
+        assert "kept/pages.sqlite" in project.files()

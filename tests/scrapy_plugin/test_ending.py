@@ -1,0 +1,192 @@
+"""The end of a crawl: whatever fails there, the ledger is written, and all that can be is told."""
+
+import json
+import logging
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from scrapy.statscollectors import MemoryStatsCollector
+from texts import article, edited, page
+from web import served
+
+from dedup.scrapy_plugin import Extension
+
+pytestmark = pytest.mark.slow  # together
+SITE = {
+    "/a": page(article(1)),
+    "/b": page(edited(article(1))),
+    "/c": page(article(1)),
+    "/other": page(article(2)),
+}
+KEPT = ["/a", "/other"]
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> dict[str, Path]:
+    return {
+        "DEDUP_INDEX": tmp_path / "pages.sqlite",
+        "DEDUP_REPORT": tmp_path / "reports",
+        "DEDUP_DUPLICATES": tmp_path / "dropped.jsonl",
+    }
+
+
+def run(paths: dict[str, Path], site: dict[str, str] = SITE, **options: Any) -> Any:
+    attributes = {"parse": options.pop("parse")} if "parse" in options else {}
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), **attributes)
+        feed = {str(paths["DEDUP_INDEX"].with_name("feed.jsonl")): {"format": "jsonlines"}}
+        result = crawl(spider, **paths, FEEDS=feed, **options)
+    result.stored = [item["url"].removeprefix(url) for item in result.items]
+    return result
+
+
+def ended(paths: dict[str, Path]) -> tuple[int, Any, bool, int]:
+    """What the ledger says: pages, how the last crawl has ended, whether with a report, texts."""
+    with closing(sqlite3.connect(paths["DEDUP_INDEX"])) as file:
+        [pages] = file.execute("SELECT count(*) FROM pages").fetchone()
+        reason, report = file.execute("SELECT reason, report FROM crawls").fetchone()
+        [texts] = file.execute("SELECT count(*) FROM texts").fetchone()
+    return pages, reason, report is not None, texts
+
+
+def reports(paths: dict[str, Path]) -> list[str]:
+    return sorted(path.suffix for path in paths["DEDUP_REPORT"].glob("*"))
+
+
+def failing(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("a fault of dedup")
+
+
+def test_an_end_without_faults(paths):
+    result = run(paths)
+    assert result.stored == KEPT
+    assert (ended(paths), reports(paths)) == ((2, "finished", True, 3), [".html", ".json"])
+    assert result.messages() == []
+
+
+# What fails, and what is missing for it: numbers of the ledger, files of reports.
+FAULTS = {
+    "dedup.report.groups.Groups.add": ((2, "finished", True, 2), [".html", ".json"]),
+    "dedup.report.timeline.Timeline.add": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.report.tally.Tally.add": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.report.quantiles.Quantiles.add": ((2, "finished", True, 3), [".html", ".json"]),
+    "dedup.report.sample.Sample.add": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.report.summary.url_pattern": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.url_advice.Contents.add": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), [".html", ".json"]),
+    "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), [".html", ".json"]),
+    "dedup.scrapy_plugin.ending.as_text": ((2, "finished", True, 3), [".html", ".json"]),
+    "dedup.scrapy_plugin.ending.write_json": ((2, "finished", True, 3), []),
+    "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".json"]),
+    "dedup.report.texts.TextStore.__iter__": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.report.Summary.finish": ((2, "finished", False, 3), []),
+    "dedup.ledger.SqliteLedger.finish": ((2, None, False, 0), [".html", ".json"]),
+    "dedup.scrapy_plugin.checkpoints.Checkpoints.finish": (
+        (0, "finished", True, 3), [".html", ".json"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
+    paths, fault, monkeypatch
+):
+    with monkeypatch.context() as patched:
+        patched.setattr(fault, failing)
+        result = run(paths, DEDUP_CHECKPOINT_INTERVAL=0)
+    assert result.stored == KEPT
+    assert result.stats["item_dropped_count"] == 2
+    assert len(paths["DEDUP_DUPLICATES"].read_text().splitlines()) == 2
+    assert (ended(paths), reports(paths)) == FAULTS[fault]
+    if "SqliteLedger" not in fault and "__iter__" not in fault:  # their end is only warned of
+        assert result.stats["dedup/errors"] >= 1
+        assert len(result.messages(logging.ERROR)) == 1
+    assert run(paths).stored == (KEPT if "Checkpoints" in fault else [])
+
+
+class Failing(MemoryStatsCollector):
+    """Of somebody else, over a network that is gone."""
+
+    def inc_value(self, key: str, *arguments: Any, **options: Any) -> None:
+        if key.startswith("dedup/"):
+            raise ConnectionError("the stats are not there")
+        super().inc_value(key, *arguments, **options)
+
+
+def test_stats_that_fail_cost_no_item(paths):
+    result = run(paths, STATS_CLASS=Failing)
+    assert result.stored == KEPT
+    assert result.stats["item_dropped_count"] == 2
+    assert len([record for record in result.log if record.levelno >= logging.ERROR]) == 1
+    assert ended(paths)[:2] == (2, "finished")
+    [message] = result.messages(logging.ERROR)
+    assert "failed to count" in message
+
+
+def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
+    """A real disk that is full is in test_crashes.py; this one only has no more pages."""
+
+    def parse(self: Any, response: Any) -> Any:
+        store = self.crawler.get_extension(Extension)._texts
+        store._database.execute("PRAGMA max_page_count = 1")
+        yield {"url": response.url}
+
+    site = {f"/{number}": page(article(number, 2000)) for number in range(5)}
+    result = run(paths, site, parse=parse)
+    assert result.stored == list(site)
+    assert 1 <= (lost := result.stats["dedup/texts_lost"]) <= 5
+    [report] = paths["DEDUP_REPORT"].glob("*.json")
+    assert json.loads(report.read_text())["texts_lost"] == lost
+    assert any("texts not kept" in message for message in result.messages(logging.INFO))
+    [shown] = paths["DEDUP_REPORT"].glob("*.html")
+    assert "texts could not be kept" in shown.read_text()
+    [message] = result.messages()
+    assert "database or disk is full" in message
+    assert ended(paths) == (5, "finished", True, 5 - lost)
+
+
+def test_a_report_on_a_full_disk_is_not_left_in_part(paths, small_disk):
+    def parse(self: Any, response: Any) -> Any:
+        with (small_disk / "filling").open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(512)):
+                pass
+        yield {"url": response.url}
+
+    result = run({**paths, "DEDUP_REPORT": small_disk / "reports"}, parse=parse)
+    assert result.stored == KEPT
+    assert ended(paths) == (2, "finished", True, 3)
+    assert list(small_disk.glob("reports/*")) == []
+    [message] = result.messages()
+    assert "could not be written" in message
+
+
+def test_a_folder_of_reports_that_is_gone_is_made_again(paths):
+    def parse(self: Any, response: Any) -> Any:
+        shutil.rmtree(paths["DEDUP_REPORT"], ignore_errors=True)
+        yield {"url": response.url}
+
+    paths["DEDUP_REPORT"].mkdir()
+    run(paths, parse=parse)
+    assert reports(paths) == [".html", ".json"]
+
+
+def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):
+    def parse(self: Any, response: Any) -> Any:
+        ledger = self.crawler.get_extension(Extension)._ledger
+        [count] = ledger._writer.execute("PRAGMA page_count").fetchone()
+        ledger._writer.execute(f"PRAGMA max_page_count = {count}")
+        yield {"url": response.url}
+
+    long = {f"/{number}": page(article(number, 4000)) for number in range(30)}
+    with served(long) as url:
+        result = crawl(spider_over(*(url + path for path in long), parse=parse), **paths)
+    assert len(result.items) == 30
+    assert any("is full" in message for message in result.messages())
+    _, reason, _, texts = ended(paths)
+    assert (reason, texts) == ("finished", 0)

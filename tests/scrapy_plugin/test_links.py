@@ -1,0 +1,133 @@
+"""DEDUP_FOLLOW_DUPLICATES = False: links are held back only if those of a copy were followed."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from scrapy import Request
+from texts import article, page
+from web import served
+
+SITE = {
+    "/a": page(article(1), "/a/1", "/a/2"),
+    "/b": page(article(1), "/b/1", "/b/2", footer="A copy"),
+    "/a/1": page(article(11)),
+    "/a/2": page(article(12)),
+    "/b/1": page(article(13)),
+    "/b/2": page(article(14)),
+}
+
+
+def parse(self: Any, response: Any) -> Iterator[Any]:
+    yield {"url": response.url}
+    for link in response.css("a"):
+        yield response.follow(link, self.parse)
+
+
+def run(*starts: str, site: Any = SITE, **options: Any) -> tuple[list[str], Any]:
+    """The paths that were visited, and the crawl."""
+    names = ("parse", "start", "broken", "allowed_domains")
+    attributes = {"parse": parse, **{name: options.pop(name) for name in names if name in options}}
+    visited: list[str] = []
+
+    def visit(self: Any, response: Any) -> Iterator[Any]:
+        visited.append(response.url.partition("/")[2].partition("/")[2].partition("/")[2])
+        return attributes["parse"](self, response)
+
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in starts), **{**attributes, "parse": visit})
+        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False, **options)
+    return sorted(visited), result
+
+
+def test_the_links_of_a_copy_are_held_back():
+    visited, result = run("/a", "/b")
+    assert visited == ["a", "a/1", "a/2", "b"]
+    assert result.dedup_stats["links_held_back"] == 2
+
+
+@pytest.mark.parametrize("moment", ["before", "between", "after"])
+def test_the_links_of_a_copy_are_followed_if_the_callback_of_the_first_page_raised(moment: str):
+    def breaking(self: Any, response: Any) -> Iterator[Any]:
+        is_first = response.url.endswith("/a")
+        if is_first and moment == "before":
+            raise ValueError(moment)
+        for number, output in enumerate(parse(self, response)):
+            if is_first and number == 2 and moment == "between":
+                raise ValueError(moment)
+            yield output
+        if is_first:
+            raise ValueError(moment)
+
+    visited, result = run("/a", "/b", parse=breaking)
+    assert {"b/1", "b/2"} <= set(visited)
+    assert "links_held_back" not in result.dedup_stats
+
+
+def test_the_links_of_a_copy_are_followed_if_those_of_the_first_page_lead_off_site():
+    def leading_off(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)").getall():
+            if link.startswith("/a/"):
+                yield Request(f"http://elsewhere.invalid{link}")
+            else:
+                yield response.follow(link, self.parse)
+
+    visited, _ = run("/a", "/b", parse=leading_off, allowed_domains=["127.0.0.1"])
+    assert visited == ["a", "b", "b/1", "b/2"]
+
+
+def test_links_that_are_known_to_the_scheduler_count_as_followed():
+    """Each page of a site links to all others: somebody has asked for them before."""
+    site = {**SITE, "/all": page(article(5), "/a/1", "/a/2")}
+    visited, _ = run("/all", "/a", "/b", site=site)
+    assert visited == ["a", "a/1", "a/2", "all", "b"]
+
+
+def test_a_copy_waits_for_what_becomes_of_the_links_of_the_first_page():
+    async def slow(self: Any, response: Any) -> Any:
+        for output in parse(self, response):
+            yield output
+            if response.url.endswith("/a"):
+                async with asyncio.timeout(20):
+                    while not any(url.endswith("/b") for url in self.crawler.spider.seen):
+                        await asyncio.sleep(0.01)
+        if response.url.endswith("/a"):
+            raise ValueError("too late")
+
+    class Seen:
+        def process_spider_input(self, response: Any) -> None:
+            spider = response.meta["spider"]()
+            spider.seen.append(response.url)
+
+    async def start(self: Any) -> Any:
+        self.seen = []
+        for url in self.start_urls:
+            yield Request(url, meta={"spider": lambda: self})
+
+    def noting(self: Any, response: Any) -> Any:
+        self.seen.append(response.url)
+        return slow(self, response)
+
+    visited, result = run("/a", "/b", parse=noting, start=start, CONCURRENT_REQUESTS=4)
+    assert {"b/1", "b/2"} <= set(visited)
+    assert "links_held_back" not in result.dedup_stats
+
+
+def test_a_request_that_hands_on_an_item_is_no_mere_link():
+    """The page of a product is a copy, that of its reviews is not."""
+
+    def handing_on(self: Any, response: Any) -> Iterator[Any]:
+        for link in response.css("a"):
+            item = {"of": article(1)[:50]}
+            yield response.follow(link, self.last, cb_kwargs={"item": item})
+
+    def last(self: Any, response: Any, item: Any) -> Iterator[Any]:
+        yield {**item, "url": response.url}
+
+    with served(SITE) as url:
+        spider = spider_over(f"{url}/a", f"{url}/b", parse=handing_on, last=last)
+        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
+    assert len(result.items) == 4

@@ -1,0 +1,172 @@
+"""Dropped items in a file: each on a line of its own, whatever happened to the line before it."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from dedup.detector import Kind, Verdict
+from dedup.scrapy_plugin.quarantine import Quarantine
+
+VERDICT = Verdict(Kind.NEAR, "simhash", "http://a/", 2)
+WHOLE = b'{"item": "whole"}\n'
+
+
+def readable(path):
+    """The items that a reader finds, line by line; a torn line is none."""
+    items = []
+    for line in path.read_bytes().splitlines():
+        try:
+            items.append(json.loads(line)["item"])
+        except ValueError:
+            items.append("torn")
+    return items
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "dropped.jsonl"
+
+
+def test_a_line_torn_anywhere_does_not_swallow_the_next_item(path):
+    for length in range(len(WHOLE) + 1):
+        path.write_bytes(WHOLE + WHOLE[:length])
+        Quarantine(path).add("next", "http://b/", VERDICT)
+        Quarantine(path).add("last", "http://b/", VERDICT)
+        [first, *torn, before, last] = readable(path)
+        assert (first, before, last) == ("whole", "next", "last")
+        assert torn == ([] if not length else ["whole"] if length >= len(WHOLE) - 1 else ["torn"])
+
+
+def test_a_full_disk_leaves_no_half_of_an_item_and_no_other_ones(path, small_disk):
+    path = small_disk / "dropped.jsonl"
+    one, other = Quarantine(path), Quarantine(path)
+    one.add("first", "http://b/", VERDICT)
+    other.add("second", "http://b/", VERDICT)
+    for quarantine in (one, other, one):
+        with pytest.raises(OSError, match="No space") as raised:
+            quarantine.add("x" * 500_000, "http://b/", VERDICT)
+        assert raised.value.errno == errno.ENOSPC
+    other.add("third", "http://b/", VERDICT)
+    assert readable(path) == ["first", "second", "third"]
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from dedup.detector import Kind, Verdict
+from dedup.scrapy_plugin.quarantine import Quarantine
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+quarantine = Quarantine(Path(sys.argv[1]))
+for text in ("x" * 100, "y" * 8000, "z" * 100):
+    try:
+        quarantine.add(text, "http://b/", Verdict(Kind.NEAR, "simhash", "http://a/", 2))
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+def test_what_is_written_in_part_is_taken_back(path):
+    """Without a disk of its own: a file may have 4,000 bytes here."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True,
+        timeout=60, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert done.stdout.split() == [str(errno.EFBIG)]
+    assert readable(path) == ["x" * 100, "z" * 100]
+
+
+WRITING = """
+import os, sys
+from pathlib import Path
+from dedup.detector import Kind, Verdict
+from dedup.scrapy_plugin.quarantine import Quarantine
+quarantine = Quarantine(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+number = 0
+while True:
+    text = f"{sys.argv[2]} {number} " + "x" * 300_000
+    quarantine.add(text, "http://b/", Verdict(Kind.NEAR, "simhash", "http://a/", 2))
+    print(number, flush=True)
+    number += 1
+"""
+
+
+@pytest.mark.slow
+def test_two_crawls_write_at_once_and_one_of_them_is_killed(path):
+    """Each item that was written stays whole: 300 kB are torn by a kill now and then."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", WRITING, path]
+    writers = [
+        subprocess.Popen(
+            [*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        for name in "abc"
+    ]
+    try:
+        for writer in writers:
+            assert writer.stdout.readline() == b"ready\n"
+        for writer in writers:
+            writer.stdin.write(b"go\n")
+            writer.stdin.flush()
+        written = {}
+        for name, writer in zip("abc", writers, strict=True):
+            for _ in range(10):
+                writer.stdout.readline()
+            writer.kill()
+            written[name] = 10 + len(writer.stdout.read().splitlines())
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
+    Quarantine(path).add("end", "http://b/", VERDICT)
+    items = [item.partition(" x")[0] for item in readable(path)]
+    assert items[-1] == "end"
+    for name, count in written.items():
+        of_one = [item for item in items if item.startswith(f"{name} ")]
+        # It may have been killed between the file and its standard output.
+        assert of_one[:count] == [f"{name} {number}" for number in range(count)]
+        assert len(of_one) <= count + 1
+
+
+def test_who_writes_waits_for_another_that_is_in_the_middle_of_a_line(path):
+    with ThreadPoolExecutor(1) as thread:
+        with FileLock(f"{path}.lock"), path.open("ab", buffering=0) as file:
+            file.write(WHOLE[:9])
+            adding = thread.submit(Quarantine(path).add, "next", "http://b/", VERDICT)
+            with pytest.raises(TimeoutError):
+                adding.result(timeout=0.3)
+            file.write(WHOLE[9:])
+        adding.result(timeout=10)
+    assert readable(path) == ["whole", "next"]
+
+
+def test_who_holds_the_lock_for_ever_does_not_stop_a_crawl(path, monkeypatch):
+    monkeypatch.setattr("dedup.scrapy_plugin.quarantine._SECONDS_TO_WAIT", 0.01)
+    with FileLock(f"{path}.lock"), ThreadPoolExecutor(1) as thread:
+        adding = thread.submit(Quarantine(path).add, "next", "http://b/", VERDICT)
+        with pytest.raises(OSError, match="lock"):  # the item is kept then
+            adding.result(timeout=10)
+
+
+def test_a_file_that_was_moved_away_is_begun_anew(path):
+    quarantine = Quarantine(path)
+    quarantine.add("first", "http://b/", VERDICT)
+    path.rename(path.with_name("moved"))
+    quarantine.add("second", "http://b/", VERDICT)
+    assert readable(path.with_name("moved")) == ["first"]
+    assert readable(path) == ["second"]
+
+
+def test_a_url_is_cut_and_an_item_is_not(path):
+    Quarantine(path).add("x" * 10**6, "http://a/" + "b" * 10**6, VERDICT)
+    [line] = map(json.loads, path.read_text().splitlines())
+    assert (len(line["url"]), len(line["item"])) == (2_500, 10**6)

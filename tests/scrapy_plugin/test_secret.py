@@ -1,0 +1,198 @@
+"""DEDUP_SECRET in crawls: what it changes, and that it is nowhere to be seen."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from crawls import crawl, spider_over
+from extractors import fragile
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.settings import Settings
+from texts import article, edited, page
+from web import served
+
+from dedup.ledger import LedgerError
+from dedup.ledger.reader import LedgerReader
+from dedup.methods import FingerprintMethod
+from dedup.methods.keyed import Keyed
+from dedup.page import PageReader
+from dedup.scrapy_plugin.opening import open_ledger
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.workers import WorkerPool
+from dedup.workers.protocol import Task
+
+SECRET = "correct horse battery staple"
+SITE = {
+    "/a": page(article(1)),
+    "/b": page(article(1)),
+    "/near": page(edited(article(1))),
+    "/other": page(article(2)),
+    "/raise": page("RAISE " + article(3)),
+    "/crash": page("CRASH " + article(4)),
+}
+ROOT = Path(__file__).parents[2]
+
+
+def read(**settings):
+    return DedupSettings.from_settings(Settings(settings))
+
+
+def shown_of(result):
+    """All that a crawl logged, with tracebacks, and its stats."""
+    formatter = logging.Formatter()
+    return "\n".join([*map(formatter.format, result.log), repr(result.stats)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 1])
+def test_it_is_in_no_log_report_ledger_feed_or_stat(tmp_path, workers):
+    site = {path: body for path, body in SITE.items() if workers or path != "/crash"}
+    feed = {str(tmp_path / "pages.jsonl"): {"format": "jsonlines"}}
+    with served(site) as url:
+        spider = spider_over(
+            *(url + path for path in site), custom_settings={"DEDUP_SECRET": SECRET}
+        )
+        result = crawl(
+            spider, DEDUP_WORKERS=workers, DEDUP_EXTRACTOR=fragile, FEEDS=feed,
+            DEDUP_FIELDS={"text": "text"}, DEDUP_REPORT=str(tmp_path / "reports"),
+            DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "dropped.jsonl",
+        )  # fmt: skip
+    assert result.stats["dedup/exact_duplicates"] == 1
+    assert result.stats["dedup/unread/error"] == 1
+    log = shown_of(result)
+    assert "Overridden settings" in log
+    assert "secret=set" in log
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} >= {".jsonl", ".json", ".html", ".sqlite"}
+    key = Keyed(SECRET)._key
+    for content in (log.encode(), *(path.read_bytes() for path in files)):
+        for secret in (SECRET.encode(), SECRET.split()[1].encode(), key, key.hex().encode()):
+            assert secret not in content
+    with LedgerReader(tmp_path / "pages.sqlite") as ledger:
+        assert ledger.identity["secret"] == Keyed(SECRET).secret_digest
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_a_worker_has_it_neither_in_its_arguments_nor_in_its_environment(monkeypatch):
+    monkeypatch.setenv("DEDUP_SECRET", SECRET)
+    settings = read()
+    pool = WorkerPool(PageReader(settings.extractor, settings.method))
+    pool.start()
+    try:
+        sketch = pool.submit(Task("html", SITE["/a"])).result(60).sketch
+        [process] = pool.process_ids
+        for file in ("environ", "cmdline"):
+            content = Path(f"/proc/{process}/{file}").read_bytes()
+            assert content
+            assert b"DEDUP_SECRET" not in content
+            assert SECRET.encode() not in content
+    finally:
+        pool.close()
+    reader = PageReader(settings.extractor, settings.method)
+    assert sketch == reader.read_html(SITE["/a"]).sketch
+    without = PageReader(settings.extractor, read(DEDUP_SECRET="").method)
+    assert sketch != without.read_html(SITE["/a"]).sketch
+
+
+def test_it_is_a_setting_or_else_of_the_environment(monkeypatch):
+    assert read().method.hashing.secret_digest is None
+    digest = Keyed(SECRET).secret_digest
+    assert read(DEDUP_SECRET=f"{SECRET}\n").identity["secret"] == digest
+    monkeypatch.setenv("DEDUP_SECRET", SECRET)
+    assert read().identity["secret"] == digest
+    assert read(DEDUP_SECRET=SECRET[::-1]).identity["secret"] != digest
+    assert "secret" not in read(DEDUP_SECRET="").identity
+    assert (read().shown["DEDUP_SECRET"], DedupSettings.defaults()["DEDUP_SECRET"]) == ("set", "")
+    monkeypatch.setenv("DEDUP_SECRET", "")
+    assert "secret" not in read().identity
+
+
+def test_the_settings_do_not_show_it():
+    settings = read(DEDUP_SECRET=SECRET)
+    assert SECRET.split()[1] not in f"{settings!r} {settings.shown} {settings.identity}"
+
+
+@pytest.mark.parametrize("value", ["too-short", "  ", b"bytes are no string", 1234567890123456789])
+def test_a_wrong_one_is_refused_and_not_told(value, caplog):
+    with pytest.raises(SettingError, match=r"DEDUP_SECRET.* must ") as refused:
+        read(DEDUP_SECRET=value)
+    error = refused.value
+    while error:
+        assert "too-short" not in str(error)
+        assert "bytes are" not in str(error)
+        assert "12345" not in str(error)
+        error = error.__cause__ or error.__context__
+    assert not caplog.messages
+
+
+def test_a_slip_of_the_pen_is_told_without_it(caplog):
+    read(DEDUP_SECRETS=SECRET)
+    assert caplog.messages == ["There is no setting DEDUP_SECRETS; did you mean DEDUP_SECRET?"]
+
+
+class OwnHashes(FingerprintMethod):
+    name = "own-hashes"
+    version = 1
+
+    def sketch(self, document):
+        return len(document.tokens)
+
+
+def test_a_method_with_hashes_of_its_own_is_refused():
+    with pytest.raises(SettingError, match="DEDUP_SECRET: the sketches of own-hashes do not"):
+        read(DEDUP_SECRET=SECRET, DEDUP_METHOD=OwnHashes)
+    assert read(DEDUP_METHOD=OwnHashes).method.name == "own-hashes"
+
+
+def test_a_ledger_is_for_one_secret(tmp_path):
+    ledger = tmp_path / "pages.sqlite"
+    with served(SITE) as url:
+        spider = spider_over(f"{url}/a", f"{url}/other")
+        first, again = (
+            crawl(spider, DEDUP_INDEX=ledger, DEDUP_SECRET=SECRET, DEDUP_METHOD="verified")
+            for _ in range(2)
+        )
+        assert (len(first.items), len(again.items)) == (2, 0)
+        copy = crawl(
+            spider_over(f"{url}/near", f"{url}/b"),
+            DEDUP_INDEX=ledger, DEDUP_SECRET=SECRET, DEDUP_METHOD="verified",
+        )  # fmt: skip
+        assert copy.dedup_stats["exact_duplicates"] == copy.dedup_stats["near_duplicates"] == 1
+    for secret, told in (("", "none"), (SECRET[::-1], "another")):
+        settings = read(DEDUP_INDEX=str(ledger), DEDUP_SECRET=secret, DEDUP_METHOD="verified")
+        with pytest.raises(LedgerError, match=f": a secret there, {told} here .DEDUP_SECRET") as e:
+            open_ledger(settings, AsyncCrawlerRunner().create_crawler(spider_over()))
+        for name in (SECRET, SECRET[::-1], Keyed(SECRET).secret_digest):
+            assert name not in str(e.value)
+
+
+@pytest.mark.slow
+def test_a_project_takes_it_from_the_environment_and_says_nothing(tmp_path):
+    feed, ledger = tmp_path / "pages.jsonl", tmp_path / "pages.sqlite"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "crawl",
+            "site",
+            "-o",
+            feed,
+            "-s",
+            f"DEDUP_INDEX={ledger}",
+        ],
+        cwd=ROOT,
+        env=os.environ | {"DEDUP_SECRET": SECRET},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "secret=set" in done.stderr
+    assert "horse" not in done.stdout + done.stderr
+    assert feed.stat().st_size > 1000
+    with LedgerReader(ledger) as reader:
+        assert reader.identity["secret"] == Keyed(SECRET).secret_digest

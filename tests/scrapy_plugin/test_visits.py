@@ -1,0 +1,215 @@
+"""Responses and items on their way: found by identity, and never kept longer than the response."""
+
+import gc
+import weakref
+from contextvars import copy_context
+from typing import Any
+
+import pytest
+import scrapy
+from crawls import crawl, spider_over
+from scrapy.http import Response
+from texts import article, page
+from web import served
+
+from dedup.claims import Claim
+from dedup.detector import Kind, Verdict
+from dedup.scrapy_plugin import Extension
+from dedup.scrapy_plugin.visits import Judgement, Visits
+
+NEW = Verdict(Kind.NEW, "simhash")
+
+
+class Ended(list):
+    """What became of claims, in their order."""
+
+    def __call__(self, claim: Claim, is_stored: bool) -> None:
+        claim.end()
+        self.append(is_stored)
+
+
+def claim() -> Claim:
+    return Claim("key", None, "", is_short=False)
+
+
+def leave(visits: Visits, item: Any, response: Any, key: str) -> None:
+    visits.item_leaves(item, visits.of(response), Judgement(NEW, key=key))
+
+
+def keys(visits: Visits, *items: Any) -> list[str | None]:
+    judgements = (visits.item_arrives(item).judgement for item in items)
+    return [judgement and judgement.key for judgement in judgements]
+
+
+def test_an_item_is_found_once_by_its_identity():
+    visits, response, item = Visits(Ended()), Response("http://a/"), {"a": 1}
+    leave(visits, item, response, "page")
+    assert keys(visits, {"a": 1}, item, item) == [None, "page", None]
+
+
+def test_an_object_that_several_pages_yield_is_met_in_their_order():
+    visits, item = Visits(Ended()), "shared"
+    responses = [Response(f"http://a/{n}") for n in range(3)]
+    for number, response in enumerate(responses):
+        leave(visits, item, response, str(number))
+    assert keys(visits, *[item] * 4) == ["0", "1", "2", None]
+
+
+def test_what_is_never_met_goes_with_its_response():
+    visits = Visits(Ended())
+    kept, gone = Response("http://a/1"), Response("http://a/2")
+    shared = {"shared": True}
+    leave(visits, shared, gone, "gone")
+    leave(visits, shared, kept, "kept")
+    leave(visits, {"alone": True}, gone, "gone")
+    assert len(visits) == 5
+    del gone
+    gc.collect()
+    assert len(visits) == 2
+    assert keys(visits, shared) == ["kept"]
+
+
+def test_the_claims_of_a_page_end_when_its_callback_and_all_items_have_ended():
+    ended = Ended()
+    visits, response = Visits(ended), Response("http://a/")
+    visit = visits.of(response)
+    visit.claims.append(claim())
+    visit.output_begins()
+    for number in range(2):
+        leave(visits, {"number": number}, response, "page")
+    visits.item_ends(response, stored=True)
+    visit.output_ends(failed=False)
+    assert ended == []
+    visits.item_ends(response, stored=False)
+    assert ended == [True]
+
+
+@pytest.mark.parametrize("what", ["callback", "item", "nothing stored"])
+def test_the_claims_of_a_page_are_released_if_something_failed(what: str):
+    ended = Ended()
+    visits, response = Visits(ended), Response("http://a/")
+    visit = visits.of(response)
+    visit.claims.append(claim())
+    visit.output_begins()
+    leave(visits, {}, response, "page")
+    visits.item_ends(response, stored=what == "callback", failed=what == "item")
+    visit.output_ends(failed=what == "callback")
+    assert ended == [False]
+
+
+def test_a_response_that_is_gone_releases_its_claims():
+    ended = Ended()
+    visits, response = Visits(ended), Response("http://a/")
+    visit = visits.of(response)
+    visit.output_begins()
+    leave(visits, {}, response, "page")
+    visit.claims.append(claim())
+    del response
+    gc.collect()
+    assert ended == [False]
+
+
+def test_an_item_that_a_pipeline_replaces_ends_its_claim_with_a_response_and_without():
+    for response in (Response("http://a/"), None):
+        ended = Ended()
+        visits = Visits(ended)
+        item = {"text": "x"}
+        if response is not None:
+            visits.of(response).output_begins()
+            leave(visits, item, response, "page")
+        passage = visits.item_arrives(item)
+        passage.claim = claim()
+        visits.item_ends(response, stored=True)
+        visits.item_ends(response, stored=False)  # that of an item that never came to our pipeline
+        assert ended == [True]
+
+
+def test_an_item_ends_the_claim_of_its_own_context_only():
+    ended = Ended()
+    visits = Visits(ended)
+    contexts = [copy_context() for _ in range(2)]
+    for context in contexts:
+        context.run(visits.item_arrives, {}).claim = claim()
+    contexts[1].run(visits.item_ends, None, stored=True)
+    assert ended == [True]
+    contexts[0].run(visits.item_ends, None, stored=False)
+    assert ended == [True, False]
+
+
+class Thing:
+    """An item that can be referred to weakly."""
+
+
+def test_nothing_is_remembered_of_an_item_that_a_pipeline_replaced():
+    visits, response, item = Visits(Ended()), Response("http://a/"), Thing()
+    visits.of(response).output_begins()
+    leave(visits, item, response, "page")
+    left = weakref.ref(item)
+    context = copy_context()
+    context.run(visits.item_arrives, item)
+    del item, context
+    gc.collect()
+    assert left() is None
+
+
+class DropAll:
+    def process_item(self, item: Any) -> Any:
+        raise scrapy.exceptions.DropItem("all")
+
+
+class Replace:
+    def process_item(self, item: Any) -> Any:
+        return dict(item)
+
+
+class Swallow:
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for _ in result:
+            if False:
+                yield
+
+
+OURS = "dedup.scrapy_plugin.ItemPipeline"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"ITEM_PIPELINES": {OURS: None}},
+        {"ITEM_PIPELINES": {DropAll: -1}},
+        {"ITEM_PIPELINES": {Replace: -1}},
+        {"ITEM_PIPELINES": {DropAll: 500}},
+        {"SPIDER_MIDDLEWARES": {Swallow: 1}},
+        {"DEDUP_ITEM_FIELD": "url"},
+    ],
+)
+def test_nothing_is_left_of_a_crawl_whatever_other_components_do(settings: dict[str, Any]):
+    left = []
+
+    def closed(self: Any, reason: str) -> None:
+        gc.collect()
+        left.append(len(self.crawler.get_extension(Extension).visits))
+
+    site = {f"/{number}": page(article(number)) for number in range(8)}
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), closed=closed)
+        crawl(spider, keep_log=False, **settings)
+    # The response of the last page may still be in the hands of Scrapy.
+    assert max(left) <= 1
+
+
+def test_one_object_for_all_pages_is_dropped_and_kept_as_its_pages_are():
+    shared = {"the": "item"}
+
+    def parse(self: Any, response: Any) -> Any:
+        yield shared
+
+    site = {f"/{number}": page(article(number % 4)) for number in range(12)}
+    with served(site) as url:
+        result = crawl(
+            spider_over(*(url + path for path in site), parse=parse),
+            CONCURRENT_REQUESTS=6,
+            DEDUP_WORKERS=1,
+        )
+    assert (len(result.items), len(result.dropped)) == (4, 8)

@@ -1,0 +1,59 @@
+"""A script: crawls at once in one process; exit code 1 if one of them does not start.
+
+Arguments: the name of a process class of Scrapy, settings of all as JSON, and for each crawl its
+URLs as JSON.
+"""
+
+import json
+import sys
+
+import scrapy.crawler
+from scrapy import Spider
+
+
+class TestSpider(Spider):
+    def parse(self, response):
+        yield {"url": response.url}
+
+
+class Storage:
+    """A pipeline that stores what it gets, or seems to."""
+
+    def process_item(self, item):
+        return item
+
+
+class Broken:
+    """A component that cannot be made for the first crawl."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        if crawler.spider.name == "spider1":
+            raise ValueError("no such database")
+        return cls()
+
+
+class OtherScope:
+    """A component that gives the second crawl another scope."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        if crawler.spider.name == "spider2":
+            crawler.settings.set("DEDUP_SCOPE", "host", "spider")
+        return cls()
+
+
+process = getattr(scrapy.crawler, sys.argv[1])(
+    {
+        "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
+        "LOG_LEVEL": "INFO",
+        "ITEM_PIPELINES": {Storage: 300},
+        **json.loads(sys.argv[2]),
+    }
+)
+crawlers = []  # they live on when they have failed
+for number, urls in enumerate(sys.argv[3:], 1):
+    crawlers.append(process.create_crawler(TestSpider))
+    process.crawl(crawlers[-1], name=f"spider{number}", start_urls=json.loads(urls))
+process.start()
+sys.exit(process.bootstrap_failed)

@@ -1,0 +1,207 @@
+"""However long the strings of the web are, what is kept of them is bounded, and stays apart."""
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from scrapy import Request
+from scrapy.exceptions import CloseSpider
+from texts import article, page
+from web import served
+
+from dedup.cli import main
+from dedup.detector import Detector, Kind
+from dedup.ledger.reader import LedgerReader
+from dedup.limits import LONGEST_LINE, LONGEST_URL, cut, kept_url
+from dedup.methods import SimHash
+from dedup.page import Page
+from dedup.report import Summary
+from dedup.report.recorded import Counters
+from dedup.url_advice import Content, Contents
+
+LONG = "http://a/" + "x" * 10**5
+
+
+@pytest.mark.parametrize("length", [0, 1, LONGEST_URL - 1, LONGEST_URL])
+def test_what_is_not_too_long_stays_whole(length):
+    url = "x" * length
+    assert kept_url(url) == url
+    assert cut("y" * min(length, LONGEST_LINE)) == "y" * min(length, LONGEST_LINE)
+
+
+def test_long_urls_that_differ_anywhere_stay_others():
+    places = (0, 5, LONGEST_URL - 40, LONGEST_URL, 10**4, len(LONG) - 1)
+    urls = {LONG, LONG + "x", LONG[:-1], LONG + "\ud800"}
+    urls |= {LONG[:place] + "y" + LONG[place + 1 :] for place in places}
+    kept = set(map(kept_url, urls))
+    assert len(kept) == len(urls)
+    assert {len(url) for url in kept} == {LONGEST_URL}
+    assert set(map(kept_url, kept)) == kept
+
+
+def pages_of(*numbers):
+    return [
+        Page(None, None, None, 100, bytes([n] * 16), n * 0x9E3779B97F4A7C15 % 2**64)
+        for n in numbers
+    ]
+
+
+def test_pages_whose_urls_differ_at_their_end_only_are_two(tmp_path):
+    detector = Detector(SimHash(max_distance=0))
+    one, other = pages_of(1, 2)
+    assert detector.judge(LONG + "1", one).kind is Kind.NEW
+    assert detector.judge(LONG + "2", other).kind is Kind.NEW
+    assert detector.judge(LONG + "3", one).original == kept_url(LONG + "1")
+    assert detector.judge(LONG + "3", other).original == kept_url(LONG + "2")
+    assert detector.nbytes < 20_000
+
+
+def test_scopes_are_bounded_and_stay_others():
+    detector = Detector(SimHash())
+    [one] = pages_of(1)
+    assert detector.judge("http://a/", one, LONG + "1").kind is Kind.NEW
+    assert detector.judge("http://b/", one, LONG + "2").kind is Kind.NEW
+    assert detector.judge("http://c/", one, LONG + "1").kind is Kind.EXACT
+
+
+def strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for pair in value.items() for part in pair for text in strings(part)]
+    if isinstance(value, list | tuple):
+        return [text for part in value for text in strings(part)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_nothing_in_a_report_is_long():
+    settings = {"DEDUP_METHOD": "simhash", "DEDUP_METHOD_ARGS": {"words": ["x"] * 10**5}}
+    detector = Detector(SimHash())
+    summary = Summary(Counters(), settings)
+    for number, read in enumerate(pages_of(1, 1, 2, 2, 3)):
+        url = f"http://{'h' * 10**5}/{'f' * 10**5}/{number}?{'q' * 10**5}={number}"
+        long = Page("text", "T" * 10**6, "L" * 10**6, read.tokens, read.digest, read.sketch)
+        summary.record(detector.judge(url, long), url, 1, long)
+    kept = [page for _, (_, page) in summary._kept]
+    assert len(kept) == 3
+    assert all((page.text, page.title, page.language) == (None, None, None) for page in kept)
+    numbers = summary.finish(detector)
+    assert numbers["groups"] == 2
+    assert max(map(len, strings(numbers))) <= LONGEST_URL
+    assert len(numbers["settings"]["DEDUP_METHOD_ARGS"]) == LONGEST_LINE
+
+
+def test_there_are_no_rules_for_a_host_with_a_url_that_is_too_long():
+    def advice(*more):
+        contents = Contents()
+        for n in range(9):
+            for query in ("", "?ref=home"):
+                contents.add(f"http://a/{n}{query}", Content(n))
+        for url in more:
+            contents.add(url, Content(99))
+        [item] = contents.advice().advice
+        return item.is_advised, item.deny is not None, item.discarder is not None
+
+    assert advice() == advice(f"{LONG}?ref=home".replace("//a/", "//b/")) == (True, True, True)
+    assert advice("data:" + "x" * 10**4) == (True, True, True)
+    assert advice(f"{LONG}?ref=home") == (True, False, False)
+
+
+TITLE = "T" * 10**6
+
+
+def run(paths, site, **options):
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": response.url, "title": None}
+
+    options = {"parse": parse, **options}
+    names = ("parse", "start", "name")
+    attributes = {name: options.pop(name) for name in names if name in options}
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), **attributes)
+        return crawl(spider, **paths, URLLENGTH_LIMIT=0, **options)
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return {"DEDUP_INDEX": tmp_path / "pages.sqlite", "DEDUP_REPORT": tmp_path / "reports"}
+
+
+@pytest.mark.slow
+def test_a_title_is_kept_in_part_and_given_to_items_whole(paths):
+    site = {f"/{number}": page(article(number), title=TITLE) for number in range(5)}
+    result = run(paths, site, DEDUP_FIELDS={"title": "title"})
+    assert [item["title"] for item in result.items] == [TITLE] * 5
+    assert paths["DEDUP_INDEX"].stat().st_size < 500_000
+    with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
+        assert [title for _, title, _ in ledger.texts()] == [cut(TITLE)] * 5
+    assert all(path.stat().st_size < 500_000 for path in paths["DEDUP_REPORT"].iterdir())
+
+
+@pytest.mark.slow
+def test_nothing_in_a_ledger_is_long(paths):
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": f"{LONG}{response.url[-1]}", "text": response.text}
+        if response.url.endswith("2"):
+            raise CloseSpider("because " * 10**5)
+
+    site = {f"/{number}": page(article(number)) for number in range(3)}
+    site["/1"] = page(article(0))
+    for repeated in (False, True):
+        result = run(
+            paths, site, parse=parse, name="n" * 10**5, DEDUP_ITEM_FIELD="text", DEDUP_SCOPE="host"
+        )
+        assert len(result.items) == (0 if repeated else 2)
+    with closing(sqlite3.connect(paths["DEDUP_INDEX"])) as file:
+        for table in ("about", "crawls", "pages", "matches", "texts"):
+            rows = file.execute(f"SELECT * FROM {table}").fetchall()
+            values = [value for row in rows for value in row if isinstance(value, str)]
+            reports = [value for value in values if value.startswith('{"spider"')]
+            for report in reports:
+                assert max(map(len, strings(json.loads(report)))) <= LONGEST_URL
+            assert max((len(value) for value in values if value not in reports), default=0) <= (
+                LONGEST_URL
+            )
+        rows = file.execute("SELECT original, duplicate FROM duplicates").fetchall()
+    assert rows == [(kept_url(f"{LONG}0"), kept_url(f"{LONG}1"))]
+
+
+def test_a_page_is_unchanged_whose_long_url_was_cut(paths):
+    site = {f"/{number}?{'q' * 5000}={number}": page(article(number)) for number in range(3)}
+    assert len(run(paths, site).items) == 3
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site))
+        assert len(crawl(spider, **paths, URLLENGTH_LIMIT=0).items) == 0  # another port: copies
+    with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
+        [*kept] = [page.url for page in ledger.pages()]
+        assert len(set(kept)) == 3
+        assert ledger.text(kept[0]) is not None
+
+
+def test_keys_and_messages_of_a_scan_are_bounded(tmp_path, capsys):
+    source, clusters, ledger = (tmp_path / name for name in ("a.jsonl", "clusters", "ledger"))
+    records = [{"text": article(1), "url": f"{LONG}{number}"} for number in range(3)]
+    source.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    arguments = ["scan", source, "-o", tmp_path / "b.jsonl", "--key-field", "url"]
+    arguments += ["--clusters", clusters, "--ledger", ledger]
+    assert main(list(map(str, arguments))) == 0
+    [cluster] = map(json.loads, clusters.read_text().splitlines())
+    found = [cluster["key"], *(duplicate["key"] for duplicate in cluster["duplicates"])]
+    assert found == [kept_url(record["url"]) for record in records]
+    assert ledger.stat().st_size < 100_000
+    assert json.loads((tmp_path / "b.jsonl").read_text()) == records[0]
+
+
+def test_texts_of_a_ledger_are_found_by_their_long_urls(paths):
+    url = f"{LONG}1"
+
+    async def start(self: Any) -> Any:
+        yield {"url": url, "text": article(1)}
+
+    def parse(self: Any, response: Any) -> Any:
+        yield Request(response.url)
+
+    run(paths, {}, start=start, parse=parse, DEDUP_ITEM_FIELD="text")
+    with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
+        assert ledger.text(url) == ledger.text(kept_url(url)) == (None, article(1))
