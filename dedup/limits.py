@@ -14,9 +14,9 @@ def cut(text: str, length: int = LONGEST_LINE) -> str:
     """Return *text*, or its beginning and an ellipsis: *length* characters at most.
 
     >>> cut("A very long title", 10)
-    'A very lo…'
+    'A very ...'
     """
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def kept_url(url: str) -> str:
@@ -25,12 +25,12 @@ def kept_url(url: str) -> str:
     So URLs that differ at their end only are still others. What is kept stays as it is:
 
     >>> long = "http://a/" + "x" * 10_000
-    >>> kept_url(long)[2465:]
-    'xx…e941922700d410d04b451be0faae5d21'
+    >>> kept_url(long)[2463:]
+    'xx...e941922700d410d04b451be0faae5d21'
     >>> kept_url(kept_url(long)) == kept_url(long) != kept_url(long + "y")
     True
     """
     if len(url) <= LONGEST_URL:
         return url
     digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return f"{url[: LONGEST_URL - len(digest) - 1]}…{digest}"
+    return f"{url[: LONGEST_URL - len(digest) - 3]}...{digest}"

@@ -58,6 +58,7 @@ def truth(candidates, labels):
     return right / pairs, right / right[-1]
 
 
+@pytest.mark.slow
 def test_the_intervals_hold_the_truth_about_as_often_as_they_say():
     candidates = collection()
     keys = keys_of(candidates)
@@ -189,6 +190,7 @@ def test_methods_share_the_judgements_and_recall_is_of_what_any_of_them_finds():
     assert [step.recall.mean for step in calibration.steps(other, labels)] == [2 / 4, 1]
 
 
+@pytest.mark.slow
 def test_samples_of_several_methods_are_random_for_each():
     one, other = collection(method=SimHash()), collection([500, 500], MinHash(), first=100)
     keys = keys_of(one, other)
@@ -245,6 +247,7 @@ def test_hundreds_of_answers_are_no_matter_of_precision():
     assert far.mean() < 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.9, 0.9985, 0.999])
 @pytest.mark.parametrize("answers", [60, 500, 2000, 5000])
 def test_with_many_answers_shares_near_1_are_told_apart(answers, share):

@@ -70,7 +70,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
-TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 
 
 def test_who_waits_is_called_in_order_and_at_once_when_it_is_over():

@@ -38,6 +38,8 @@ from dedup.cli import main
 ROOT = Path(__file__).parents[1]
 
 NOT_RUN = {
+    "CONTRIBUTING.md: python3 -m venv": "makes an environment in the folder of a contributor",
+    "CONTRIBUTING.md: pytest -q": "runs these very tests",
     "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
     "docs/architecture.md: response": "a drawing",
@@ -329,6 +331,7 @@ def site() -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", WITH_BLOCKS)
 def test_every_block_works(
     document: str, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -160,6 +160,7 @@ def test_the_levels_of_the_loggers_are_restored():
     assert [logging.getLogger(name).level for name in ("trafilatura", "htmldate")] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["trafilatura", "resiliparse", "text_of_fragment"])
 def test_a_page_nested_5000_deep_does_no_harm(function):
     script = (

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 import dedup
+from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
-    {"lexicon", "diff", "records"},
+    {"lexicon", "diff", "records", "logs"},
     {"methods"},
     {"index"},
     {"search"},
@@ -52,12 +53,17 @@ def dedup_parts_imported_by(part):
 
 
 def modules_loaded_by(statement):
-    script = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
-    return set(
-        subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30
-        ).stdout.split()
-    )
+    """All modules that are there when a new process has run *statement*."""
+    script = f"import sys\ntry: {statement}\nfinally: print('\\n', *sys.modules)"
+    output = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+        cwd=PACKAGE.parent,
+    ).stdout
+    return set(output.splitlines()[-1].split())
 
 
 def test_every_part_has_its_layer():
@@ -84,11 +90,48 @@ def test_the_crawler_imports_nothing_of_dedup():
     assert "dedup" not in imported
 
 
+HEAVY = {
+    *FRAMEWORKS,
+    "trafilatura",
+    "jieba",
+    "rjieba",
+    "lxml",
+    "matplotlib",
+    "pyarrow",
+    "tldextract",
+}
+
+
 def test_importing_the_package_loads_nothing_heavy():
     loaded = modules_loaded_by("import dedup")
-    assert loaded & {*FRAMEWORKS, "trafilatura", "jieba", "rjieba", "numpy", "rich"} == set()
+    assert loaded & {*HEAVY, "numpy", "rich"} == set()
 
 
 def test_a_worker_loads_no_scrapy():
     loaded = modules_loaded_by("import dedup.workers.worker")
     assert loaded & {*FRAMEWORKS, "rich", "trafilatura", "jieba"} == set()
+
+
+def test_the_commands_are_shown_without_any_of_them():
+    loaded = modules_loaded_by("from dedup.cli import main; main(['--help'])")
+    assert {name for name in loaded if name.startswith("dedup")} == {
+        "dedup", "dedup.cli", "dedup.cli.errors",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_loads_no_other_and_nothing_heavy(command):
+    loaded = modules_loaded_by(f"from dedup.cli import main; main(['{command}', '--help'])")
+    assert loaded & HEAVY == set()
+    assert {name for name in COMMANDS if f"dedup.cli.{name}" in loaded} == {command}
+
+
+def test_scrapy_loads_nothing_of_dedup_but_the_command():
+    """Its commands are in the list of every project; here in one that has the add-on, too."""
+    loaded = modules_loaded_by("from scrapy.cmdline import execute; execute(['scrapy', 'list'])")
+    assert {name for name in loaded if name.startswith("dedup")} == {
+        "dedup", "dedup.cli", "dedup.cli.errors",
+        "dedup.scrapy_plugin", "dedup.scrapy_plugin.command",
+    }  # fmt: skip
+    assert loaded & {"trafilatura", "numpy", "regex", "rich"} == set()

@@ -175,6 +175,7 @@ def test_the_general_lexicon_knows_english_and_chinese():
 
 
 # jieba leaves its file open.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_the_jieba_lexicon_has_the_idf_of_jieba():
     from jieba.analyse.tfidf import TFIDF

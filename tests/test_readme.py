@@ -40,7 +40,7 @@ def test_every_argument_of_the_spider_is_in_the_readme():
     table = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     assert table == set(inspect.signature(SiteSpider.__init__).parameters) - {"self", "others"}
     for name in table:
-        assert re.search(rf"^    {name} ", SiteSpider.__doc__ or "", re.MULTILINE)
+        assert re.search(rf"^{name} ", inspect.getdoc(SiteSpider) or "", re.MULTILINE)
 
 
 def test_every_setting_is_documented_with_its_default():

@@ -65,6 +65,7 @@ def test_every_scope_names_any_url(scope, url):
     assert isinstance(scope(url), str)
 
 
+@pytest.mark.slow
 def test_domains_are_known_without_network_and_cache():
     script = (
         "import socket, os\n"

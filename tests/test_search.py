@@ -53,6 +53,7 @@ def answers(index, method, asked):
     return len(index), found, list(beyond)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=8, deadline=None)
 @given(
@@ -77,6 +78,7 @@ def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, 
     assert answers(loaded, method, known) == answers(added, method, known)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [[], [1] * 50, [400, 400, 7]])
 @pytest.mark.parametrize("bands", [3, 12])
 def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
@@ -123,6 +125,7 @@ def test_an_index_that_nothing_is_put_into_stays_empty():
         assert len(index) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n for n, m in METHODS_TO_LOAD.items() if not isinstance(m, FingerprintMethod)]
 )

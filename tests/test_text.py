@@ -161,6 +161,7 @@ def test_mixed_text_is_cut_where_the_script_changes():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [NEWS, COOKING, SCIENCE, TRADITIONAL])
 def test_chinese_words_are_those_of_jieba(text):
     runs = regex.findall(r"\p{Han}+|[0-9]+", text)
@@ -168,12 +169,14 @@ def test_chinese_words_are_those_of_jieba(text):
 
 
 # Of two equally likely cuts of a repeated character (喜喜喜喜喜), rjieba may take the other one.
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.lists(HAN, min_size=1, max_size=60, unique=True).map("".join))
 def test_any_run_of_different_han_characters_is_cut_as_jieba_cuts_it(run):
     assert han_cutter()(run) == jieba.lcut(run) == jieba_cutter()(run)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(sorted(set(NEWS + COOKING + SCIENCE + TRADITIONAL))), unique=True))
 def test_common_han_characters_in_any_order_are_cut_as_jieba_cuts_them(characters):
@@ -181,6 +184,7 @@ def test_common_han_characters_in_any_order_are_cut_as_jieba_cuts_them(character
     assert [han_cutter()(run) for run in runs] == [jieba.lcut(run) for run in runs]
 
 
+@pytest.mark.slow
 def test_tokens_are_the_same_without_rjieba():
     script = (
         "import sys; sys.modules['rjieba'] = None\n"

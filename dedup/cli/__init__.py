@@ -1,29 +1,29 @@
-"""The ``dedup`` command: a file for each of its commands."""
+"""The ``dedup`` command: a module for each of its commands, imported when it is called."""
 
 import argparse
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from dedup import __version__
-from dedup.cli import calibrate, evaluate, explain, lexicon, reindex, report, scan, stats
-from dedup.cli.common import CommandError
-from dedup.text import printable
+from dedup.cli.errors import CommandError
 
 _LONGEST_MESSAGE = 2000
 
 COMMANDS = {
-    "calibrate": calibrate,
-    "evaluate": evaluate,
-    "explain": explain,
-    "lexicon": lexicon,
-    "reindex": reindex,
-    "report": report,
-    "scan": scan,
-    "stats": stats,
+    "calibrate": "find the threshold for your pages by judging some pairs",
+    "evaluate": "score methods on labelled collections",
+    "explain": "show why two pages are, or are not, near-duplicates",
+    "lexicon": "count in how many documents each word is",
+    "reindex": "convert a ledger to another method or scope",
+    "report": "write the HTML report of a ledger",
+    "scan": "leave out the duplicates in files or folders of pages",
+    "stats": "show the crawls and pages of a ledger",
 }
+"""What each command does; the module of its name has EXAMPLES, add_arguments and run."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
 
     *program*: what it was called as, for its messages.
     """
-    parser = _parser(program)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    called = next((argument for argument in arguments if argument in COMMANDS), None)
+    parser = _parser(program, called)
     options, others = parser.parse_known_args(arguments)
     if options.command is None:
         parser.print_help()
@@ -47,6 +49,8 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         _discard_output()
         return 0
     except (CommandError, ValueError, OSError) as error:
+        from dedup.text import printable  # takes longer to import than all else here
+
         message = printable(str(error), _LONGEST_MESSAGE)
         print(f"{program} {options.command}: {message}", file=sys.stderr)
         try:
@@ -70,23 +74,27 @@ def _discard_output() -> None:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        from dedup.text import printable
+
         super().error(printable(message, _LONGEST_MESSAGE))
 
 
-def _parser(program: str) -> argparse.ArgumentParser:
+def _parser(program: str, called: str | None) -> argparse.ArgumentParser:
+    """Return the parser of all commands; it knows the arguments of the *called* one only."""
     parser = _Parser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    for name, command in COMMANDS.items():
-        summary = command.SUMMARY
+    for name, summary in COMMANDS.items():
         subparser = commands.add_parser(
             name,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=command.EXAMPLES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run, parser=subparser)
+        if name == called:
+            command = import_module(f"dedup.cli.{name}")
+            subparser.epilog = command.EXAMPLES
+            command.add_arguments(subparser)
+            subparser.set_defaults(run=command.run, parser=subparser)
     return parser

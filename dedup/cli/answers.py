@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
-from dedup.cli.common import CommandError
+from dedup.calibration import LABELS
+from dedup.cli.errors import CommandError
 
 _COLUMNS = ("key1", "key2", "label")
 # Spreadsheets cannot hold more in a cell.
@@ -26,8 +27,6 @@ class Answers(dict[Keys, str]):
             self._read(path)
 
     def _read(self, path: Path) -> None:
-        from dedup.calibration import LABELS
-
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 rows = csv.DictReader(file, delimiter="\t")

@@ -5,33 +5,35 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dedup.cli.answers import Answers, in_order, pairs_as_table
-from dedup.cli.common import (
-    CommandError,
-    check_outputs,
-    console,
-    created,
-    json_lines,
-    json_object,
-    method_class,
-    overwritable,
-    progress,
+from dedup.calibration import (
+    NO,
+    SKIP,
+    YES,
+    Calibration,
+    Candidates,
+    Estimate,
+    Step,
+    find_candidates,
+    recommended,
 )
+from dedup.cli.answers import Answers, in_order, pairs_as_table
 from dedup.cli.diff import diff
+from dedup.cli.errors import CommandError
+from dedup.cli.files import check_outputs, json_lines, overwritable
+from dedup.cli.methods import created, json_object, method_class
+from dedup.cli.terminal import console, progress
 from dedup.files import replacing
+from dedup.ledger.reader import LedgerReader
+from dedup.methods import METHODS
+from dedup.sqlite_file import is_sqlite
 from dedup.text import Document, printable, without_surrogates
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dedup.calibration import Calibration, Candidates, Estimate, Step
-
-SUMMARY = "find the threshold for your pages by judging some pairs"
 EXAMPLES = """\
 examples:
   dedup calibrate pages.sqlite                        the texts that a ledger has kept
@@ -76,9 +78,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.calibration import Calibration, find_candidates
-    from dedup.methods import METHODS
-
     names = list(METHODS) if options.method == ["all"] else list(dict.fromkeys(options.method))
     kinds = [method_class(name) for name in names]
     arguments = json_object("--args", options.args)
@@ -173,8 +172,6 @@ def _distinct(options: argparse.Namespace) -> tuple[list[str], list[Document]]:
 
 def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str]]:
     """Yield the key of each page with a text, and the text."""
-    from dedup.sqlite_file import is_sqlite
-
     if path.is_file() and is_sqlite(path):
         yield from _records_of_ledger(path)
         return
@@ -189,8 +186,6 @@ def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str]]:
 
 
 def _records_of_ledger(path: Path) -> Iterator[tuple[str, str]]:
-    from dedup.ledger.reader import LedgerReader
-
     with LedgerReader(path) as ledger:
         for url, _, text in ledger.texts():
             if text:
@@ -198,7 +193,7 @@ def _records_of_ledger(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _labels(
-    calibration: "Calibration", keys: Sequence[str], answers: Answers
+    calibration: Calibration, keys: Sequence[str], answers: Answers
 ) -> dict[tuple[int, int], str]:
     return {
         (one, other): answers[both]
@@ -207,14 +202,14 @@ def _labels(
     }
 
 
-def _show_candidates(output: "Console", pages: int, candidates: Sequence["Candidates"]) -> None:
+def _show_candidates(output: Console, pages: int, candidates: Sequence[Candidates]) -> None:
     output.print(f"{pages:,} pages with different texts; pairs of them to judge from:")
     for found in candidates:
         number = sum(map(len, found.strata.values()))
         output.print(f"  {found.method.name}: {number:,}, up to distance {found.max_distance:.4g}")
 
 
-def _write_pairs(output: "Console", path: Path, table: str) -> None:
+def _write_pairs(output: Console, path: Path, table: str) -> None:
     with replacing(path) as file:
         file.write(table.encode())
     hint = "fill in the column label (yes, no or skip) and give the file to --answers"
@@ -222,15 +217,13 @@ def _write_pairs(output: "Console", path: Path, table: str) -> None:
 
 
 def _ask(
-    output: "Console",
+    output: Console,
     sample: Sequence[tuple[int, int]],
     keys: Sequence[str],
     documents: Sequence[Document],
     answers: Answers,
 ) -> None:
     """Show the pairs that were not judged one by one, and keep the answers."""
-    from dedup.calibration import NO, SKIP, YES
-
     labels = {"y": YES, "yes": YES, "n": NO, "no": NO, "s": SKIP, "skip": SKIP}
     for number, (one, other) in enumerate(sample, 1):
         if in_order(keys[one], keys[other]) in answers:
@@ -262,14 +255,12 @@ def _ask(
 
 
 def _report(
-    output: "Console",
+    output: Console,
     options: argparse.Namespace,
     arguments: Mapping[str, Any],
-    calibration: "Calibration",
+    calibration: Calibration,
     labels: Mapping[tuple[int, int], str],
 ) -> None:
-    from dedup.calibration import recommended
-
     results = []
     for found in calibration.candidates:
         steps = calibration.steps(found, labels)
@@ -299,7 +290,7 @@ def _report(
 
 
 def _show_steps(
-    output: "Console", found: "Candidates", steps: Sequence["Step"], chosen: "Step | None"
+    output: Console, found: Candidates, steps: Sequence[Step], chosen: Step | None
 ) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(found.method.name)
@@ -323,11 +314,11 @@ def _show_steps(
     output.print(table)
 
 
-def _interval(estimate: "Estimate") -> str:
+def _interval(estimate: Estimate) -> str:
     return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
 
 
-def _sentence(found: "Candidates", chosen: "Step | None", precision: float) -> str:
+def _sentence(found: Candidates, chosen: Step | None, precision: float) -> str:
     name = found.method.name
     if chosen is None:
         return (
@@ -343,8 +334,8 @@ def _sentence(found: "Candidates", chosen: "Step | None", precision: float) -> s
 
 
 def _figures(
-    results: Sequence[tuple["Candidates", Sequence["Step"], "Step | None"]],
-    best: tuple["Candidates", Sequence["Step"], "Step | None"] | None,
+    results: Sequence[tuple[Candidates, Sequence[Step], Step | None]],
+    best: tuple[Candidates, Sequence[Step], Step | None] | None,
     labels: Mapping[tuple[int, int], str],
 ) -> dict[str, Any]:
     return {

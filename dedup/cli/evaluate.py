@@ -10,23 +10,16 @@ from typing import Any, BinaryIO
 from rich.table import Table
 from rich.text import Text
 
-from dedup.cli.common import (
-    CommandError,
-    check_outputs,
-    console,
-    created,
-    extractor_named,
-    json_object,
-    method_class,
-    overwritable,
-    progress,
-    swept,
-)
 from dedup.cli.diff import diff
+from dedup.cli.errors import CommandError
+from dedup.cli.files import check_outputs, overwritable
+from dedup.cli.methods import created, extractor_named, json_object, method_class, swept
+from dedup.cli.terminal import console, progress
+from dedup.evaluation import evaluate, read_collection
 from dedup.files import replacing
+from dedup.methods import METHODS
 from dedup.text import printable
 
-SUMMARY = "score methods on labelled collections"
 EXAMPLES = """\
 examples:
   dedup evaluate labelled/news                        the default method
@@ -58,9 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.evaluation import evaluate, read_collection
-    from dedup.methods import METHODS
-
     names = list(METHODS) if options.method == ["all"] else options.method
     kinds = [method_class(name) for name in names]
     extractor = None if options.extractor is None else extractor_named(options.extractor)
@@ -117,8 +107,6 @@ def _check_plot(path: Path) -> None:
 
 
 def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
-    from dedup.methods import METHODS
-
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("collection", overflow="fold")
     table.add_column("method", no_wrap=True)

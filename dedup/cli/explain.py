@@ -3,29 +3,23 @@
 import argparse
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dedup.cli.common import (
-    CommandError,
-    console,
-    created,
-    extractor_named,
-    json_object,
-    method_class,
-)
 from dedup.cli.diff import colored
+from dedup.cli.errors import CommandError
+from dedup.cli.methods import created, extractor_named, json_object, method_class
+from dedup.cli.sources import read_source
+from dedup.cli.terminal import console
+from dedup.explanation import Explanation, Feature, Judgement, Side
+from dedup.extraction import Extraction
+from dedup.ledger.reader import LedgerReader
+from dedup.limits import LONGEST_TEXT
+from dedup.page import extracted_of
 from dedup.text import printable
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dedup.explanation import Explanation, Feature, Judgement, Side
-    from dedup.extraction import Extraction
-
-SUMMARY = "show why two pages are, or are not, near-duplicates"
 EXAMPLES = """\
 examples:
   dedup explain one.html other.html
@@ -64,10 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.cli.sources import read_source
-    from dedup.explanation import Explanation, Side
-    from dedup.page import extracted_of
-
     if options.method == "all":
         raise CommandError(
             "--method must be one method, got 'all': the table has all of them anyway"
@@ -97,12 +87,8 @@ def run(options: argparse.Namespace) -> None:
     output.print(colored(explanation.diff))
 
 
-def _stored(path: str, urls: Sequence[str]) -> "list[Extraction]":
+def _stored(path: str, urls: Sequence[str]) -> list[Extraction]:
     """Return what a ledger has kept of the texts of *urls*."""
-    from dedup.extraction import Extraction
-    from dedup.ledger.reader import LedgerReader
-    from dedup.limits import LONGEST_TEXT
-
     found = []
     with LedgerReader(path) as ledger:
         for url in urls:
@@ -122,12 +108,12 @@ def _stored(path: str, urls: Sequence[str]) -> "list[Extraction]":
     return found
 
 
-def _heading(output: "Console", text: str) -> None:
+def _heading(output: Console, text: str) -> None:
     output.print()
     output.print(Text(text, style="bold"))
 
 
-def _show_pages(output: "Console", explanation: "Explanation") -> None:
+def _show_pages(output: Console, explanation: Explanation) -> None:
     if explanation.are_equal:
         output.print(Text("Exact duplicates: their normalised main texts are equal.", "bold"))
     else:
@@ -150,14 +136,14 @@ def _show_pages(output: "Console", explanation: "Explanation") -> None:
     output.print(table)
 
 
-def _sentence(judgement: "Judgement") -> str:
+def _sentence(judgement: Judgement) -> str:
     if judgement.verdict in _MEANINGS:
         return f"{judgement.verdict} ({_MEANINGS[judgement.verdict]})"
     threshold = _number(judgement.method.max_distance)
     return f"{judgement.verdict}, distance {_number(judgement.distance)} of up to {threshold}"
 
 
-def _show_text(output: "Console", name: str, side: "Side", full: bool) -> None:
+def _show_text(output: Console, name: str, side: Side, full: bool) -> None:
     lines = [line for line in side.extraction.text.splitlines() if line.strip()]
     _heading(output, f"Main text of {name}")
     for line in lines if full else lines[:_FIRST_LINES]:
@@ -169,7 +155,7 @@ def _show_text(output: "Console", name: str, side: "Side", full: bool) -> None:
         output.print(f"… {len(lines) - _FIRST_LINES:,} more lines (--full shows them)")
 
 
-def _show_features(output: "Console", explanation: "Explanation") -> None:
+def _show_features(output: Console, explanation: Explanation) -> None:
     features = explanation.features
     _heading(output, f"Features of {explanation.method.name}")
     if not features:
@@ -189,7 +175,7 @@ def _show_features(output: "Console", explanation: "Explanation") -> None:
         _show_weights(output, "what differs most", unequal[:_FEATURES])
 
 
-def _show_weights(output: "Console", title: str, features: Sequence["Feature"]) -> None:
+def _show_weights(output: Console, title: str, features: Sequence[Feature]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(title, overflow="ellipsis", no_wrap=True, max_width=80)
     table.add_column("A", justify="right")
@@ -202,7 +188,7 @@ def _show_weights(output: "Console", title: str, features: Sequence["Feature"]) 
     output.print(table)
 
 
-def _show_fingerprints(output: "Console", explanation: "Explanation") -> None:
+def _show_fingerprints(output: Console, explanation: Explanation) -> None:
     assert explanation.fingerprints
     one, other = (f"{value:0{explanation.bits}b}" for value in explanation.fingerprints)
     differing = sum(bit != its for bit, its in zip(one, other, strict=True))
@@ -231,7 +217,7 @@ def _bits(one: str, other: str) -> tuple[Text, Text, Text]:
     return lines
 
 
-def _show_judgements(output: "Console", explanation: "Explanation") -> None:
+def _show_judgements(output: Console, explanation: Explanation) -> None:
     _heading(output, "All methods")
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("method", no_wrap=True)

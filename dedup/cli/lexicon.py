@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dedup.cli.common import CommandError, check_outputs, json_lines, overwritable, progress
-from dedup.text import printable
+from dedup.cli.errors import CommandError
+from dedup.cli.files import check_outputs, json_lines, overwritable
+from dedup.cli.terminal import progress
+from dedup.lexicon import count_terms, write_lexicon
+from dedup.text import Document, printable
 
-SUMMARY = "count in how many documents each word is"
 EXAMPLES = """\
 examples:
   dedup lexicon pages.jsonl -o pages.lexicon    the field "text" of each line (.jsonl, .ndjson)
@@ -31,9 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.lexicon import count_terms, write_lexicon
-    from dedup.text import Document
-
     check_outputs(options, options.output)
     if options.at_least < 1:
         raise CommandError(f"--at-least must be 1 or more, got {options.at_least}")

@@ -4,19 +4,14 @@ import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from dedup.cli.common import (
-    CommandError,
-    check_outputs,
-    created,
-    json_lines,
-    json_object,
-    method_class,
-    overwritable,
-    progress,
-)
+from dedup.cli.errors import CommandError
+from dedup.cli.files import check_outputs, json_lines, overwritable
+from dedup.cli.methods import created, json_object, method_class
+from dedup.cli.terminal import progress
+from dedup.ledger.reindex import reindex
+from dedup.scopes import SCOPES
 from dedup.text import printable
 
-SUMMARY = "convert a ledger to another method or scope"
 EXAMPLES = """\
 examples:
   dedup reindex pages.sqlite -o by-host.sqlite --scope host
@@ -28,8 +23,6 @@ another method are made of them. A page whose text is not there is stored again 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from dedup.scopes import SCOPES
-
     parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
         help="the new ledger; the old one stays as it is")  # fmt: skip
@@ -47,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.ledger.reindex import reindex
-
     if options.method is None and options.scope is None:
         raise CommandError("nothing is to be converted: give --method or --scope")
     arguments = json_object("--args", options.args)

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dedup.cli.common import CommandError, check_outputs, overwritable
+from dedup.cli.errors import CommandError
+from dedup.cli.files import check_outputs, overwritable
+from dedup.detector import Detector, Kind
+from dedup.ledger import LedgerError
+from dedup.ledger.reader import Crawl, LedgerReader, StoredLedger, StoredMatch, StoredPage
+from dedup.methods import METHODS, Method
+from dedup.methods.base import check_arguments
+from dedup.report import Recorded, TextStore, numbers_of, write_html
 from dedup.text import printable
+from dedup.url_advice import Content, Contents
 
-if TYPE_CHECKING:
-    from dedup.detector import Detector
-    from dedup.ledger.reader import Crawl, LedgerReader, StoredMatch, StoredPage
-    from dedup.methods import Method
-    from dedup.report import Recorded
-    from dedup.url_advice import Content
-
-SUMMARY = "write the HTML report of a ledger"
 EXAMPLES = """\
 examples:
   dedup report pages.sqlite -o report.html            all of its crawls together
@@ -35,9 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.ledger.reader import LedgerReader
-    from dedup.report import TextStore, write_html
-
     check_outputs(options, options.output)
     with LedgerReader(options.ledger) as ledger:
         numbers = _numbers(ledger, options.crawl)
@@ -50,10 +47,8 @@ def run(options: argparse.Namespace) -> None:
     print(f"{output}: {pages:,} pages, {numbers['groups']:,} groups")
 
 
-def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
+def _numbers(ledger: LedgerReader, number: int | None) -> dict[str, Any]:
     """Return what a crawl reported at its end, or else the numbers of what the ledger holds."""
-    from dedup.ledger import LedgerError
-
     crawls = ledger.crawls()
     chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
     if not chosen:
@@ -73,12 +68,9 @@ def _numbers(ledger: "LedgerReader", number: int | None) -> dict[str, Any]:
 
 
 def _numbers_of_pages(
-    ledger: "LedgerReader", number: int | None, crawls: "list[Crawl]", chosen: "list[Crawl]"
+    ledger: LedgerReader, number: int | None, crawls: list[Crawl], chosen: list[Crawl]
 ) -> dict[str, Any]:
     """Return the numbers of the pages that the *chosen* ones of *crawls* stored."""
-    from dedup.report import numbers_of
-    from dedup.url_advice import Contents
-
     identity = ledger.identity
     method = _method(identity, crawls)
     settings = {
@@ -111,14 +103,11 @@ def _numbers_of_pages(
 
 
 def _records(
-    ledger: "LedgerReader", crawl: int | None, method: "Method | None", min_tokens: int
-) -> Iterator[tuple[float, "Recorded"]]:
+    ledger: LedgerReader, crawl: int | None, method: Method | None, min_tokens: int
+) -> Iterator[tuple[float, Recorded]]:
     """Yield the pages and the duplicates in the order in which they were met, with the times."""
-    from dedup.detector import Kind
-    from dedup.report import Recorded
-    from dedup.url_advice import Content
 
-    def sketch_of(page: "StoredPage") -> Any:
+    def sketch_of(page: StoredPage) -> Any:
         return method and page.sketch and method.from_bytes(page.sketch)
 
     pages = (
@@ -157,25 +146,19 @@ def _records(
     yield from merge(pages, matches, key=lambda record: record[0])
 
 
-def _content_of(match: "StoredMatch") -> "Content":
+def _content_of(match: StoredMatch) -> Content:
     """Return the content of a duplicate: that of its original, or one near that."""
-    from dedup.detector import Kind
-    from dedup.url_advice import Content
-
     is_past = match.ended is not None
     if match.kind == Kind.EXACT:
         return Content(match.page, match.scope, is_past=is_past)
     return Content(match.duplicate, match.scope, original=match.page, is_past=is_past)
 
 
-def _method(identity: dict[str, Any], crawls: "list[Crawl]") -> "Method | None":
+def _method(identity: dict[str, Any], crawls: list[Crawl]) -> Method | None:
     """Return the method of a ledger, with the threshold of its last crawl that tells one.
 
     ``None`` if it is not one of ours.
     """
-    from dedup.methods import METHODS
-    from dedup.methods.base import check_arguments
-
     kind = METHODS.get(identity.get("method", ""))
     if kind is None or kind.version != identity.get("version"):
         return None
@@ -190,17 +173,14 @@ def _method(identity: dict[str, Any], crawls: "list[Crawl]") -> "Method | None":
         return None
 
 
-def _setting(crawls: "list[Crawl]", name: str, default: Any = None) -> Any:
+def _setting(crawls: list[Crawl], name: str, default: Any = None) -> Any:
     """Return a setting of the last crawl that tells it."""
     values = [(crawl.report or {}).get("settings", {}).get(name) for crawl in crawls]
     return next((value for value in reversed(values) if value is not None), default)
 
 
-def _detector(ledger: "LedgerReader", method: "Method") -> "Detector":
+def _detector(ledger: LedgerReader, method: Method) -> Detector:
     """Return a detector that knows the pages of the ledger, for near misses."""
-    from dedup.detector import Detector
-    from dedup.ledger.reader import StoredLedger
-
     detector = Detector(method, ledger=StoredLedger(ledger))
     detector.load()
     return detector

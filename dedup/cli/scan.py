@@ -10,31 +10,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from dedup.cli.common import (
-    CommandError,
-    check_outputs,
-    console,
-    created,
-    extractor_named,
-    json_object,
-    method_class,
-    overwritable,
-    progress,
-)
+from dedup.cli.errors import CommandError
+from dedup.cli.files import check_outputs, overwritable
+from dedup.cli.methods import created, extractor_named, json_object, method_class
+from dedup.cli.terminal import console, progress
 from dedup.files import replacing
+from dedup.methods import Method
+from dedup.records import Fields, Folder, Form, form_of
+from dedup.records.warc import Warc
+from dedup.scan import Found, Outcome, RecordReader, ScanLedger, scan, write_clusters
 from dedup.text import printable
 
-if TYPE_CHECKING:
-    from dedup.methods import Method
-    from dedup.records import Form
-    from dedup.scan import Outcome, ScanLedger
-
-SUMMARY = "leave out the duplicates in files or folders of pages"
 EXAMPLES = """\
 examples:
   dedup scan pages.jsonl -o unique.jsonl                   the field "text" of each line
@@ -88,8 +79,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.scan import RecordReader, scan, write_clusters
-
     start = perf_counter()
     method = created(method_class(options.method), json_object("--args", options.args))
     extractor = extractor_named(options.extractor)
@@ -130,10 +119,7 @@ def run(options: argparse.Namespace) -> None:
     _show(figures, options)
 
 
-def _form(options: argparse.Namespace) -> "Form":
-    from dedup.records import Fields, Folder, form_of
-    from dedup.records.warc import Warc
-
+def _form(options: argparse.Namespace) -> Form:
     kind = form_of(options.inputs)
     own_fields = kind in (Folder, Warc)
     if own_fields and (options.text_field or options.html_field or options.key_field):
@@ -166,9 +152,7 @@ def _form(options: argparse.Namespace) -> "Form":
     return kind(options.inputs, fields)
 
 
-def _check_outputs(options: argparse.Namespace, form: "Form") -> None:
-    from dedup.records import Folder
-
+def _check_outputs(options: argparse.Namespace, form: Form) -> None:
     form.check_output(options.output)
     output = options.output.resolve()
     files = [options.clusters, options.json]
@@ -195,11 +179,7 @@ def _check_outputs(options: argparse.Namespace, form: "Form") -> None:
 
 
 @contextmanager
-def _ledger(
-    options: argparse.Namespace, form: "Form", method: "Method"
-) -> Iterator["ScanLedger | None"]:
-    from dedup.scan import ScanLedger
-
+def _ledger(options: argparse.Namespace, form: Form, method: Method) -> Iterator[ScanLedger | None]:
     if options.ledger is None:
         yield None
         return
@@ -222,12 +202,8 @@ def _ledger(
             raise
 
 
-def _write(
-    form: "Form", outcome: "Outcome", output: Path, outputs: ExitStack, *, is_new: bool
-) -> int:
+def _write(form: Form, outcome: Outcome, output: Path, outputs: ExitStack, *, is_new: bool) -> int:
     """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
-    from dedup.records import Folder
-
     if isinstance(form, Folder):
         return form.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
     file = outputs.enter_context(replacing(output, is_new=is_new))
@@ -254,9 +230,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _figures(form: "Form", outcome: "Outcome", options: argparse.Namespace) -> dict[str, Any]:
-    from dedup.scan import Found
-
+def _figures(form: Form, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
     return {
         "records": len(outcome.found),
         "kept": sum(outcome.keep),

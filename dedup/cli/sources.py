@@ -13,7 +13,7 @@ from w3lib.encoding import html_to_unicode
 from w3lib.url import safe_url_string
 
 from dedup import __version__
-from dedup.cli.common import CommandError
+from dedup.cli.errors import CommandError
 
 MOST_BYTES = 10_000_000
 _SECONDS = 30.0

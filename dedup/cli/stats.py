@@ -10,10 +10,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from dedup.cli.common import console
+from dedup.cli.terminal import console
+from dedup.ledger.reader import LedgerReader
 from dedup.text import printable
 
-SUMMARY = "show the crawls and pages of a ledger"
 EXAMPLES = """\
 examples:
   dedup stats pages.sqlite
@@ -28,8 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from dedup.ledger.reader import LedgerReader
-
     with LedgerReader(options.ledger) as ledger:
         numbers = {
             "ledger": str(ledger.path),

@@ -1,6 +1,5 @@
 """The numbers of one crawl."""
 
-import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 from dedup.detector import Detector, Kind, Verdict
 from dedup.ledger import SqliteLedger
 from dedup.limits import LONGEST_LINE, cut, kept_url
+from dedup.logs import logger_named
 from dedup.page import Page
 from dedup.report.groups import Groups
 from dedup.report.quantiles import Quantiles
@@ -23,7 +23,7 @@ from dedup.report.timeline import Timeline
 from dedup.scopes import host
 from dedup.url_advice import Content, Contents, url_advice
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 _GROUPS_SHOWN = 1000
 _NAMES_SHOWN = 50

@@ -1,6 +1,5 @@
 """The main texts of some pages, for the differences that the report shows."""
 
-import logging
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -10,10 +9,11 @@ from typing import Any
 
 from dedup.detector import Kind, Verdict
 from dedup.limits import LONGEST_TEXT, cut
+from dedup.logs import logger_named
 from dedup.page import Page
 from dedup.report.sample import priority
 
-logger = logging.getLogger(__name__)
+logger = logger_named(__name__)
 
 # As long as half of the room is left, and later.
 _MOST_COPIES, _LEAST_COPIES = 20, 3

@@ -1,25 +1,37 @@
-"""The layer inside Scrapy: the only part of the package that imports it."""
+"""The layer inside Scrapy: the only part of the package that imports it.
 
-from dedup.scrapy_plugin.addon import Addon
-from dedup.scrapy_plugin.backpressure import DownloaderMiddleware
-from dedup.scrapy_plugin.exceptions import (
-    DuplicatePage,
-    ExactDuplicate,
-    NearDuplicate,
-    UnchangedPage,
-)
-from dedup.scrapy_plugin.extension import Extension
-from dedup.scrapy_plugin.middleware import SpiderMiddleware
-from dedup.scrapy_plugin.pipeline import ItemPipeline
+What settings name is imported when it is asked for: Scrapy loads the ``dedup`` command from here at
+the start of each of its own, in projects without dedup, too.
+"""
 
-__all__ = [
-    "Addon",
-    "DownloaderMiddleware",
-    "DuplicatePage",
-    "ExactDuplicate",
-    "Extension",
-    "ItemPipeline",
-    "NearDuplicate",
-    "SpiderMiddleware",
-    "UnchangedPage",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dedup.scrapy_plugin.addon import Addon as Addon
+    from dedup.scrapy_plugin.backpressure import DownloaderMiddleware as DownloaderMiddleware
+    from dedup.scrapy_plugin.exceptions import DuplicatePage as DuplicatePage
+    from dedup.scrapy_plugin.exceptions import ExactDuplicate as ExactDuplicate
+    from dedup.scrapy_plugin.exceptions import NearDuplicate as NearDuplicate
+    from dedup.scrapy_plugin.exceptions import UnchangedPage as UnchangedPage
+    from dedup.scrapy_plugin.extension import Extension as Extension
+    from dedup.scrapy_plugin.middleware import SpiderMiddleware as SpiderMiddleware
+    from dedup.scrapy_plugin.pipeline import ItemPipeline as ItemPipeline
+
+_MODULES = {
+    "Addon": "addon",
+    "DownloaderMiddleware": "backpressure",
+    "DuplicatePage": "exceptions",
+    "ExactDuplicate": "exceptions",
+    "Extension": "extension",
+    "ItemPipeline": "pipeline",
+    "NearDuplicate": "exceptions",
+    "SpiderMiddleware": "middleware",
+    "UnchangedPage": "exceptions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

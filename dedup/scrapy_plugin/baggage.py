@@ -36,7 +36,7 @@ _DEEPEST = 20
 # A value is looked for inside of longer ones only up to this length: a word may be in any text.
 _LONGEST_AROUND = 300
 _SHORTEST_WITHIN = 3
-_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/[^\s/]\S*|data:\S+", re.IGNORECASE)
+_URL = re.compile(r"\A(?:(?:[a-z][a-z0-9+.-]*+:)?+//\S++|/[^\s/]\S*+|data:\S++)\Z", re.IGNORECASE)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+)")
 _CLOCK_SKEW = timedelta(minutes=1)
@@ -280,7 +280,7 @@ class _Reader:
         text = " ".join(value.split())
         if not text:
             return
-        if _URL.fullmatch(text):
+        if _URL.match(text):
             self._leaves.urls.append((name, text))
         elif not (_TIME.match(text) and self._is_of_this_crawl(_time(text))):
             self._leaves.values.append((name, _number(text.casefold())))

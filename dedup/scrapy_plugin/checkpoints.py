@@ -9,10 +9,10 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from dedup.ledger import Batch, LedgerError, SqliteLedger
+from dedup.logs import logger_named
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.disk import Disk
 from dedup.scrapy_plugin.feeds import Feeds
-from dedup.scrapy_plugin.logs import logger_named
 
 logger = logger_named(__name__)
 

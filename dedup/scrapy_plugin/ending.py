@@ -10,9 +10,9 @@ from scrapy import Spider
 from dedup.detector import Detector
 from dedup.ledger import SqliteLedger
 from dedup.limits import cut
+from dedup.logs import logger_named
 from dedup.report import Summary, TextStore, as_text, write_html, write_json
 from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.settings import DedupSettings
 
 logger = logger_named(__name__)

@@ -9,6 +9,7 @@ from scrapy.http import Response
 
 from dedup.claims import Claim
 from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
+from dedup.logs import logger_named
 from dedup.page import PageReader
 from dedup.report import Summary, TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
@@ -19,7 +20,6 @@ from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
-from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, ledger_when_free, open_ledger
 from dedup.scrapy_plugin.provenance import Provenance

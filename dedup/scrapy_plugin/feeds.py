@@ -15,6 +15,7 @@ from scrapy.extensions.feedexport import (
 )
 from scrapy.utils.defer import deferred_from_coro
 
+from dedup.logs import logger_named
 from dedup.scrapy_plugin import feed_files
 from dedup.scrapy_plugin.awaiting import called_within
 from dedup.scrapy_plugin.disk import Disk
@@ -29,7 +30,6 @@ from dedup.scrapy_plugin.feed_slots import (
     is_closed,
     is_last_writer,
 )
-from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.storing import has_storing_part
 
 if TYPE_CHECKING:

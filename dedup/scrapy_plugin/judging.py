@@ -8,6 +8,7 @@ from typing import Any
 from scrapy.http import HtmlResponse, Response
 
 from dedup.detector import Detector, Reservation
+from dedup.logs import logger_named
 from dedup.page import Page, digest_with, page_of_bytes
 from dedup.report import Summary
 from dedup.scopes import SCOPES, scope_within
@@ -15,7 +16,6 @@ from dedup.scrapy_plugin.awaiting import called_within
 from dedup.scrapy_plugin.baggage import UnclearBaggageError
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
-from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip

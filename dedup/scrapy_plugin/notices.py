@@ -3,8 +3,8 @@
 import sys
 from typing import Any
 
+from dedup.logs import logger_named
 from dedup.report import Summary
-from dedup.scrapy_plugin.logs import logger_named
 
 logger = logger_named(__name__)
 

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from dedup.detector import Detector
 from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
+from dedup.logs import logger_named
 from dedup.scrapy_plugin.awaiting import called_within
-from dedup.scrapy_plugin.logs import logger_named
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
 
 if TYPE_CHECKING:

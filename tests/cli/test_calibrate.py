@@ -93,6 +93,7 @@ def test_pairs_are_judged_elsewhere_and_a_threshold_is_recommended(calibrate, pa
     )
 
 
+@pytest.mark.slow
 def test_methods_are_compared_by_recall_on_the_same_answers(calibrate, pages):
     methods = ("--method", "simhash", "verified", "exact")
     calibrate("pages.jsonl", *methods, "--pairs-out", "pairs.tsv", "--pairs", 1000)
@@ -282,6 +283,7 @@ def terminal(pages):
 QUESTION = "[q]uit: "
 
 
+@pytest.mark.slow
 def test_a_person_answers_in_the_terminal_and_goes_on_later(terminal, pages):
     person = terminal("pages.jsonl", "--answers", "answers.tsv", "--pairs", "8")
     asked = []
@@ -316,6 +318,7 @@ def test_a_person_answers_in_the_terminal_and_goes_on_later(terminal, pages):
     assert len(read_table(pages / "answers.tsv")) == 8
 
 
+@pytest.mark.slow
 def test_long_differences_are_cut_until_the_texts_are_asked_for(terminal, pages):
     texts = [article(1, 6000), replaced(article(1, 6000), 120)]
     lines = [json.dumps({"url": str(n), "text": text}) for n, text in enumerate(texts)]
@@ -330,6 +333,7 @@ def test_long_differences_are_cut_until_the_texts_are_asked_for(terminal, pages)
     assert re.search(bold, person.seen)  # the threshold that is recommended
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_ctrl_d_keep_the_answers(terminal, pages):
     person = terminal("pages.jsonl", "--answers", "answers.tsv")
     person.read_until(QUESTION)
@@ -396,6 +400,7 @@ def test_answers_that_cannot_be_kept_are_not_asked_for(terminal, pages):
     assert "nowhere/answers.tsv cannot be written (No such file or directory)" in shown
 
 
+@pytest.mark.slow
 def test_answers_are_added_to_a_table_in_its_own_columns(terminal, pages):
     (pages / "mine.tsv").write_text("who\tlabel\tkey2\tkey1\nme\tno\tx\ty")
     person = terminal("pages.jsonl", "--answers", "mine.tsv", "--pairs", "1")
@@ -407,6 +412,7 @@ def test_answers_are_added_to_a_table_in_its_own_columns(terminal, pages):
     assert second["key1"].startswith(("page/", "copy/"))
 
 
+@pytest.mark.slow
 def test_nothing_in_a_page_steers_the_terminal(terminal, pages):
     hostile = "\x1b]0;owned\x07 [red]\u202e "
     pages_of = [

@@ -233,6 +233,7 @@ def in_a_terminal(*arguments, **environment):
     return output.decode()
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_colours_unless_it_wants_none(pages):
     colored = in_a_terminal("one.html", "other.html")
     plain = in_a_terminal("one.html", "other.html", NO_COLOR="1")

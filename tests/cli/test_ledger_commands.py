@@ -40,6 +40,7 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
     ledger, url = town
     path = tmp_path / "report.html"
@@ -259,6 +260,7 @@ def in_two_versions(count):
     return pages
 
 
+@pytest.mark.slow
 def test_a_ledger_has_url_advice_and_no_rules(tmp_path, capsys):
     """It does not know what was not compared; the report that a crawl made does."""
     pages = in_two_versions(8)

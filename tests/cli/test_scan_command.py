@@ -56,6 +56,7 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
     assert shown[8] == f"written: {tmp_path / 'unique.jsonl'}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     path, target = write(tmp_path / name, TEXTS), tmp_path / f"unique-{name}"
@@ -168,6 +169,7 @@ def test_html_of_an_archive_is_compared_by_its_main_text(tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_the_newest_of_an_archive_and_of_a_folder_is_known_by_its_own_date(tmp_path, capsys):
     old, new = (
         warc_page(f"http://a/{date}", f"{article(1)} {date}", date=f"{date}-01-01T00:00:00Z")
@@ -183,6 +185,7 @@ def test_the_newest_of_an_archive_and_of_a_folder_is_known_by_its_own_date(tmp_p
     assert list(contents(tmp_path / "b")) == ["texts/page1.txt"]
 
 
+@pytest.mark.slow
 def test_other_fields_methods_and_orders_are_chosen(tmp_path, capsys):
     texts = [article(1), edited(article(1)) + " and more", article(2)]
     lines = [{"body": page(text), "id": n, "on": 9 - n} for n, text in enumerate(texts)]
@@ -307,7 +310,7 @@ def test_a_full_disk_leaves_nothing_behind(pages, tmp_path, capsys, monkeypatch)
 def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
     pages, tmp_path, capsys, monkeypatch
 ):
-    from dedup import scan
+    from dedup.cli import scan
 
     write_clusters = scan.write_clusters
 
@@ -324,7 +327,7 @@ def test_an_input_that_changes_meanwhile_leaves_nothing_behind(
 
 
 def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, monkeypatch):
-    from dedup import scan
+    from dedup.cli import scan
 
     output, clusters = tmp_path / "b.jsonl", tmp_path / "clusters"
     write_clusters = scan.write_clusters
@@ -363,6 +366,7 @@ def test_progress_is_shown_on_a_terminal_and_taken_away(pages, tmp_path):
     assert b"\x1b[2K" in rest  # as the line is erased
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_without_output_or_processes(tmp_path):
     path = write(tmp_path / "a.jsonl", [article(number, 2_000) for number in range(400)] * 10)
     before = contents(tmp_path)

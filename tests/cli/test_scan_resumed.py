@@ -64,6 +64,7 @@ def killed_at(number, seconds, arguments):
     assert (scan.returncode, scan.stderr) == (-signal.SIGALRM, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["first", "longest"])
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.csv.gz"])
 def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path, name, keep):
@@ -94,6 +95,7 @@ def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path,
         assert other.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_what_was_read(tmp_path):
     path = write(tmp_path / "a.jsonl", [article(n, 2_000) for n in range(300)] * 10)
     ledger, output = tmp_path / "ledger", tmp_path / "b.jsonl"
@@ -112,6 +114,7 @@ def test_ctrl_c_leaves_what_was_read(tmp_path):
     assert not output.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["first", "longest"])
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, name, keep):
@@ -236,6 +239,7 @@ def test_an_input_that_has_changed_needs_another_ledger(scanned, capsys):
     assert count("ledger") == 7
 
 
+@pytest.mark.slow
 def test_what_a_kill_left_beside_a_removed_ledger_is_no_harm(scanned, capsys):
     (scanned / "ledger").unlink()
     write(scanned / "large.jsonl", [article(number) for number in range(200)])
@@ -355,6 +359,7 @@ def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monke
         assert (list(whole.stored()), whole.is_whole) == ([records], True)
 
 
+@pytest.mark.slow
 def test_html_is_not_extracted_again(tmp_path, capsys, monkeypatch):
     path, ledger = tmp_path / "a.jsonl", tmp_path / "ledger"
     pages = [page(article(1)), page(article(1), "/b"), page(article(2))]

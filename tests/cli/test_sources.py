@@ -7,7 +7,7 @@ import pytest
 from web import Answer, served
 
 from dedup.cli import sources
-from dedup.cli.common import CommandError
+from dedup.cli.errors import CommandError
 from dedup.cli.sources import read_source
 
 TEXT = "我们在北京大学喝茶"

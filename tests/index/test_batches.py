@@ -38,6 +38,7 @@ def in_batches(method, sketches, size):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 100])
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_gets_the_same_matches(name, size):
@@ -61,6 +62,7 @@ class OfLatest(Sets):
         self.max_distance = max_distance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 5, 16, 64])
 @pytest.mark.parametrize("most", [1, 2, 5, None])
 @pytest.mark.parametrize("max_distance", [0, 1, 3])

@@ -48,6 +48,7 @@ def test_rows_stay_in_their_buckets_through_additions_and_removals(steps, filled
     assert len(buckets.rows()) == len(rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(KEYS, max_size=300) | KEYS, max_size=12))
 def test_many_rows_at_once_are_as_if_they_came_one_by_one(steps):
@@ -76,6 +77,7 @@ def test_what_comes_at_once_takes_little_more_than_its_rows(at_once):
     assert buckets.nbytes < 100_000 * 12 * 1.55
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(1, 40), max_size=60), st.randoms())
 def test_free_runs_are_given_out_once_and_merge_with_their_neighbours(lengths, chooser):

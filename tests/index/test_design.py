@@ -113,6 +113,7 @@ def test_an_index_describes_its_designs():
     assert len(HammingIndex(384, 29).describe(10).splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "max_distance"), [(64, 3), (64, 6), (128, 3)])
 def test_the_bytes_that_are_told_are_those_that_it_takes(bits, max_distance):
     size = 60_000

@@ -166,6 +166,7 @@ OFTEN = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [5, LIMIT])
 @pytest.mark.parametrize(("bits", "max_distance"), SHAPES)
 def test_any_order_of_operations_agrees_with_the_oracle(bits, max_distance, limit, monkeypatch):
@@ -173,12 +174,14 @@ def test_any_order_of_operations_agrees_with_the_oracle(bits, max_distance, limi
     run(type("Machine", (AnyOrder,), {"bits": bits, "max_distance": max_distance}), OFTEN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", MANKU)
 def test_any_order_of_operations_agrees_in_every_design(design, monkeypatch):
     monkeypatch.setattr("dedup.index.growing.SCANNED_UP_TO", 5)
     run(type("Machine", (AnyOrder,), {"designs": {"compact_design": MANKU[design]}}), OFTEN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("always_scanned", [False, True])
 @pytest.mark.parametrize(("bits", "max_distance", "blocks"), GROWING)
 def test_any_order_of_operations_agrees_in_every_growing_design(
@@ -199,6 +202,7 @@ def run(machine, steps):
     machine.TestCase("runTest").runTest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", MANKU)
 def test_no_difference_of_three_bits_is_missed_in_any_position(design):
     index = HammingIndex(compact_design=MANKU[design])
@@ -337,6 +341,7 @@ def test_designs_are_kept_in_the_file(tmp_path):
     assert (loaded.design, loaded.compact_design) == (index.design, index.compact_design)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [64, 128])
 @pytest.mark.parametrize("compacted", [False, True])
 def test_a_fingerprint_of_many_pages_stands_once_in_the_tables(bits, compacted):
@@ -372,6 +377,7 @@ def test_the_lowest_page_of_a_fingerprint_is_the_oldest_in_whatever_order_they_c
     assert [match.page for match in index.query_all(7)] == [50, 60, 70]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [64, 128])
 @pytest.mark.parametrize("failing", range(6))
 def test_memory_that_runs_out_while_adding_leaves_the_index_as_it_was(bits, failing, monkeypatch):
@@ -516,6 +522,7 @@ def version_of(path):
     return version
 
 
+@pytest.mark.slow
 def test_several_processes_may_save_and_load_one_file_at_once(tmp_path):
     path = tmp_path / "index"
     processes = [saving(path, version, 40) for version in (7, 8)]
@@ -532,6 +539,7 @@ def test_several_processes_may_save_and_load_one_file_at_once(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["index"]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_file(tmp_path):
     path = tmp_path / "index"
     with saving(path, 1, 1) as process:
@@ -583,6 +591,7 @@ def test_the_last_page_number_is_followed_by_none():
     assert len(index) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize(
     "fingerprints",

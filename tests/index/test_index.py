@@ -79,6 +79,7 @@ def test_a_new_index_is_empty(kind, max_distance):
     assert (len(index), index.query(0), index.query(ALL_ONES)) == (0, None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_random_fingerprints_are_found_as_the_oracle_finds_them(kind, max_distance, size):
     chooser = random.Random(size)
@@ -100,6 +101,7 @@ def test_a_planted_fingerprint_is_found_up_to_the_threshold_only(kind, max_dista
         assert found == (Match(page, distance) if distance <= max_distance else None)
 
 
+@pytest.mark.slow
 def test_no_planted_difference_of_three_bits_is_missed(kind):
     base, *fillers = random_fingerprints(LIMIT + 2, seed=4)
     index, _ = filled(kind, 3, [base, *fillers])
@@ -108,6 +110,7 @@ def test_no_planted_difference_of_three_bits_is_missed(kind):
     assert {index.query(fingerprint) for fingerprint in planted} == {Match(0, 3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [300, LIMIT + 300])
 def test_fingerprints_of_few_different_blocks_are_found(kind, max_distance, size):
     chooser = random.Random(5)
@@ -190,6 +193,7 @@ STARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, LIMIT - 5, LIMIT + 50])
 @settings(
     max_examples=60,
@@ -221,11 +225,13 @@ def test_the_memory_of_any_index_is_counted(kind, size):
     assert index.nbytes >= 12 * size
 
 
+@pytest.mark.slow
 def test_the_memory_of_100_000_fingerprints_is_bounded(kind):
     index, _ = filled(kind, 3, random_fingerprints(100_000))
     assert 12 * 100_000 <= index.nbytes < 160 * 100_000
 
 
+@pytest.mark.slow
 def test_the_memory_of_few_large_buckets_is_bounded():
     index, _ = filled(HammingIndex, 3, [page % 7 for page in range(100_000)])
     assert index.nbytes < 250 * 100_000

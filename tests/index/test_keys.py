@@ -46,6 +46,7 @@ def matches(stored, sketch):
 SETS = st.frozensets(st.integers(0, 30), max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(SETS, st.integers(1, 5)), max_size=30), SETS, st.sampled_from([24, 64]))
 def test_it_finds_what_a_loop_finds(added, asked, key_bits):
@@ -61,6 +62,7 @@ def test_it_finds_what_a_loop_finds(added, asked, key_bits):
     assert len(index) == len(added)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key_bits", [24, 32, 64])
 @pytest.mark.parametrize("keys_of_a_sketch", [5, 50])
 def test_it_finds_the_same_while_its_table_grows(key_bits, keys_of_a_sketch, monkeypatch):

@@ -34,6 +34,7 @@ def first_partitions(max_distance, count):
     return [partitions.bounds(number) for number in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_distance", THRESHOLDS)
 @settings(max_examples=40, deadline=None)
 @given(multisets=st.lists(MULTISETS, max_size=25), chooser=st.randoms(use_true_random=False))
@@ -50,6 +51,7 @@ def test_it_finds_what_a_scan_finds_in_any_order(max_distance, multisets, choose
         stored.append((page, sketch))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_distance", [0.05, 0.2, 0.5, 0.8])
 def test_it_finds_what_a_scan_finds_among_sketches_of_very_different_lengths(max_distance):
     chooser = random.Random(1)
@@ -205,6 +207,7 @@ def test_pages_that_share_only_common_spots_are_not_compared():
     assert method.compared == 1
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_while_the_index_grows():
     index, stored = SpotIndex(SpotSigs(0.2)), []
     for page in range(3000):

@@ -430,6 +430,7 @@ def said(detector, pages):
     return verdicts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [(3, 2), (7, 1000), (1000, 5)])
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces, monkeypatch):

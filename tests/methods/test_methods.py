@@ -304,6 +304,7 @@ for name, kind in METHODS.items():
 """
 
 
+@pytest.mark.slow
 def test_sketches_are_equal_in_every_process():
     outputs = {
         subprocess.run(

@@ -49,6 +49,7 @@ def test_empty_bins_take_a_minimum_of_others(size):
         assert counts.max() < 3 * 1024 / 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [36, 256, 1024])
 @pytest.mark.parametrize("count", [7, 8, 64, 65, 200])
 def test_many_sets_at_once_are_as_each_alone(bins, count):
@@ -77,6 +78,7 @@ def test_an_empty_bin_asks_one_after_the_other(bins):
         assert least[place] == own[asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jaccard", [0.1, 0.5, 0.65, 0.9])
 @pytest.mark.parametrize("size", [30, 300, 3000])
 def test_components_are_equal_with_the_probability_of_the_similarity(jaccard, size):
@@ -89,6 +91,7 @@ def test_components_are_equal_with_the_probability_of_the_similarity(jaccard, si
     assert np.mean(shares) == pytest.approx(np.mean(wanted), abs=4 * error + 0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jaccard", [0.0, 0.3, 0.65, 0.9, 1.0])
 @pytest.mark.parametrize("size", [40, 400, 4000])
 def test_one_bit_signatures_estimate_the_similarity(jaccard, size):

@@ -135,6 +135,7 @@ def test_a_word_weighs_as_much_as_it_occurs():
     assert sketch(f"one one one one {others}") == one & ~bits_against
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", VECTORS)
 @given(tokens=WORDS)
 def test_a_bit_is_the_side_of_a_hyperplane(vectors, tokens):
@@ -142,6 +143,7 @@ def test_a_bit_is_the_side_of_a_hyperplane(vectors, tokens):
     assert sketch(" ".join(tokens), vectors) == projected_by_hand(tokens, VECTOR_OF[vectors])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", VECTORS)
 def test_a_long_text_has_the_sketch_computed_by_hand(vectors):
     chooser = random.Random(1)
@@ -169,6 +171,7 @@ def test_repeating_a_text_changes_nothing(vectors, tokens, times):
     assert sketch(" ".join(tokens * times), vectors) == sketch(" ".join(tokens), vectors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", VECTORS)
 @pytest.mark.parametrize("wanted", [0.98, 0.9, 0.5, 0])
 def test_a_bit_differs_with_the_probability_of_the_angle(vectors, wanted):

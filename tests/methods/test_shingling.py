@@ -144,6 +144,7 @@ def test_the_index_names_the_nearest_first():
     assert matches == [(16, 0), (14, 2), (13, 3), (12, 4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("jaccard", "expected"), [(0.8, 0.026), (0.9, 0.415), (0.95, 0.879)])
 def test_pages_match_with_the_probability_of_the_curve(jaccard, expected):
     chooser, trials = random.Random(9), 1000

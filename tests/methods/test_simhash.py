@@ -140,11 +140,13 @@ def test_no_features_give_zero_and_no_sketch():
     assert SimHash().sketch(Document("")) is None
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(min_size=1, max_size=4), st.integers(1, 1000), min_size=1))
 def test_a_fingerprint_is_that_computed_by_hand(counts):
     assert fingerprint(log_weights(counts)) == fingerprint_by_hand(counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", [4095, 4096, 4097, 8192, 10_000])
 def test_many_features_give_the_fingerprint_computed_by_hand(features):
     chooser = random.Random(features)
@@ -207,6 +209,7 @@ def test_bits_of_unrelated_documents_differ_by_chance():
     assert abs(sum(distances) / 300 - 32) < 4 * 4 / math.sqrt(300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", [0.995, 0.98, 0.9, 0.5, 0])
 def test_a_bit_differs_with_the_probability_of_the_angle(cosine):
     chooser = random.Random(2)

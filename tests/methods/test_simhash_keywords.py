@@ -38,6 +38,7 @@ def document_of(words):
 
 
 # jieba leaves its file open.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("text", [*TEXTS.values(), "".join(TEXTS.values())])
 def test_keywords_are_those_of_jieba(text):

@@ -49,6 +49,7 @@ def test_the_distance_estimates_that_of_the_shingles(size, count):
     assert distance(text, other) == pytest.approx(1 - jaccard(text, other), abs=0.12)
 
 
+@pytest.mark.slow
 def test_unrelated_texts_are_far_apart_and_share_no_band():
     sketches = [sketch(words(300, seed)) for seed in range(300)]
     distances = [
@@ -64,6 +65,7 @@ def test_unrelated_texts_are_far_apart_and_share_no_band():
     assert shared <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("similarity", "least"), [(0.95, 1.0), (0.8, 0.99), (0.65, 0.9)])
 def test_pairs_above_the_threshold_share_a_band(similarity, least):
     found = 0
@@ -127,6 +129,7 @@ def test_a_number_whose_hash_stands_for_none_is_a_number():
     assert distance(text, [*words(30), "74270"]) > 0
 
 
+@pytest.mark.slow
 def test_of_many_pages_of_one_form_the_latest_are_compared():
     index = index_for(VERIFIED)
     pages = [sketch(report(6, number, number * 7919, length=40)) for number in range(3000)]

@@ -210,6 +210,7 @@ class TestJsonLines:
         path = self.written(tmp_path, '{"text": "北京"}\n'.encode("gbk"))
         assert records(opened(path, encoding="gbk"))[0].content == "北京"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
     def test_a_file_that_is_cut_off_ends_with_a_bad_record(self, tmp_path, name):
         lines = b"".join(b'{"text": "%d"}\n' % (n * 7919**3) for n in range(100_000))

@@ -81,6 +81,7 @@ def report(tmp_path_factory):
     return numbers, written(tmp_path_factory.mktemp("report"), numbers, texts)
 
 
+@pytest.mark.slow
 def test_it_opens_without_a_word_from_the_console_or_to_the_network(browser, report):
     for width, dark in ((1280, False), (390, False), (390, True)):
         show(browser, report[1], width=width, dark=dark)
@@ -93,6 +94,7 @@ def test_it_opens_without_a_word_from_the_console_or_to_the_network(browser, rep
     assert not re.search(r"(?:src|srcset|@import|url\()\s*=?\s*[\"']?(?:https?:)?//", source)
 
 
+@pytest.mark.slow
 def test_dark_and_light_differ_and_can_be_read(browser, report):
     colours = set()
     for dark in (False, True):
@@ -111,6 +113,7 @@ def texts_of(browser, selector):
     return [element.text for element in browser.find_elements("css selector", selector)]
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_the_crawl(browser, report):
     numbers, path = report
     show(browser, path)
@@ -124,6 +127,7 @@ def test_figures_are_those_of_the_crawl(browser, report):
     assert numbers["nearest_kept"]["distances"]
 
 
+@pytest.mark.slow
 def test_groups_are_searched(browser, report):
     show(browser, report[1])
     search = browser.find_element("id", "search")
@@ -137,6 +141,7 @@ def test_groups_are_searched(browser, report):
     assert texts_of(browser, "#group-table tbody tr") == ["No group matches."]
 
 
+@pytest.mark.slow
 def test_groups_are_sorted_and_turned_over(browser, report):
     show(browser, report[1])
     assert texts_of(browser, "#group-table .open .title")[:2] == ["Title 30", "Title 20"]
@@ -154,6 +159,7 @@ def test_groups_are_sorted_and_turned_over(browser, report):
     assert "page 2 of 2" in browser.find_element("css selector", ".pager").text
 
 
+@pytest.mark.slow
 def test_a_click_or_a_key_opens_the_differences(browser, report):
     show(browser, report[1])
     search = browser.find_element("id", "search")
@@ -210,6 +216,7 @@ def test_advice_is_given_with_its_rules(browser, report):
     assert re.search(deny, "http://a.example/v1/3.html?print=1")
 
 
+@pytest.mark.slow
 def test_the_language_is_the_browsers_and_can_be_changed(browser, report):
     show(browser, report[1])
     root = browser.find_element("css selector", "html")
@@ -265,6 +272,7 @@ def test_every_documented_reason_has_a_text_of_its_own():
         assert told == set(re.findall(r"`([a-z_]+)`", names))
 
 
+@pytest.mark.slow
 def test_every_control_has_a_name_and_the_page_its_landmarks(browser, report):
     show(browser, report[1])
     browser.find_element("css selector", "#group-table .open").click()
@@ -279,6 +287,7 @@ def test_every_control_has_a_name_and_the_page_its_landmarks(browser, report):
     assert len(browser.find_elements("css selector", "main, header, footer, nav, h1")) == 5
 
 
+@pytest.mark.slow
 def test_it_prints(browser, report):
     show(browser, report[1])
     pdf = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
@@ -323,6 +332,7 @@ def hostile_report():
     return {**numbers, "near_misses": pairs}, texts
 
 
+@pytest.mark.slow
 def test_hostile_pages_only_show(browser, tmp_path):
     path = written(tmp_path, *hostile_report())
     show(browser, path)
@@ -381,6 +391,7 @@ def test_it_is_made_again_from_the_json(report):
     assert "text not kept" in again
 
 
+@pytest.mark.slow
 def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path):
     texts = TextStore(2000)
     summary = Summary(Counters(), SETTINGS, texts=texts)
@@ -522,6 +533,7 @@ def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some():
     assert re.findall('<li class="(.*?)">', figure) == ["new", "exact", "near", "skipped"]
 
 
+@pytest.mark.slow
 def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates():
     def listed(hosts, patterns):
         numbers, _ = report_of([])
@@ -551,6 +563,7 @@ def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates():
     assert (len(rows), counts) == (2 + 12, ["12 of 1,500 shown"])
 
 
+@pytest.mark.slow
 def test_differences_are_shown_up_to_some_length():
     texts = TextStore(4)
     summary = Summary(Counters(), SETTINGS, texts=texts)
@@ -565,4 +578,4 @@ def test_differences_are_shown_up_to_some_length():
     many, long = json.loads(found)
     assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
     assert sorted(map(len, long)) == [1001, 1001]
-    assert {part[-1] for part in long} == {"…"}
+    assert {part[-3:] for part in long} == {"..."}

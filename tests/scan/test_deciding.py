@@ -66,6 +66,7 @@ def test_copies_are_told_from_other_texts(tmp_path):
     assert outcome.short == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "workers"), [*((name, 1) for name in METHODS), ("simhash", 2), ("verified", 3)]
 )
@@ -181,6 +182,7 @@ def test_the_first_bad_record_stops_the_scan(tmp_path):
     assert outcome.first_bad.endswith("record 2: a JSON object was expected, got list")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -200,6 +202,7 @@ def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, 
         scanned(path, fields=fields)
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_a_scan_or_one_that_breaks_off(tmp_path, monkeypatch):
     monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
     before = set(threading.enumerate())
@@ -219,6 +222,7 @@ def test_no_record_at_all_is_an_error(tmp_path):
 
 
 class TestHtml:
+    @pytest.mark.slow
     def test_pages_that_cannot_be_read_are_kept_and_counted(self, tmp_path, monkeypatch):
         monkeypatch.setattr(deciding, "_SECONDS_OF_A_PAGE", 1.0)
         pages = ["same", "crash", "same", "raise", "hang", "same", None]
@@ -235,6 +239,7 @@ class TestHtml:
         assert not EXTRACTED_HERE
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch):
     monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
     outcome = of_texts(tmp_path, *COPIES, method=DiesOf("and more"), workers=2)
@@ -270,6 +275,7 @@ def test_workers_that_cannot_start_are_told(tmp_path, monkeypatch):
         of_texts(tmp_path, *COPIES, workers=2)
 
 
+@pytest.mark.slow
 def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
     """However large the file, no more than a few tasks are in memory."""
     monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)

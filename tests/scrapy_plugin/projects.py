@@ -32,6 +32,13 @@ class {name}(scrapy.Spider):
 '''
 
 
+STORAGE = """
+class Storage:
+    def process_item(self, item):
+        return item
+"""
+
+
 class Project:
     """A project with some spiders; its settings can be given to each command with ``-s``."""
 
@@ -50,11 +57,12 @@ class Project:
             "TELNETCONSOLE_ENABLED": False,
             "DOWNLOAD_TIMEOUT": _SECONDS_HELD,
             "LOG_LEVEL": "INFO",
-            "FEEDS": {str(folder / "%(name)s-%(time)s.jl"): {"format": "jsonlines"}},
+            "ITEM_PIPELINES": {"project.pipelines.Storage": 300},
             **settings,
         }
         lines = [f"{name} = {value!r}\n" for name, value in settings.items()]
         (package / "settings.py").write_text("".join(lines))
+        (package / "pipelines.py").write_text(STORAGE)
         for name, urls in spiders.items():
             text = SPIDER.format(name=name, urls=urls, contract=urls[0])
             (package / "spiders" / f"{name}.py").write_text(text)

@@ -46,6 +46,7 @@ PAGES: dict[str, Answer | str] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 def test_every_bad_page_is_kept_and_accounted_for(workers: int):
     with served({f"/{name}": body for name, body in PAGES.items()}) as url:
@@ -59,6 +60,7 @@ def test_every_bad_page_is_kept_and_accounted_for(workers: int):
     assert "log_count/ERROR" not in result.stats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_a_bad_page_seen_twice_is_a_duplicate_or_skipped_for_the_same_reason(name: str):
     with served({"/1": PAGES[name], "/2": PAGES[name]}) as url:
@@ -68,6 +70,7 @@ def test_a_bad_page_seen_twice_is_a_duplicate_or_skipped_for_the_same_reason(nam
     assert twice or stats["new"] == stats["exact_duplicates"] == 1
 
 
+@pytest.mark.slow
 def test_a_page_of_50_megabytes_is_not_read():
     with served({"/big": "<html><body><p>" + "word " * 10_000_000}) as url:
         result = crawl(spider_over(f"{url}/big"), DOWNLOAD_WARNSIZE=0)

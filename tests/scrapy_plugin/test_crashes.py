@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scrapy.squeues
 from crawls import crawl, spider_over
 from texts import article, page
 from web import served
@@ -23,9 +24,16 @@ PROJECT = Path(__file__).parents[2]
 sys.path.append(str(PROJECT / "benchmarks"))
 import crash  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
+with_queues_in_sqlite = pytest.mark.skipif(
+    not hasattr(scrapy.squeues, "PickleLifoSQLiteQueue"), reason="queues of Scrapy 2.19"
+)
+
 CONTENTS = 30
 
 
+@with_queues_in_sqlite
 def test_no_content_is_lost_by_kills(tmp_path: Path):
     """The benchmark, with few kills; docs/ledger.md has the figures of many."""
     command = [sys.executable, PROJECT / "benchmarks" / "crash.py", "--kills", "6", "--contents"]
@@ -45,6 +53,7 @@ def test_no_content_is_lost_by_kills(tmp_path: Path):
         assert queue["entries_in_ledger"] >= queue["contents"]
 
 
+@with_queues_in_sqlite
 def test_a_job_that_is_interrupted_goes_on(tmp_path: Path):
     with crash.served(CONTENTS, 3) as site:
         job = crash.Job(tmp_path, crash.QUEUES["sqlite"], site)

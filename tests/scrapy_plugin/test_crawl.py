@@ -775,6 +775,7 @@ def test_components_that_are_missing_from_a_list_by_hand_are_told_of():
     ]
 
 
+@pytest.mark.slow
 def test_no_worker_is_left_after_a_crawl():
     workers = []
 

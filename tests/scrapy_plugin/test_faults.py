@@ -15,6 +15,7 @@ from dedup.methods import SimHash
 from dedup.text import Document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "cause"),
     [("CRASH", "crash"), ("EXIT", "crash"), ("HANG", "timeout"), ("RAISE", "error")],
@@ -58,6 +59,7 @@ def test_what_a_worker_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_body_that_could_not_be_read_is_not_tried_again():
     site = {"/a": page(f"HANG {article(1)}"), "/b": page(f"HANG {article(1)}")}
     with served(site) as url:
@@ -82,6 +84,7 @@ class NewlyBroken(SimHash):
         return sketch.encode()
 
 
+@pytest.mark.slow
 def test_any_failure_of_dedup_keeps_the_item_and_is_logged_once():
     site = {f"/{number}": page(article(number)) for number in range(5)}
     with served(site) as url:
@@ -140,6 +143,7 @@ class Picky:
         object.__setattr__(self, name, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -215,6 +215,7 @@ def test_a_reset_stores_everything_again(site, ledger, way):
     assert query(ledger, "SELECT count(*) FROM crawls") == [(1,)]
 
 
+@pytest.mark.slow
 def test_the_spider_argument_is_above_the_setting(site, ledger):
     run(site, ledger=ledger)
     spider = spider_over(*(site[1] + path for path in SITE))
@@ -312,7 +313,7 @@ def test_a_job_that_was_interrupted_does_not_store_its_pages_again(site, tmp_pat
     forget_requests()
     again = run(site, "/a", "/other", start=start, DEDUP_REVISITS="keep", **options)
     assert again.stored == ["/other"]
-    assert counts(again)["repeated"] == 1
+    assert again.dedup_stats["repeated"] == 1
     assert query(tmp_path / "job" / "dedup.sqlite", "SELECT count(*) FROM crawls") == [(1,)]
 
 
@@ -349,6 +350,7 @@ def watching(ledger: Any, feed: Any) -> type[Watching]:
 MANY = {f"/{number}": page(article(number)) for number in range(12)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["jsonlines", "json", "csv", "xml", "marshal", "pickle"])
 def test_the_ledger_is_written_after_the_feed(site, ledger, tmp_path, form):
     site[0].update(MANY)
@@ -398,6 +400,7 @@ class OwnExporter:
         self.file.write("\n".join(self.items).encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gzip", "upload", "exporter"])
 def test_feeds_that_cannot_be_flushed_put_the_ledger_off_to_the_end(site, ledger, tmp_path, kind):
     site[0].update(MANY)
@@ -449,6 +452,7 @@ class FailingAtItsEnd(FileFeedStorage):
         raise OSError("disk full")
 
 
+@pytest.mark.slow
 def test_a_batch_that_fails_leaves_nothing_in_the_ledger(site, ledger, tmp_path):
     site[0].update(MANY)
     result = run(
@@ -460,6 +464,7 @@ def test_a_batch_that_fails_leaves_nothing_in_the_ledger(site, ledger, tmp_path)
     assert any("A feed has failed" in message for message in result.messages())
 
 
+@pytest.mark.slow
 def test_batches_are_remembered_too(site, ledger, tmp_path):
     site[0].update(MANY)
     run(
@@ -481,6 +486,7 @@ def test_synchronised_files_hold_the_same(site, ledger, tmp_path):
     assert len(urls(site, ledger)) == 3
 
 
+@pytest.mark.slow
 def test_a_ledger_that_cannot_be_written_costs_no_item(site, ledger):
     """As when its disk is full; when there is room again, nothing is missing."""
     site[0].update(MANY)
@@ -507,6 +513,7 @@ def test_a_ledger_that_cannot_be_written_costs_no_item(site, ledger):
     assert len(urls(site, ledger)) == 12
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_taken_away_costs_no_item(site, ledger):
     site[0].update(MANY)
 
@@ -533,6 +540,7 @@ def test_a_torn_line_of_a_killed_crawl_does_not_spoil_the_next_item(site, tmp_pa
     assert json.loads(lines[2]) == {"url": f"{site[1]}/a"}
 
 
+@pytest.mark.slow
 def test_dropped_items_go_to_a_file_of_their_own(site, ledger, tmp_path):
     path = tmp_path / "new" / "dropped.jsonl"
     run(site, ledger=ledger, DEDUP_DUPLICATES=path)
@@ -599,6 +607,7 @@ class Sorting(JsonLinesItemExporter):
             super().export_item(item)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["storage", "exporter"])
 def test_what_derives_from_scrapys_own_is_not_flushed_for_granted(site, ledger, tmp_path, kind):
     site[0].update(MANY)
@@ -795,6 +804,7 @@ for pipelines in ({Broken: 1}, {Broken: 1}, {}):
 """
 
 
+@pytest.mark.slow
 def test_a_crawl_that_cannot_start_does_not_bar_the_next_one(site, ledger):
     # In a process of its own: pytest keeps what is logged, and crawls with it.
     folders = [str(folder) for folder in (Path(__file__).parent, Path(__file__).parents[2])]
@@ -848,6 +858,7 @@ def test_a_job_whose_folder_is_gone_is_another_one(site, ledger, tmp_path):
     assert (again.stored, counts(again)["changed"]) == (["/a"], 1)
 
 
+@pytest.mark.slow
 def test_a_job_that_was_moved_goes_on(site, tmp_path):
     run(site, "/a", JOBDIR=str(tmp_path / "job"), CLOSESPIDER_ITEMCOUNT=1)
     (tmp_path / "job").rename(tmp_path / "moved")
@@ -865,6 +876,7 @@ def test_what_is_going_to_be_overwritten_is_warned_of(site, ledger, tmp_path):
     assert message.startswith(f"{feed} is overwritten, and {ledger} knows 3 pages, which")
 
 
+@pytest.mark.slow
 def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
     link = tmp_path / "link.sqlite"
     link.symlink_to(ledger)
@@ -876,6 +888,7 @@ def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
         run(site, ledger=link)
 
 
+@pytest.mark.slow
 def test_a_shorter_least_length_holds_for_stored_pages_too(site, ledger):
     site[0]["/b"] = page("A few words only, indeed.")
     run(site, "/short", ledger=ledger)
@@ -885,6 +898,7 @@ def test_a_shorter_least_length_holds_for_stored_pages_too(site, ledger):
     assert counts(third)["new"] == 1
 
 
+@pytest.mark.slow
 def test_reading_a_large_ledger_is_told(site, ledger, monkeypatch):
     run(site, ledger=ledger)
     monkeypatch.setattr("dedup.scrapy_plugin.opening._SECONDS_OF_A_LINE", -1)

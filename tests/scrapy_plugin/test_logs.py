@@ -11,7 +11,7 @@ from crawls import crawl, spider_over
 
 import dedup
 from dedup.cli import main
-from dedup.scrapy_plugin.logs import logger_named
+from dedup.logs import logger_named
 from dedup.text import Lines
 
 # A code for terminals in 7 and in 8 bits, a forged entry, what turns the line around, no character.
@@ -105,6 +105,7 @@ def test_what_the_log_is_told_is_a_constant_with_arguments():
     assert others == {
         ("notices.py", "message"),  # which passes on what it is told
         ("checkpoints.py", "message"),
+        ("feeds.py", "message"),
         ("notices.py", "f'Dedup failed on {what}; the item is kept'"),
         ("judging.py", "f'A page cannot be read ({error.cause}): <%s>: %.500s'"),
     }

@@ -22,6 +22,7 @@ def parse(self, response):
     yield {"url": response.url}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_is_chosen_by_one_setting(method, workers):

@@ -12,6 +12,8 @@ import pytest
 from texts import article, edited, page
 from web import served
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("reactor_crawl.py")
 
 

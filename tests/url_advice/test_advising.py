@@ -74,6 +74,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("with_it", "without", "part", "has_rule"), PARTS)
 def test_a_part_that_never_changed_the_content_is_found(with_it, without, part, has_rule, tmp_path):
     pairs = [(SITE + with_it.format(n=n), SITE + without.format(n=n)) for n in range(6)]
@@ -98,6 +99,7 @@ def test_a_part_that_never_changed_the_content_is_found(with_it, without, part, 
         assert len({process(url) for url in urls}) == len(urls) - 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["docs.example.com", "shop.example", "127.0.0.1:8000"])
 def test_all_versions_in_a_place_may_be_one(host, tmp_path):
     versions = ["v1.0", "v1.1", "latest"]
@@ -230,6 +232,7 @@ def are_same(one, other):
     return None not in (one, other) and (one == other or near([(one, other)]) != [])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(crawls(), st.randoms(use_true_random=False))
 def test_advice_does_not_depend_on_the_order_of_the_pages(pages, random):
@@ -238,6 +241,7 @@ def test_advice_does_not_depend_on_the_order_of_the_pages(pages, random):
     assert url_advice(pages, near) == result
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(crawls())
 def test_denied_pages_leave_one_that_is_the_same(pages):
@@ -252,6 +256,7 @@ def test_denied_pages_leave_one_that_is_the_same(pages):
         assert not (advice.deny or advice.discarder) or advice.is_advised
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(crawls(), st.randoms(use_true_random=False))
 def test_the_discarder_fetches_and_loses_what_is_said(tmp_path_factory, pages, random):
@@ -309,6 +314,7 @@ def test_hosts_of_which_not_all_is_known_have_no_rules(host):
     assert unsure == replace(advice, discarder=None)
 
 
+@pytest.mark.slow
 def test_urls_of_very_many_parts_are_passed_over():
     query = "&".join(f"p{number}=1" for number in range(400))
     pages = [(f"http://a/{number}?{query}", number) for number in range(1000)]
@@ -317,6 +323,7 @@ def test_urls_of_very_many_parts_are_passed_over():
     assert perf_counter() - start < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [";p{}", "/v{}", "/s{}", "&p{}=1"])
 def test_urls_of_very_many_parts_of_any_kind_are_passed_over(part):
     many = "".join(part.format(number) for number in range(400))

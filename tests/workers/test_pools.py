@@ -42,6 +42,7 @@ def pool(request):
     pool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
 def test_pages_are_those_that_the_reader_reads(make):
     reader = PageReader(trafilatura, SimHash())
@@ -52,6 +53,7 @@ def test_pages_are_those_that_the_reader_reads(make):
     assert pages == [task.run(reader) for task in TASKS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
 def test_another_extractor_and_method_reach_the_worker(make):
     reader = PageReader(resiliparse, SimHash(7))
@@ -62,6 +64,7 @@ def test_another_extractor_and_method_reach_the_worker(make):
     assert page == reader.read_html(TASKS[0].content)
 
 
+@pytest.mark.slow
 def test_each_future_has_its_own_page(pool):
     texts = [f"page {number} " * (number % 50 + 1) for number in range(300)]
     futures = {text: pool.submit(Task("html", text)) for text in texts}

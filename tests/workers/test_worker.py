@@ -34,6 +34,7 @@ def answers_to(*messages):
     return answers, run.returncode
 
 
+@pytest.mark.slow
 def test_a_worker_answers_the_setup_and_every_page():
     tasks = [Task("html", "one"), Task("html", "raise"), Task("field", "<p>two</p>")]
     messages = [pickle.dumps(message) for message in (Setup(READER, 5), *tasks)]
@@ -48,10 +49,12 @@ def test_a_worker_answers_the_setup_and_every_page():
     )
 
 
+@pytest.mark.slow
 def test_a_worker_without_anything_to_do_ends():
     assert answers_to() == ([], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setup", [b"\x80\x05 no pickle", b"cno_such_module\nname\n."])
 def test_a_setup_that_cannot_be_loaded_is_answered_with_the_reason(setup):
     answers, status = answers_to(setup)
@@ -60,6 +63,7 @@ def test_a_setup_that_cannot_be_loaded_is_answered_with_the_reason(setup):
     assert status == 0
 
 
+@pytest.mark.slow
 def test_the_worker_that_is_not_given_its_page_whole_ends():
     half = pickle.dumps(Task("html", "x" * 1000))[:500]
     answers, _ = answers_to(pickle.dumps(Setup(READER, 5)), half)

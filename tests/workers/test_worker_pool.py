@@ -49,6 +49,7 @@ def read(pool, text):
         return f"({error.cause})"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "outcome"),
     [
@@ -72,6 +73,7 @@ def test_whatever_a_page_does_the_next_one_is_read(pool, page, outcome):
     assert [read(pool, page), read(pool, "next")] == [outcome, "next"]
 
 
+@pytest.mark.slow
 def test_the_message_tells_how_the_worker_ended(pool):
     errors = [
         pool.submit(Task("html", page)).exception(LIMIT) for page in ("exit", "crash", "hang")
@@ -88,6 +90,7 @@ def test_nothing_that_a_page_prints_reaches_the_crawl(pool, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_page_is_given_up_at_its_time_limit():
     with started(bad_extractors.misbehaving, page_timeout=0.5) as pool:
         read(pool, "first")
@@ -96,11 +99,13 @@ def test_a_page_is_given_up_at_its_time_limit():
         assert 0.5 <= time.monotonic() - start < 2
 
 
+@pytest.mark.slow
 def test_slow_pages_within_the_limit_are_read():
     with started(bad_extractors.slowly, page_timeout=1.5) as pool:
         assert [read(pool, text) for text in "abcd"] == list("abcd")
 
 
+@pytest.mark.slow
 def test_a_hanging_page_holds_up_its_own_worker_only():
     with started(bad_extractors.misbehaving, workers=2, page_timeout=5) as pool:
         hanging = pool.submit(Task("html", "hang"))
@@ -108,6 +113,7 @@ def test_a_hanging_page_holds_up_its_own_worker_only():
         assert not hanging.done()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 5_000_000])
 def test_a_stopped_worker_is_killed_at_the_time_limit(pool, size):
     read(pool, "first")
@@ -118,12 +124,14 @@ def test_a_stopped_worker_is_killed_at_the_time_limit(pool, size):
     assert not is_running(stopped)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_between_pages_is_replaced(pool):
     read(pool, "first")
     os.kill(pool.process_ids[0], signal.SIGKILL)
     assert [read(pool, "second"), read(pool, "third")] == ["second", "third"]
 
 
+@pytest.mark.slow
 def test_a_page_is_not_blamed_for_a_worker_that_dies_of_something_else():
     with started(bad_extractors.slowly) as pool:
         read(pool, "first")
@@ -133,6 +141,7 @@ def test_a_page_is_not_blamed_for_a_worker_that_dies_of_something_else():
         assert future.result(LIMIT).text == "second"
 
 
+@pytest.mark.slow
 def test_a_worker_is_replaced_after_so_many_pages():
     with started(bad_extractors.with_process_id, recycle_after=2) as pool:
         ids = [read(pool, "page") for _ in range(6)]
@@ -141,6 +150,7 @@ def test_a_worker_is_replaced_after_so_many_pages():
     assert not any(map(is_running, ids))
 
 
+@pytest.mark.slow
 def test_a_cancelled_page_does_not_end_the_worker():
     with started(bad_extractors.slowly) as pool:
         read(pool, "first")
@@ -157,6 +167,7 @@ def test_an_extractor_that_cannot_be_sent_is_refused(extractor):
         WorkerPool(PageReader(extractor, SimHash()))
 
 
+@pytest.mark.slow
 def test_an_extractor_that_the_worker_cannot_import_is_told(tmp_path, monkeypatch):
     (tmp_path / "only_here.py").write_text("def extract(html): return html")
     with monkeypatch.context() as patch:
@@ -168,6 +179,7 @@ def test_an_extractor_that_the_worker_cannot_import_is_told(tmp_path, monkeypatc
     assert "No module named 'only_here'" in str(errors[0])
 
 
+@pytest.mark.slow
 def test_an_extractor_that_raises_on_every_page_is_told():
     with started(bad_extractors.raising_always) as pool:
         error = pool.submit(Task("html", "page")).exception(LIMIT)
@@ -181,6 +193,7 @@ def test_an_interpreter_that_cannot_be_started_is_told(monkeypatch):
     assert error.cause == "start"
 
 
+@pytest.mark.slow
 def test_modules_beside_the_main_script_are_not_run_again_by_the_worker(tmp_path):
     script = tmp_path / "crawl.py"
     script.write_text(
@@ -200,6 +213,7 @@ def test_modules_beside_the_main_script_are_not_run_again_by_the_worker(tmp_path
 
 
 class TestClosing:
+    @pytest.mark.slow
     def test_pages_not_read_fail_at_once(self):
         with started(bad_extractors.misbehaving, workers=2) as pool:
             futures = [pool.submit(Task("html", "hang")) for _ in range(50)]
@@ -210,6 +224,7 @@ class TestClosing:
         assert wait(futures, timeout=0).not_done == set()
         assert {future.exception().cause for future in futures} == {"closed"}
 
+    @pytest.mark.slow
     def test_a_page_that_waits_for_a_new_worker_fails_with_the_same_cause(self):
         with started(bad_extractors.well, recycle_after=1) as pool:
             read(pool, "first")
@@ -217,6 +232,7 @@ class TestClosing:
             time.sleep(0.05)  # the next worker has been started, and is not ready yet
         assert future.exception(0).cause == "closed"
 
+    @pytest.mark.slow
     def test_pages_submitted_afterwards_fail(self, pool):
         assert read(pool, "page") == "page"
         pool.close()
@@ -239,6 +255,7 @@ class TestClosing:
         assert children() - before == set()
         assert future.exception(0).cause == "closed"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("page", ["page", "hang", "hang-deaf", "crash"])
     def test_no_process_is_left_of_a_pool_that_read_pages(self, page):
         before = children()
@@ -250,6 +267,7 @@ class TestClosing:
             assert children() - before >= set(ids)
         assert children() - before == set()
 
+    @pytest.mark.slow
     def test_no_thread_and_no_open_file_is_left(self):
         def open_files():
             return set(os.listdir("/proc/self/fd"))
@@ -287,6 +305,7 @@ def parent(*arguments):
 
 
 class TestWhenTheCrawlDies:
+    @pytest.mark.slow
     def test_an_idle_worker_ends_at_once(self):
         with parent("misbehaving", "30", "page") as (process, worker):
             assert process.stdout.readline() == "page\n"
@@ -294,17 +313,20 @@ class TestWhenTheCrawlDies:
             process.kill()
             seconds_until(lambda: not is_running(worker), 3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("page", ["hang", "hang-deaf"])
     def test_a_worker_at_a_hanging_page_ends_soon_after_its_time_limit(self, page):
         with parent("misbehaving", "0.5", page) as (process, worker):
             process.kill()
             seconds_until(lambda: not is_running(worker), 7)
 
+    @pytest.mark.slow
     def test_a_worker_at_a_slow_page_ends_after_it(self):
         with parent("slowly", "30", "page") as (process, worker):
             process.kill()
             seconds_until(lambda: not is_running(worker), 3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("whom", ["process group", "worker"])
     def test_an_interrupt_does_not_disturb_the_page(self, whom):
         with parent("slowly", "30", "page") as (process, worker):
@@ -320,6 +342,7 @@ class TestWhenTheCrawlDies:
             assert process.wait(LIMIT) == 0
 
 
+@pytest.mark.slow
 def test_what_start_up_files_print_does_not_disturb(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text("print('coverage is on')\nprint('x' * 100_000)\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -327,6 +350,7 @@ def test_what_start_up_files_print_does_not_disturb(tmp_path, monkeypatch):
         assert read(pool, "well done") == "done"
 
 
+@pytest.mark.slow
 def test_an_import_path_of_other_than_strings_does_not_disturb(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])
     with started(bad_extractors.well) as pool:
@@ -338,6 +362,7 @@ def test_a_pool_that_was_not_started_reads_nothing():
     assert read(pool, "page") == "(start)"
 
 
+@pytest.mark.slow
 def test_a_worker_starts_without_standard_streams():
     script = (
         "import os, sys; sys.path[:] = sys.argv[1].split('|'); os.close(2); os.close(0)\n"
@@ -354,6 +379,7 @@ def test_a_worker_starts_without_standard_streams():
     assert done.stdout == "done\n"
 
 
+@pytest.mark.slow
 def test_starting_is_tried_again_after_a_while(monkeypatch):
     monkeypatch.setattr("dedup.workers.pool._SECONDS_BETWEEN_STARTS", 0.5)
     python = sys.executable
@@ -380,6 +406,7 @@ pool.close()
 """
 
 
+@pytest.mark.slow
 def test_a_crawler_that_has_grown_large_has_workers_all_the_same():
     done = subprocess.run(
         [sys.executable, "-c", LARGE_PARENT], capture_output=True, text=True, timeout=120

@@ -1,4 +1,4 @@
-"""The loggers of the plug-in: what they are given is printable when it reaches the log."""
+"""The loggers of a crawl: what they are given is printable when it reaches the log."""
 
 import logging
 import traceback

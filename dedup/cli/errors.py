@@ -1,0 +1,5 @@
+"""What ends a command."""
+
+
+class CommandError(Exception):
+    """Ends the command with one line and exit code 2."""

@@ -1,0 +1,54 @@
+"""The files that a command reads and writes."""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dedup.cli.errors import CommandError
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where each object of a JSONL file is, for messages, and the object.
+
+    Raises CommandError for a line that is none, and for a file that cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, 1):
+                where = f"{path}, line {number}"
+                if not line.strip():
+                    continue
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise CommandError(f"{where}: no JSON object") from error
+                if not isinstance(value, dict):
+                    raise CommandError(f"{where}: no JSON object")
+                yield where, value
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path} is not UTF-8 ({error})") from error
+
+
+def overwritable(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+
+
+def check_outputs(options: argparse.Namespace, *paths: Path | None) -> None:
+    given = [path for path in paths if path is not None]
+    for path in given:
+        folder = path.resolve().parent
+        if path.is_dir() or not folder.is_dir():
+            raise CommandError(f"{path} must be a file in a folder that exists")
+        if path.exists() and not path.is_file():
+            raise CommandError(f"{path} is no regular file")
+        if (path.exists() or path.is_symlink()) and not options.overwrite:
+            raise CommandError(f"{path} exists; --overwrite replaces it")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise CommandError(f"{path} cannot be written: its folder is read-only")
+    if len({path.resolve() for path in given}) < len(given):
+        raise CommandError(f"{given[0]} is named for two outputs")

@@ -1,0 +1,103 @@
+"""Methods and extractors by the names and arguments that a command is given."""
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from dedup.cli.errors import CommandError
+from dedup.evaluation import sweep_of
+from dedup.extraction import EXTRACTORS, Extractor
+from dedup.methods import METHODS, Method
+from dedup.methods.base import check_arguments
+from dedup.methods.keyed import Keyed, keyed
+
+SECRET = "DEDUP_SECRET"
+
+
+def method_class(name: str) -> Any:
+    """Return the method of a short name or of an import path."""
+    if name in METHODS:
+        return METHODS[name]
+    module, _, attribute = name.rpartition(".")
+    if not module:
+        choices = ", ".join(METHODS)
+        near = get_close_matches(name, METHODS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise CommandError(
+            f"--method must be an import path or one of {choices}, got {name!r}{hint}"
+        )
+    sys.path.insert(0, os.getcwd())
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise CommandError(f"--method {name}: {error}") from error
+    if not (isinstance(kind, type) and issubclass(kind, Method)):
+        raise CommandError(f"--method {name} must be a subclass of dedup.methods.Method")
+    return kind
+
+
+def extractor_named(name: str) -> Extractor:
+    """Return the extractor of a short name."""
+    if name not in EXTRACTORS:
+        choices = ", ".join(EXTRACTORS)
+        raise CommandError(f"--extractor must be one of {choices}, got {name!r}")
+    if not importlib.util.find_spec(name):
+        raise CommandError(f"--extractor {name} needs: pip install 'scrapy-dedup[{name}]'")
+    return EXTRACTORS[name]
+
+
+def json_object(option: str, value: str) -> dict[str, Any]:
+    try:
+        arguments = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise CommandError(
+            f"{option} must be an object in JSON, got {value!r:.200} ({error})"
+        ) from error
+    if not isinstance(arguments, dict):
+        raise CommandError(f"{option} must be an object in JSON, got {value!r:.200}")
+    return arguments
+
+
+def created(kind: type[Method], arguments: dict[str, Any]) -> Method:
+    """Return the method of the class *kind* with the *arguments* of ``--args``.
+
+    With the secret of the environment, if it has one: arguments of commands are for all to see.
+    """
+    [method] = _created(kind, arguments, lambda kind, arguments: [kind(**arguments)])
+    return method
+
+
+def swept(kind: type[Method], arguments: dict[str, Any]) -> list[Method]:
+    """Return the methods of the class *kind* with each value of its sweep."""
+    return _created(kind, arguments, sweep_of)
+
+
+def _created(
+    kind: type[Method],
+    arguments: dict[str, Any],
+    create: Callable[[type[Method], dict[str, Any]], list[Method]],
+) -> list[Method]:
+    try:
+        check_arguments(kind, arguments)
+    except TypeError as error:
+        raise CommandError(f"--args: {kind.name} {error}") from error
+    try:
+        methods = create(kind, arguments)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"--args: {kind.name}: {error}") from error
+    try:
+        hashing = _hashing(os.environ.get(SECRET, ""))
+        return [keyed(method, hashing) for method in methods] if hashing else methods
+    except ValueError as error:
+        raise CommandError(f"{SECRET}: {error}") from error
+
+
+@cache
+def _hashing(secret: str) -> Keyed | None:
+    """Return what methods hash with, by *secret*; ``None`` for an empty one."""
+    return Keyed(secret) if secret else None

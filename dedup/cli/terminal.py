@@ -1,0 +1,37 @@
+"""What a command shows in the terminal: tables, and a bar while it works."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+@contextmanager
+def progress(total: int | None) -> Iterator[Any]:
+    """Show a bar on stderr, if that is a terminal; yield the function that moves it."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda count=1: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("pages", total=total)
+        yield lambda count=1: progress.advance(task, count)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # instead of exit code 1
+
+
+def console() -> Console:
+    # A file or a pipe has no width, so nothing is to be cut off for it.
+    return _Console(width=None if sys.stdout.isatty() else 160, highlight=False)
