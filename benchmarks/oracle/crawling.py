@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from collections import Counter
@@ -18,6 +19,8 @@ from oracle.scenarios import FEEDS, Scenario
 from oracle.site import Key, Server
 
 LONGEST_CRAWL, LONGEST_WAIT = 60, 10
+_REFUSED = re.compile(r"ERROR: (\S+) is torn, as by a crawl that was killed")
+_TORN = re.compile(r"torn\d+-")
 Violations = dict[str, list[str]]
 """What was found, by kind."""
 
@@ -35,6 +38,9 @@ class Crawl:
     """The bytes of each feed that a power failure leaves."""
     broken_queues: int = 0
     """How often Scrapy could not read the queue of its job any more, which was then removed."""
+
+    log_read: int = 0
+    """How much of the log was looked through for feeds that were refused."""
 
     def __post_init__(self) -> None:
         self.feeds, self.disk = self.folder / "feeds", self.folder / "ledger"
@@ -67,6 +73,7 @@ class Crawl:
         **options: Any,
     ) -> ForkServerProcess:
         """Begin to crawl; *changes* of the settings, *options* of the order."""
+        self.move_torn_feeds()
         self.notes.unlink(missing_ok=True)
         self.durable = {path: path.stat().st_size for path in self.paths()}
         settings = {**self.settings(whole=whole), "USER_AGENT": agent, **(changes or {})}
@@ -97,7 +104,21 @@ class Crawl:
 
     def has_broken_queue(self) -> bool:
         """Return whether Scrapy cannot read its queue after a kill, which it tries for ever."""
-        return bool(self.job) and "/queuelib/" in self.last_words(8)
+        return bool(self.job) and "/queuelib/" in "".join(self.log_text().splitlines()[-60:])
+
+    def move_torn_feeds(self) -> bool:
+        """Move feeds aside that a crawl has refused to append to, as it asks for; return if any.
+
+        What they hold up to their tear is still good, and is read.
+        """
+        moved = False
+        text = self.log_text()
+        for name in set(_REFUSED.findall(text, self.log_read)):
+            if (path := Path(name)).exists():
+                path.rename(path.with_name(f"torn{len(self.paths())}-{path.name}"))
+                moved = True
+        self.log_read = len(text)
+        return moved
 
     def wait_for_pages(self, process: ForkServerProcess, number: int) -> None:
         """Wait until so many more pages were given, or the crawl has ended."""
@@ -119,7 +140,7 @@ class Crawl:
             name: FEEDS[name][0].replace("%(batch_id)03d", "*") for name in self.scenario.feeds
         }
         return {
-            name: [p for p in self.paths() if _is_of(p.name, pattern)]
+            name: [p for p in self.paths() if _is_of(_TORN.sub("", p.name), pattern)]
             for name, pattern in patterns.items()
         }
 
@@ -175,6 +196,8 @@ class Crawl:
         named, before = self.named_items(), self.stored()
         already = len(self.server.given)
         code = self.end(self.start(whole=True))
+        while self.move_torn_feeds():
+            code = self.end(self.start(whole=True))
         if code != 0:
             found.setdefault("the last crawl fails", []).append(
                 f"exit code {code}; {self.last_words()}"
