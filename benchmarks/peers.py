@@ -126,10 +126,10 @@ class BruteForce(Dedup):
     """NumPy over everything."""
 
     def __init__(self, max_distance: int) -> None:
-        from dedup.index import LinearIndex
+        from dedup.index import HammingIndex, linear_scan
 
         Competitor.__init__(self, max_distance)
-        self.index = LinearIndex(max_distance)
+        self.index = HammingIndex(max_distance=max_distance, design=linear_scan(64, max_distance))
         self.native = None
 
 

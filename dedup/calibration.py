@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.index import Index
+from dedup.index.base import Index
 from dedup.methods import Method
 from dedup.methods.hashing import PLAIN, Array, Hashing, mix
 from dedup.search import index_for

@@ -1,6 +1,5 @@
 """Page -> verdict."""
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,12 +7,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from dedup.claims import Claim, OpenClaims
-from dedup.index import Index, Match
-from dedup.index.digests import DigestIndex
+from dedup.index.base import Counts, Index, Match
 from dedup.ledger import Earlier, Entry, Ledger, MemoryLedger
 from dedup.limits import kept_url
-from dedup.methods import FingerprintMethod, Method
-from dedup.packed import Packed
+from dedup.methods import METHODS, Method
 from dedup.page import Page
 from dedup.scopes import is_within
 from dedup.search import Loader, index_for
@@ -109,7 +106,7 @@ class Detector:
         self._short_pages = short_pages
         self._several_a_key = several_a_key
         self._ledger = MemoryLedger() if ledger is None else ledger
-        self._digests = DigestIndex()
+        self._texts = index_for(METHODS["exact"]())
         self._scopes: dict[str, _Scope] = {}
         # Pages that were replaced: the indexes still have them.
         self._replaced: set[int] = set()
@@ -120,12 +117,13 @@ class Detector:
 
         Raises ValueError if a stored sketch is none of the method's.
         """
-        numbers, digests = array("I"), Packed()
+        number, texts = 0, Loader(self._texts)
         loaders: dict[str, Loader] = {}
         for stored in self._ledger.stored():
             for scope, pages in stored.by_scope():
-                numbers.extend(pages.numbers)
-                digests.extend([_in_scope(digest, scope) for digest in pages.digests])
+                digests = [_in_scope(digest, scope) for digest in pages.digests]
+                texts.add(digests, pages.numbers)
+                self._kept += len(digests)
                 long = [
                     (number, sketch)
                     for number, sketch, tokens in zip(
@@ -139,15 +137,15 @@ class Detector:
                         among.add(self._method.from_bytes(sketch), number)
                     continue
                 if scope not in loaders:
-                    loaders[scope] = Loader(among.index, self._method)
+                    loaders[scope] = Loader(among.index)
                 loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
-            tell(stored.numbers[-1])
-        self._digests.add_many(digests, numbers)
-        self._kept += len(numbers)
+            number = stored.numbers[-1]
+            tell(number)
+        texts.finish()
         while loaders:
             _, loader = loaders.popitem()
             loader.finish()
-            tell(numbers[-1])
+            tell(number)
 
     def judge(self, key: str, page: Page, scope: str = "") -> Verdict:
         """Return the verdict on *page*, and keep it under *key* if it is new.
@@ -211,9 +209,8 @@ class Detector:
         def counts(number: int) -> bool:
             return number not in self._replaced and number not in itself
 
-        for number in self._digests.pages(_in_scope(page.digest, scope)):
-            if counts(number):
-                return self._matches(Kind.EXACT, key, number, 0)
+        if match := self._texts.query(_in_scope(page.digest, scope), counts):
+            return self._matches(Kind.EXACT, key, match.page, 0)
         match = None if is_short else pages.query(page.sketch, counts)
         return self._matches(Kind.NEAR, key, match.page, match.distance) if match else None
 
@@ -255,13 +252,9 @@ class Detector:
         return page.tokens < self._min_tokens or page.sketch is None
 
     @property
-    def margin(self) -> float:
-        """How far beyond the threshold a page may be to be called a near miss."""
-        limit = self._method.max_distance
-        if isinstance(self._method, FingerprintMethod):
-            return max(16, 2 * limit)
-        # Shares are at most 1; others count something.
-        return min(1, 2 * limit) if limit < 1 else 2 * limit
+    def near_miss_distance(self) -> float:
+        """The inclusive distance up to which a page that is no match is a near miss."""
+        return self._method.near_miss_distance
 
     def near_misses(
         self, pages: Sequence[Page], scope: str, within: float
@@ -272,9 +265,9 @@ class Detector:
         What is found beyond the threshold depends on the index: all with fingerprints, else a part.
         """
         index = self._scopes[scope].index if scope in self._scopes else index_for(self._method)
-        for match in index.nearest_beyond((page.sketch for page in pages), within):
-            is_there = match is not None and match.page not in self._replaced
-            yield (self._ledger.url(match.page), match.distance) if match and is_there else None
+        sketches = (page.sketch for page in pages)
+        for match in index.nearest_beyond(sketches, within, lambda n: n not in self._replaced):
+            yield (self._ledger.url(match.page), match.distance) if match else None
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
@@ -284,7 +277,7 @@ class Detector:
         number = self._ledger.add(
             Entry(claim.key, claim.scope, page.digest, sketch, page.tokens, claim.replaces)
         )
-        self._digests.add(_in_scope(page.digest, claim.scope), number)
+        self._texts.add(_in_scope(page.digest, claim.scope), number)
         if not claim.is_short:
             pages.add(page.sketch, number)
         replaced = set(claim.replaces) - self._replaced
@@ -315,7 +308,7 @@ class Detector:
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
         indexes = sum(scope.nbytes for scope in self._scopes.values())
-        return self._ledger.nbytes + self._digests.nbytes + indexes
+        return self._ledger.nbytes + self._texts.nbytes + indexes
 
 
 class _Scope:
@@ -345,14 +338,10 @@ class _Scope:
         else:
             self.index.add(sketch, number)
 
-    def query(self, sketch: Any, counts: Callable[[int], bool]) -> Match | None:
+    def query(self, sketch: Any, counts: Counts) -> Match | None:
         """Return the nearest match among the pages that count, ties to the oldest, or ``None``."""
         if self._few is None:
-            match = self.index.query(sketch)
-            if match and not counts(match.page):
-                others = self.index.query_all(sketch)
-                match = next((other for other in others if counts(other.page)), None)
-            return match
+            return self.index.query(sketch, counts)
         distance = self._method.distance
         matches = (Match(number, distance(sketch, other)) for other, number in self._few)
         most = self._method.max_distance

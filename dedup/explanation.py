@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dedup.detector import Detector, Kind
 from dedup.diff import Part, word_diff
 from dedup.extraction import Extraction
-from dedup.methods import METHODS, FingerprintMethod, Method
+from dedup.methods import METHODS, Method
 from dedup.page import Page, digest_of
 from dedup.text import Document
 
@@ -106,7 +106,7 @@ class Explanation:
     @property
     def bits(self) -> int:
         """How many bits the fingerprints have; 0 if the method makes none."""
-        return self.method.bits if isinstance(self.method, FingerprintMethod) else 0
+        return self.method.fingerprint_bits
 
     @cached_property
     def judgement(self) -> Judgement:

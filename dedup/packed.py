@@ -53,6 +53,10 @@ class Packed:
     def __iter__(self) -> Iterator[bytes]:
         """Yield all that is there when it begins."""
         data, ends = bytes(self._data), self._ends
+        if ends is None and self._width:
+            for start in range(0, len(data), self._width):
+                yield data[start : start + self._width]
+            return
         start = 0
         for end in self._ends_of_equal() if ends is None else ends[:]:
             yield data[start:end]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
-from dedup import search
-from dedup.methods import METHODS, KeyMethod
+from dedup.index.keys import KeyIndex
+from dedup.methods import METHODS, FingerprintMethod
 from dedup.methods.simhash import RandomProjection, SimHash
 from dedup.methods.verified import Verified
 from dedup.search import Loader, index_for
@@ -39,7 +39,7 @@ def sketches_of(name):
 
 def load(index, method, sketches, pages, sizes):
     """Put them in by pieces of *sizes*, and the rest at once."""
-    loader, left = Loader(index, method), iter(list(zip(sketches, pages, strict=True)))
+    loader, left = Loader(index), iter(list(zip(sketches, pages, strict=True)))
     for size in [*sizes, len(sketches)]:
         piece = list(islice(left, size))
         loader.add([method.to_bytes(sketch) for sketch, _ in piece], [page for _, page in piece])
@@ -58,7 +58,7 @@ def answers(index, method, asked):
 @settings(max_examples=8, deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 40), max_size=6),
-    at_once=st.sampled_from([1, 10, 1000]),
+    at_once=st.sampled_from([1, 2_000, 100_000]),
     later=st.integers(0, 20),
     chooser=st.randoms(use_true_random=False),
 )
@@ -69,7 +69,7 @@ def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, 
     stop = max(0, len(sketches) - later)
     added, loaded = index_for(method), index_for(method)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_LOADED_AT_ONCE", at_once)
+        patch.setattr(type(loaded), "loaded_at_once", at_once)
         load(loaded, method, sketches[:stop], pages[:stop], sizes)
     for sketch, page in zip(sketches[:stop], pages[:stop], strict=True):
         added.add(sketch, page)
@@ -83,7 +83,7 @@ def test_what_is_loaded_is_found_as_what_was_added(name, sizes, at_once, later, 
 @pytest.mark.parametrize("bands", [3, 12])
 def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
     """More than are compared of a key, whatever is loaded at once."""
-    monkeypatch.setattr(search, "_LOADED_AT_ONCE", 100)
+    monkeypatch.setattr(KeyIndex, "loaded_at_once", 20_000)
     monkeypatch.setattr(Verified, "candidates_per_key", 5)
     method, chooser = Verified(max_distance=1), random.Random(bands)
     some = sketches_of("verified")[0]
@@ -103,7 +103,7 @@ def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
 def test_bytes_that_are_no_sketch_are_refused(name):
     method = METHODS_TO_LOAD[name]
     good = [method.to_bytes(sketch) for sketch in sketches_of(name)[:3]]
-    loader = Loader(index_for(method), method)
+    loader = Loader(index_for(method))
     loader.add([*good, good[0][:5], *good], range(7))
     with pytest.raises(ValueError, match=r"bytes|byte "):
         loader.finish()
@@ -127,7 +127,7 @@ def test_an_index_that_nothing_is_put_into_stays_empty():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [n for n, m in METHODS_TO_LOAD.items() if isinstance(m, KeyMethod)]
+    "name", [n for n, m in METHODS_TO_LOAD.items() if not isinstance(m, FingerprintMethod)]
 )
 def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
@@ -136,7 +136,7 @@ def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     added, loaded = index_for(method), index_for(method)
     for sketch in stored:
         added.add(method.from_bytes(sketch))
-    loader = Loader(loaded, method)
+    loader = Loader(loaded)
     loader.add(stored, range(6000))
     loader.finish()
     assert loaded.nbytes <= added.nbytes * 1.02
@@ -149,7 +149,7 @@ def test_what_is_no_sketch_is_refused(name, cut):
     method = METHODS[name]()
     sketch = sketches_of(name)[0]
     wrong = method.to_bytes(sketch)[:cut]
-    loader = Loader(index_for(method), method)
+    loader = Loader(index_for(method))
 
     def load_both():
         loader.add([method.to_bytes(sketch), wrong], [1, 2])
@@ -157,3 +157,53 @@ def test_what_is_no_sketch_is_refused(name, cut):
 
     with pytest.raises(ValueError, match=r"sketch|bytes"):
         load_both()
+
+
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+@settings(max_examples=8, deadline=None)
+@given(
+    limit=st.sampled_from([3, 10**6]),
+    share=st.sampled_from([0.1, 0.5, 0.95]),
+    chooser=st.randoms(use_true_random=False),
+)
+def test_only_pages_that_count_are_found(name, limit, share, chooser):
+    """The nearest of those that count, ties to the oldest, as of all matches in order."""
+    method, known = METHODS_TO_LOAD[name], sketches_of(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        index = index_for(method)
+        for sketch in chooser.choices(known, k=60):
+            index.add(sketch)
+    ended = {page for page in range(60) if chooser.random() < share}
+    for sketch in known:
+        counted = [match for match in index.query_all(sketch) if match.page not in ended]
+        nearest = index.query(sketch, lambda page: page not in ended)
+        assert nearest == (counted[0] if counted else None)
+    within = 2 * method.max_distance + 1
+    beyond = list(index.nearest_beyond(known, within, lambda page: page not in ended))
+    for page in ended:
+        assert any(index.discard(sketch, page) for sketch in known)
+    assert beyond == list(index.nearest_beyond(known, within))
+
+
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+@settings(max_examples=8, deadline=None)
+@given(limit=st.sampled_from([3, 10**6]), chooser=st.randoms(use_true_random=False))
+def test_what_is_discarded_was_never_there(name, limit, chooser):
+    method, known = METHODS_TO_LOAD[name], sketches_of(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        index, other = index_for(method), index_for(method)
+        stored = dict(enumerate(chooser.choices(known, k=60)))
+        for page, sketch in stored.items():
+            index.add(sketch, page)
+        for page in chooser.sample(range(60), 40):
+            assert index.discard(method.from_bytes(method.to_bytes(stored[page])), page)
+            assert not index.discard(stored.pop(page), page)
+            if chooser.random() < 0.3:
+                stored[page] = chooser.choice(known)
+                index.add(stored[page], page)
+        assert not index.discard(known[0], 999)
+        for page, sketch in sorted(stored.items()):
+            other.add(sketch, page)
+    assert answers(index, method, known) == answers(other, method, known)

@@ -3,13 +3,11 @@
 from dedup.index.base import Index, Match
 from dedup.index.design import Design, linear_scan, multi_index, nested, permuted
 from dedup.index.hamming import HammingIndex
-from dedup.index.linear import LinearIndex
 
 __all__ = [
     "Design",
     "HammingIndex",
     "Index",
-    "LinearIndex",
     "Match",
     "linear_scan",
     "multi_index",

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dedup.index.base import Index, Match
-from dedup.index.buckets import Array
 from dedup.index.key_chains import KeyChains
-from dedup.methods import KeyMethod, Method
+from dedup.methods.base import KeyMethod, Method
+from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
 # Of which all that is compared fits the cache.
@@ -83,7 +83,7 @@ class KeyBatches(BatchIndex):
         if self._pending:
             self._link()
         there = [place for place, sketch in enumerate(sketches) if sketch is not None]
-        split = self._method.split([sketch for sketch in sketches if sketch is not None])
+        split = self._method.keys_of_many([sketch for sketch in sketches if sketch is not None])
         self._keys, counts, kept = split
         self._kept = dict(zip(there, kept, strict=True))
         self._sizes = np.zeros(len(sketches), np.int64)
@@ -166,38 +166,3 @@ class KeyBatches(BatchIndex):
             for place, number in zip(places, numbers[rows].tolist(), strict=True):
                 shared.setdefault(place, []).append(number)
         return shared
-
-
-class DigestBatches:
-    """The different texts by their digests of 16 bytes, numbered as they are added."""
-
-    def __init__(self) -> None:
-        self._chains = KeyChains()
-        self._stored = Packed()
-        self._added: dict[bytes, int] = {}  # what is not among the chains yet
-
-    def begin(self, digests: Sequence[bytes]) -> list[int | None]:
-        """Begin a batch; return the numbers of those of *digests* that were added before it."""
-        if self._added:
-            rows = _halves(list(self._added))
-            self._chains.add(rows, np.fromiter(self._added.values(), np.uint32, len(rows)))
-            self._added = {}
-        found: list[int | None] = [None] * len(digests)
-        pairs = (part.tolist() for part in self._chains.find(_halves(digests)))
-        for place, number in zip(*pairs, strict=True):
-            if self._stored[number] == digests[place]:
-                found[place] = number
-        return found
-
-    def added(self, digest: bytes) -> int | None:
-        """Return the number of *digest* if it was added in this batch."""
-        return self._added.get(digest)
-
-    def add(self, digest: bytes) -> None:
-        """Store *digest*, a new one, under the next number: 0, 1, 2, ..."""
-        self._added[digest] = self._stored.append(digest)
-
-
-def _halves(digests: Sequence[bytes]) -> Array:
-    """Return the first 8 bytes of each as a number."""
-    return np.frombuffer(b"".join(digests), "<u8")[::2]

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from dedup.methods.hashing import Array
+
 _FIRST = 4
 _STEP = 8
 _TRIED = 4
 _MEMBERS_AT_ONCE = 1 << 20
-Array = np.ndarray[Any, Any]
 
 
 class Buckets:
@@ -191,6 +192,30 @@ def spread(starts: Array, sizes: Array) -> Array:
     total = int(ends[-1]) if len(ends) else 0
     positions: Array = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
     return positions
+
+
+def different(numbers: Array) -> Array:
+    """Sort *numbers*, and return the different ones; of a few, faster than np.unique."""
+    numbers.sort()
+    is_first = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    return numbers[is_first]
+
+
+def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
+    """Return the different pairs of the two columns."""
+    order = np.lexsort((values, owners))
+    owners, values = owners[order], values[order]
+    is_first = np.ones(len(owners), bool)
+    is_first[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
+    return owners[is_first], values[is_first]
+
+
+def lower_to_least(limits: Array, owners: Array, distances: Array) -> None:
+    """Lower the limit of each of the sorted *owners* to the least of its *distances*."""
+    if len(owners):
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        limits[owners[firsts]] = np.minimum.reduceat(distances, firsts)
 
 
 class _FreeRuns:

@@ -1,15 +1,17 @@
 """The compact form of the Hamming index: a sorted, permuted copy for every table of a design."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from dedup.index.buckets import spread, spread_in_parts
-from dedup.index.design import Design, Table, is_cheaper_scanned, segments_in_order
-from dedup.index.fingerprints import Array, Fingerprints
-from dedup.index.growing import distinct, flips, lower_to_least
+from dedup.index.blocks import flips
+from dedup.index.buckets import distinct, lower_to_least, spread, spread_in_parts
+from dedup.index.design import Design, Table, most_candidates, segments_in_order
+from dedup.methods.fingerprints import Fingerprints
+from dedup.methods.hashing import Array
 
 _NOT_STORED = np.uint32(2**32 - 1)
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 class CompactIndex:
@@ -90,7 +92,7 @@ class CompactIndex:
             for table in zip(self.design.tables, self._tables, self._flips, strict=True)
         ]
         met = sum(sizes.reshape(len(queries), -1).sum(axis=1) for _, sizes in ranges)
-        scanned = is_cheaper_scanned(met, len(self._pages))
+        scanned = met > most_candidates(len(self._pages))
         asked = np.flatnonzero(scanned)
         wanted = permute(queries, self.design.tables[0], bits)
         numbers, places, _ = self._prints.scan(wanted[asked], self._tables[0], distance)
@@ -128,29 +130,26 @@ class CompactIndex:
         """Whether nothing has been forgotten: the nearest row then has a page."""
         return self._size == len(self._pages) + len(self._further_pages)
 
-    def remove(self, page: int) -> bool:
-        """Forget *page*; return False if it is not stored."""
-        further = np.flatnonzero(self._further_pages == page)
-        self._further_pages[further] = _NOT_STORED
-        places = np.flatnonzero(self._pages == page)
-        for place in places.tolist():
-            self._pages[place] = self._take_oldest_further(place)
-        forgotten = len(further) + len(places)
-        self._size -= forgotten
-        return bool(forgotten)
+    def discard(self, row: Any, page: int) -> bool:
+        """Forget *page* of the fingerprint *row*; return False if it is not stored."""
+        before = self._size
+        for place in self._places_of(row):
+            further = slice(*(np.searchsorted(self._further_rows, row, side) for side in _SIDES))
+            # The oldest one first.
+            pages = np.append(self._pages[place], self._further_pages[further])
+            left = pages[(pages != page) & (pages != _NOT_STORED)]
+            self._size -= int((pages != _NOT_STORED).sum()) - len(left)
+            pages[: len(left)], pages[len(left) :] = left, _NOT_STORED
+            self._pages[place], self._further_pages[further] = pages[0], pages[1:]
+        return self._size < before
 
-    def _take_oldest_further(self, place: int) -> int:
-        """Remove and return the oldest further page of what stands at *place*."""
-        if not len(self._further_rows):
-            return int(_NOT_STORED)
-        row = restore(self._tables[0][place : place + 1], self.design.tables[0], self.design.bits)
-        start = int(np.searchsorted(self._further_rows, row)[0])
-        stop = int(np.searchsorted(self._further_rows, row, "right")[0])
-        for position in range(start, stop):
-            if (page := self._further_pages[position]) != _NOT_STORED:
-                self._further_pages[position] = _NOT_STORED
-                return int(page)
-        return int(_NOT_STORED)
+    def _places_of(self, row: Any) -> list[int]:
+        """Return where *row* is in the first table; without tables, it may be more than once."""
+        if self.design.tables:
+            row = permute(np.array([row], np.uint64), self.design.tables[0], self.design.bits)[0]
+            start, stop = (np.searchsorted(self._tables[0], row, side) for side in _SIDES)
+            return list(range(int(start), int(stop)))
+        return np.flatnonzero(self._tables[0] == row).tolist()
 
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no order."""

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+
+from dedup.methods.fingerprints import Segment, split_bits
 
 # What a query costs, in ns, as measured with up to 10^7 fingerprints of 64 bits on one core: a look
 # at one bucket, and at each candidate in it; for a table that is probed at a radius its operations,
@@ -17,8 +18,6 @@ _SCANNED = 0.5
 _SKEW = 3
 # A table takes 12 bytes a key: there should be 2**4 fingerprints for each.
 MOST_KEY_BITS, _ROWS_OF_A_KEY = 24, 4
-Segment = tuple[int, int]
-"""A run of bits: the position of its lowest bit, and its width."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,9 @@ def best_design(bits: int, max_distance: int, expected_size: int) -> Design:
     return min(designs, key=lambda design: design.query_cost(expected_size))
 
 
-def is_cheaper_scanned(gathered: Any, size: int) -> Any:
-    """Return whether to compare all of *size* fingerprints instead of *gathered* candidates."""
-    return gathered * _GATHERED > size * _SCANNED
+def most_candidates(size: int) -> float:
+    """Return how many gathered candidates are compared as fast as all of *size* fingerprints."""
+    return size * _SCANNED / _GATHERED if _GATHERED else math.inf
 
 
 def linear_scan(bits: int, max_distance: int) -> Design:
@@ -126,7 +125,7 @@ def multi_index(bits: int, max_distance: int, blocks: int) -> Design:
     radii = [radius if block <= over else radius - 1 for block in range(blocks)]
     tables = tuple(
         Table((segment,), radius)
-        for segment, radius in zip(split(0, bits, blocks), radii, strict=True)
+        for segment, radius in zip(split_bits(0, bits, blocks), radii, strict=True)
         if radius >= 0
     )
     return Design(f"multi-index {blocks}", bits, max_distance, tables)
@@ -139,7 +138,7 @@ def permuted(bits: int, max_distance: int, blocks: int) -> Design:
     section 3.1.
     """
     _check_blocks(bits, max_distance, blocks)
-    keys = combinations(split(0, bits, blocks), blocks - max_distance)
+    keys = combinations(split_bits(0, bits, blocks), blocks - max_distance)
     return Design(f"permuted {blocks}", bits, max_distance, tuple(map(Table, keys)))
 
 
@@ -147,8 +146,8 @@ def nested(bits: int, max_distance: int, blocks: int) -> Design:
     """Return Manku's design that splits the rest of each of *blocks* blocks into as many again."""
     _check_blocks(bits, max_distance, blocks)
     tables = []
-    for block in split(0, bits, blocks):
-        rest = [segment for segment in split(0, bits, blocks) if segment != block]
+    for block in split_bits(0, bits, blocks):
+        rest = [segment for segment in split_bits(0, bits, blocks) if segment != block]
         for pieces in _split_segments(rest, blocks):
             tables.append(Table((block, *pieces)))
     return Design(f"nested {blocks}", bits, max_distance, tuple(tables))
@@ -172,20 +171,10 @@ def segments_in_order(table: Table, bits: int) -> list[Segment]:
     return [*table.segments, *rest]
 
 
-def split(start: int, bits: int, count: int) -> list[Segment]:
-    """Return *count* segments of nearly equal width, the wider ones first."""
-    segments = []
-    for number in range(count):
-        width = bits // count + (number < bits % count)
-        segments.append((start, width))
-        start += width
-    return segments
-
-
 def _split_segments(segments: list[Segment], count: int) -> Iterator[list[Segment]]:
     """Yield *count* lists of segments that together are *segments*, nearly equal in width."""
     total = sum(width for _, width in segments)
-    for begin, width in split(0, total, count):
+    for begin, width in split_bits(0, total, count):
         piece, offset = [], 0
         for start, length in segments:
             low, high = max(begin, offset), min(begin + width, offset + length)

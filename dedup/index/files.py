@@ -8,7 +8,7 @@ import numpy as np
 import xxhash
 
 from dedup.files import replacing
-from dedup.index.fingerprints import Array
+from dedup.methods.hashing import Array
 
 _MAGIC = b"scrapy-dedup index 3\n"
 _ALIGNED = 64

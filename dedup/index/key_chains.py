@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dedup.index.buckets import Array
+from dedup.methods.hashing import Array
 
 _FIRST_BITS = 12
 _GROWTH_BITS = 2

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from dedup.index.buckets import Array, Buckets, spread
+from dedup.index.buckets import Buckets, different, spread
+from dedup.methods.hashing import Array
 
 # A crawl with one index a host may have many small ones. At last their number stays: making the
 # table again would take long, and long buckets are swept fast, too.
@@ -49,6 +50,17 @@ class KeyTable:
         buckets, tags = self._places(keys)
         self._buckets.extend(buckets, tags, positions)
 
+    def remove(self, keys: Collection[int], position: int) -> None:
+        """Take *position* away from under each of *keys*."""
+        tags, positions = self._buckets.columns
+        mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
+        for key in keys:
+            run = self._buckets.run(key & mask)
+            equal = (positions[run] == position) & (tags[run] == (key >> self._bits & tag_mask))
+            if equal.any():
+                self._buckets.remove(key & mask, run.start + int(equal.argmax()))
+                self._rows -= 1
+
     def _make_room(self, rows: int) -> None:
         self._rows += rows
         while self._bits < _LAST_BITS and self._rows > _ROWS_OF_A_BUCKET << self._bits:
@@ -75,7 +87,7 @@ class KeyTable:
         if len(wanted) > _FEW_KEYS and most is None:
             numbers = np.fromiter(wanted, np.uint64, len(wanted))
             _, positions = self.postings(*self.runs(numbers))
-            return _different(positions)
+            return different(positions)
         tags, positions = self._buckets.columns
         mask, tag_mask, tag_type = (1 << self._bits) - 1, self._tag_mask, tags.dtype.type
         found = []
@@ -87,7 +99,7 @@ class KeyTable:
                 if most is not None and len(under_key) > most:
                     under_key = np.partition(under_key, -most)[-most:]
                 found.append(under_key)
-        return _different(np.concatenate(found)) if found else positions[:0]
+        return different(np.concatenate(found)) if found else positions[:0]
 
     def runs(self, keys: Array) -> tuple[Array, Array, Array]:
         """Return the starts, the sizes and the tags of *keys*, uint64, for `postings`.
@@ -113,11 +125,3 @@ class KeyTable:
     @property
     def nbytes(self) -> int:
         return self._buckets.nbytes
-
-
-def _different(numbers: Array) -> Array:
-    """Return the different ones of *numbers*, sorted; of a few, faster than np.unique."""
-    numbers.sort()
-    is_first = np.ones(len(numbers), np.bool_)
-    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
-    return numbers[is_first]

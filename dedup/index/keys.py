@@ -1,91 +1,103 @@
 """The index over block keys: candidates share one, and the method says how far they are."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from sys import getsizeof
+from typing import Any
 
 import numpy as np
 
-from dedup.index.base import Index, Match, check_pages, checked_page
+from dedup.index.base import Counts, Index, Match
 from dedup.index.key_table import KeyTable
-from dedup.methods import KeyMethod
+from dedup.methods.base import KeyMethod
+from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
 
 class KeyIndex(Index):
-    """Finds the nearest of the sketches that share a block key; they are kept as bytes."""
+    """Finds the nearest of the sketches that share a block key; of each it has the payload."""
 
     def __init__(self, method: KeyMethod) -> None:
+        super().__init__()
         self._method = method
         self._table = KeyTable(method.key_bits)
-        self._sketches = Packed()
+        # By position.
+        self._payloads = Packed()
         self._pages = array("I")
-        self._next_page = 0
+        self._count = 0
         self._last: tuple[object, set[int]] | None = None
 
-    def add(self, sketch: object, page: int | None = None) -> int:
-        number = checked_page(page, self._next_page)
+    def _store(self, sketch: Any, page: int) -> None:
         keys = self._keys(sketch)
-        position = self._sketches.append(self._method.kept(sketch))
-        self._pages.append(number)
+        position = self._payloads.append(self._method.payload(sketch))
+        self._pages.append(page)
         self._table.add(keys, position)
-        self._next_page = max(self._next_page, number + 1)
-        return number
+        self._count += 1
 
-    def add_many(self, sketches: Sequence[bytes], pages: Sequence[int]) -> None:
-        """Store many *sketches*, as `Method.to_bytes` gave them, each under its one of *pages*.
-
-        Raises ValueError for bytes that are no sketch of the method; the index is then unchanged.
-        """
-        check_pages(pages)
-        keys, counts, kept = self._method.split(sketches)
-        first = len(self._sketches)
-        positions = np.arange(first, first + len(kept), dtype=np.uint32)
-        self._sketches.extend(kept)
-        self._pages.extend(pages)
+    def _store_many(self, sketches: Iterable[bytes], pages: Array) -> None:
+        keys, counts, payloads = self._keys_of_many(list(sketches))
+        first = len(self._payloads)
+        positions = np.arange(first, first + len(payloads), dtype=np.uint32)
+        self._payloads.extend(payloads)
+        self._pages.frombytes(pages.tobytes())
         self._table.add_many(keys, np.repeat(positions, counts))
-        self._next_page = max(self._next_page, 1 + max(pages, default=-1))
+        self._count += len(payloads)
 
-    def query(self, sketch: object) -> Match | None:
-        return min(self.query_all(sketch), default=None)
+    def discard(self, sketch: Any, page: int) -> bool:
+        keys, payload = self._keys(sketch), self._method.payload(sketch)
+        positions = [
+            position
+            for position in self._table.positions(keys).tolist()
+            if self._pages[position] == page and self._payloads[position] == payload
+        ]
+        for position in positions:
+            self._table.remove(keys, position)
+        self._count -= len(positions)
+        return bool(positions)
 
-    def query_all(self, sketch: object) -> list[Match]:
-        limit = self._method.max_distance
-        return sorted(match for match in self._candidates(sketch) if match.distance <= limit)
+    def query_all(self, sketch: Any) -> list[Match]:
+        return sorted(self._within(sketch, self._method.max_distance))
 
-    def nearest_beyond(self, sketches: Iterable[object], within: float) -> Iterator[Match | None]:
+    def nearest_beyond(
+        self, sketches: Iterable[Any], within: float, counts: Counts | None = None
+    ) -> Iterator[Match | None]:
         """Yield for each the nearest page that is farther than the threshold.
 
-        Of the pages that share a key: the farther, the less likely one does.
+        Of the pages that a query compares: the farther, the less likely it does.
         """
         limit = self._method.max_distance
         for sketch in sketches:
-            farther = (m for m in self._candidates(sketch) if limit < m.distance <= within)
-            yield min(farther, default=None)
+            matches = sorted(m for m in self._within(sketch, within) if m.distance > limit)
+            yield next((m for m in matches if counts is None or counts(m.page)), None)
 
-    def _candidates(self, sketch: object) -> list[Match]:
-        """Return the pages that share a key, with their distances."""
-        positions = self._table.positions(
-            self._keys(sketch), self._method.candidates_per_key
-        ).tolist()
-        if not positions:
-            return []
-        kept = [self._sketches[position] for position in positions]
-        distances = self._method.distances(sketch, kept)
+    def _within(self, sketch: Any, distance: float) -> list[Match]:
+        """Return the candidates within *distance*."""
+        positions = self._candidates(sketch, distance)
+        payloads = [self._payloads[position] for position in positions]
+        distances = self._method.distances(sketch, payloads) if payloads else []
         return [
-            Match(self._pages[position], distance)
-            for position, distance in zip(positions, distances, strict=True)
+            Match(self._pages[position], own)
+            for position, own in zip(positions, distances, strict=True)
+            if own <= distance
         ]
 
-    def _keys(self, sketch: object) -> set[int]:
+    def _candidates(self, sketch: Any, within: float) -> list[int]:
+        """Return the positions of what is compared with *sketch*, each once."""
+        most = self._method.candidates_per_key
+        return self._table.positions(self._keys(sketch), most).tolist()  # type: ignore[no-any-return]
+
+    def _keys(self, sketch: Any) -> Collection[int]:
         # What is added was mostly asked for just before.
         if self._last is None or self._last[0] is not sketch:
             self._last = (sketch, set(self._method.keys(sketch)))
         return self._last[1]
 
+    def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        return self._method.keys_of_many(sketches)
+
     def __len__(self) -> int:
-        return len(self._sketches)
+        return self._count
 
     @property
     def nbytes(self) -> int:
-        return self._sketches.nbytes + getsizeof(self._pages) + self._table.nbytes
+        return self._payloads.nbytes + getsizeof(self._pages) + self._table.nbytes

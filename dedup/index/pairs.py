@@ -1,15 +1,46 @@
 """All pairs of near fingerprints."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from dedup.index.buckets import spread, spread_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
-from dedup.index.fingerprints import Array
+from dedup.index.growing import GrowingIndex
+from dedup.methods.hashing import Array
 
 _ROWS_AT_ONCE = 1 << 20
+_QUERIES_AT_ONCE = 4096
+
+
+def chunks(rows: Array) -> Iterator[tuple[int, Array]]:
+    """Yield the start and the rows of as many as are asked for at once."""
+    for start in range(0, len(rows), _QUERIES_AT_ONCE):
+        yield start, rows[start : start + _QUERIES_AT_ONCE]
+
+
+def matches_with(
+    batch: GrowingIndex, parts: Sequence[tuple[Array, Array]]
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield pages of *batch*, pages of *parts* and distances of all matches between the two.
+
+    *parts*: rows of fingerprints and their pages.
+    """
+    for rows, pages in parts:
+        for start, part in chunks(rows):
+            owners, numbers, distances = batch.matches_of(part)
+            if len(owners):
+                yield numbers, pages[start + owners], distances
+
+
+def near_by_lookup(values: Array, index: GrowingIndex) -> Iterator[tuple[Array, Array]]:
+    """Yield numbers of all pairs of *values* that *index*, an empty one, finds, each pair once."""
+    numbers = index.add_many(values)
+    for owners, others, _ in matches_with(index, [(values, numbers)]):
+        once = others < owners
+        if once.any():
+            yield others[once], owners[once]
 
 
 def near_by_sorting(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:

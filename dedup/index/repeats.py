@@ -1,63 +1,81 @@
 """The further pages of fingerprints that are stored more than once."""
 
-import sys
 from array import array
-from collections.abc import Callable
+from bisect import insort
+from sys import getsizeof
 
 import numpy as np
 
-from dedup.index.fingerprints import Array
+from dedup.methods.fingerprints import Fingerprints
+from dedup.methods.hashing import Array
 
 
 class Repeats:
-    """Pages by fingerprint, beside the one that a table holds.
+    """Pages by fingerprint, beside the one that a table has.
 
     However often a fingerprint is stored, the tables have it once: their buckets stay short.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prints: Fingerprints) -> None:
+        self._prints = prints
+        # The lowest page first.
         self._pages: dict[int, array[int]] = {}
         self._size = 0
 
+    def take(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+        """Take the further pages of *rows*; return the different rows, and the oldest pages."""
+        if not self._prints.any_equal(rows):
+            return rows, pages
+        order = np.argsort(pages, kind="stable")
+        rows, pages = rows[order], pages[order]
+        rows, oldest, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        again = np.delete(np.arange(len(pages)), oldest)
+        repeated = self._prints.integers(rows[which.ravel()[again]])
+        for fingerprint, page in zip(repeated, pages[again].tolist(), strict=True):
+            self.add(fingerprint, page)
+        return rows, pages[oldest]
+
     def add(self, fingerprint: int, page: int) -> None:
-        self._pages.setdefault(fingerprint, array("I")).append(page)
+        insort(self._pages.setdefault(fingerprint, array("I")), page)
         self._size += 1
 
-    def pages_of(self, fingerprint: int) -> Array:
-        """Return the pages of *fingerprint*, as uint32, in no order."""
-        return np.array(self._pages.get(fingerprint, ()), np.uint32)
+    def with_further(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+        """Return numbers of *rows* as often as each has pages, and all the pages.
+
+        *pages*: the one of each that a table has; they come first.
+        """
+        nothing = array("I")
+        further = [self._pages.get(each, nothing) for each in self._prints.integers(rows)]
+        which = np.repeat(np.arange(len(rows)), [len(each) for each in further])
+        pages = np.concatenate([pages, *further]).astype(np.uint32)
+        return np.append(np.arange(len(rows)), which), pages
 
     def take_oldest(self, fingerprint: int) -> int | None:
         """Remove and return the lowest page of *fingerprint*, ``None`` if there is none."""
         if fingerprint not in self._pages:
             return None
-        oldest = int(self.pages_of(fingerprint).min())
-        self._keep(fingerprint, lambda pages: np.arange(len(pages)) != pages.argmin())
+        oldest, *others = self._pages[fingerprint]
+        self._put(fingerprint, others)
         return oldest
 
-    def remove(self, page: int) -> bool:
-        """Forget *page*, of every fingerprint; return False if it is of none."""
-        of_page = [fingerprint for fingerprint, pages in self._pages.items() if page in pages]
-        for fingerprint in of_page:
-            self._keep(fingerprint, lambda pages: pages != page)
-        return bool(of_page)
+    def discard(self, fingerprint: int, page: int) -> bool:
+        """Forget *page* of *fingerprint*; return False if it is not there."""
+        before = self._size
+        self._put(
+            fingerprint, [other for other in self._pages.get(fingerprint, ()) if other != page]
+        )
+        return self._size < before
 
-    def _keep(self, fingerprint: int, chosen: Callable[[Array], Array]) -> None:
-        pages = self.pages_of(fingerprint)
-        kept = pages[chosen(pages)]
-        self._size -= len(pages) - len(kept)
-        if len(kept):
-            self._pages[fingerprint] = array("I", kept.tobytes())
-        else:
-            del self._pages[fingerprint]
+    def _put(self, fingerprint: int, pages: list[int]) -> None:
+        self._size += len(pages) - len(self._pages.pop(fingerprint, ()))
+        if pages:
+            self._pages[fingerprint] = array("I", pages)
 
-    def everything(self) -> tuple[list[int], Array]:
-        """Return fingerprints, as often as each has pages here, and their pages."""
-        fingerprints = [
-            fingerprint for fingerprint, pages in self._pages.items() for _ in range(len(pages))
-        ]
-        pages = [np.array(pages, np.uint32) for pages in self._pages.values()]
-        return fingerprints, np.concatenate([np.empty(0, np.uint32), *pages])
+    def everything(self) -> tuple[Array, Array]:
+        """Return rows, as often as each has pages here, and their pages."""
+        fingerprints = [each for each, pages in self._pages.items() for _ in pages]
+        pages = np.concatenate([np.empty(0, np.uint32), *self._pages.values()])
+        return self._prints.array(fingerprints), pages.astype(np.uint32)
 
     def __len__(self) -> int:
         """Return the number of pages."""
@@ -65,7 +83,5 @@ class Repeats:
 
     @property
     def nbytes(self) -> int:
-        arrays = sum(
-            sys.getsizeof(pages) + sys.getsizeof(key) for key, pages in self._pages.items()
-        )
-        return sys.getsizeof(self._pages) + arrays
+        arrays = sum(getsizeof(pages) + getsizeof(key) for key, pages in self._pages.items())
+        return getsizeof(self._pages) + arrays

@@ -2,22 +2,20 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from sys import getsizeof
 
 import numpy as np
 
-from dedup.index.base import Index, Match, check_pages, checked_page
-from dedup.index.buckets import Array
-from dedup.index.key_table import KeyTable
-from dedup.methods.hashing import mix
+from dedup.index.keys import KeyIndex
+from dedup.methods.hashing import Array, mix
 from dedup.methods.spotsigs import SpotSigs, jaccard_distance
-from dedup.packed import Packed
 
 # More spots than a page can have.
 _LARGEST = 1 << 40
 
 
-class SpotIndex(Index):
+class SpotIndex(KeyIndex):
     """Finds the stored pages within the threshold of SpotSigs, all of them and no others.
 
     The sketches are in partitions by their numbers of spots, and for each partition there are the
@@ -37,71 +35,39 @@ class SpotIndex(Index):
     """
 
     def __init__(self, method: SpotSigs) -> None:
-        self._method = method
+        super().__init__(method)
         self._partitions = Partitions(method.max_distance)
-        self._sketches = Packed()
-        self._pages = array("I")
         self._sizes = array("I")
-        self._table = KeyTable(64)
-        self._next_page = 0
 
-    def add(self, sketch: Array, page: int | None = None) -> int:
-        number = checked_page(page, self._next_page)
-        position = self._sketches.append(self._method.to_bytes(sketch))
-        self._pages.append(number)
+    def _store(self, sketch: Array, page: int) -> None:
+        super()._store(sketch, page)
         self._sizes.append(len(sketch))
-        keys = _keys(sketch, np.uint64(self._partitions.number(len(sketch))))
-        self._table.add(keys.tolist(), position)
-        self._next_page = max(self._next_page, number + 1)
-        return number
 
-    def add_many(self, sketches: Sequence[bytes], pages: Sequence[int]) -> None:
-        """Store many *sketches*, as `Method.to_bytes` gave them, each under its one of *pages*.
+    def _keys(self, sketch: Array) -> list[int]:
+        partition = np.uint64(self._partitions.number(len(sketch)))
+        return _keys(sketch, partition).tolist()  # type: ignore[no-any-return]
 
-        Raises ValueError for bytes that are no sketch of the method; the index is then unchanged.
-        """
-        check_pages(pages)
-        spots, sizes, kept = self._method.split(sketches)
+    def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        spots, sizes, payloads = super()._keys_of_many(sketches)
         different, which = np.unique(sizes, return_inverse=True)
         partitions = np.array([self._partitions.number(size) for size in different.tolist()])
-        first = len(self._sketches)
-        positions = np.arange(first, first + len(kept), dtype=np.uint32)
-        self._sketches.extend(kept)
-        self._pages.extend(pages)
-        self._sizes.extend(sizes.tolist())
         of_spots = np.repeat(partitions[which].astype(np.uint64), sizes)
-        self._table.add_many(_keys(spots, of_spots), np.repeat(positions, sizes))
-        self._next_page = max(self._next_page, 1 + max(pages, default=-1))
+        self._sizes.extend(sizes.tolist())
+        return _keys(spots, of_spots), sizes, payloads
 
-    def query(self, sketch: Array) -> Match | None:
-        return min(self.query_all(sketch), default=None)
+    def _candidates(self, sketch: Array, within: float) -> list[int]:
+        """Return the positions of the sketches that may be *within* the distance, each once.
 
-    def query_all(self, sketch: Array) -> list[Match]:
-        """Return all pages that match, the nearest first, ties by age."""
-        limit = self._method.max_distance
-        return sorted(m for m in self._compared(sketch, limit) if m.distance <= limit)
-
-    def nearest_beyond(self, sketches: Iterable[Array], within: float) -> Iterator[Match | None]:
-        """Yield for each the nearest page that is farther than the threshold.
-
-        Of the pages in the partitions in which matches are looked for: none that is much longer or
-        shorter.
+        None of those that are so much longer or shorter that they cannot match.
         """
-        limit = self._method.max_distance
-        for sketch in sketches:
-            compared = self._compared(sketch, within)
-            yield min((m for m in compared if limit < m.distance <= within), default=None)
+        partitions = self._partitions.near(len(sketch))
+        return [
+            position
+            for partition in partitions
+            for position in self._candidates_in(partition, sketch, within)
+        ]
 
-    def _compared(self, sketch: Array, within: float) -> Iterator[Match]:
-        """Yield the candidates that may be *within* a distance, with their distances."""
-        method = self._method
-        for partition in self._partitions.near(len(sketch)):
-            for position in self._candidates(sketch, partition, within):
-                distance = method.distance(sketch, method.from_bytes(self._sketches[position]))
-                yield Match(self._pages[position], distance)
-
-    def _candidates(self, sketch: Array, partition: int, within: float) -> list[int]:
-        """Return the positions of sketches in the partition that may be *within*, each once."""
+    def _candidates_in(self, partition: int, sketch: Array, within: float) -> list[int]:
         runs = self._table.runs(_keys(sketch, np.uint64(partition)))
         first, _ = self._partitions.bounds(partition)
         needed = least_shared(len(sketch), first, within)
@@ -115,13 +81,9 @@ class SpotIndex(Index):
         candidates: list[int] = positions[bound <= within].tolist()
         return candidates
 
-    def __len__(self) -> int:
-        return len(self._sketches)
-
     @property
     def nbytes(self) -> int:
-        books = self._pages.itemsize * len(self._pages) + self._sizes.itemsize * len(self._sizes)
-        return self._sketches.nbytes + books + self._table.nbytes
+        return super().nbytes + getsizeof(self._sizes)
 
 
 def _keys(spots: Array, partitions: Array | np.uint64) -> Array:

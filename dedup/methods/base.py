@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.hashing import PLAIN, Array, Hashing
+from dedup.methods.fingerprints import Fingerprints, split_bits
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.text import Document
 
 
@@ -44,6 +45,18 @@ class Method(ABC):
         method = copy(self)
         method.hashing = hashing
         return method
+
+    @property
+    def fingerprint_bits(self) -> int:
+        """How many bits its fingerprints have; 0 if it makes none."""
+        return 0
+
+    @property
+    def near_miss_distance(self) -> float:
+        """The inclusive distance up to which two pages that do not match are a near miss."""
+        limit = self.max_distance
+        # Shares are at most 1; others count something.
+        return min(1, 2 * limit) if limit < 1 else 2 * limit
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -90,35 +103,21 @@ class Method(ABC):
     def from_bytes(self, data: bytes) -> Any:
         """Return the sketch that `to_bytes` stored."""
 
+    def payload(self, sketch: Any) -> bytes:
+        """Return what is needed of *sketch* to compute its distance from others."""
+        return self.to_bytes(sketch)
 
-class FingerprintMethod(Method):
-    """A method whose sketch is a fingerprint of *bits* bits, compared by Hamming distance."""
+    def distances(self, sketch: Any, payloads: Sequence[bytes]) -> list[float]:
+        """Return the distances of *sketch* from others, given by their *payloads*."""
+        return [self.distance(sketch, self.from_bytes(data)) for data in payloads]
 
-    bits: int = 64
-    max_distance: int
+    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        """Return the distance of each of *ones* from its counterpart in *others*, shape (n,).
 
-    def __init__(self, max_distance: int = 3) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
-
-        Raises ValueError if *max_distance* is outside that range.
+        Both are payloads; a method whose payload is not the whole sketch overrides this.
         """
-        if not (is_whole(max_distance) and 0 <= max_distance < self.bits):
-            raise ValueError(
-                f"max_distance must be from 0 to {self.bits - 1}, got {max_distance!r}"
-            )
-        self.max_distance = max_distance
-
-    @abstractmethod
-    def sketch(self, document: Document) -> int | None: ...
-
-    def distance(self, one: int, other: int) -> int:
-        return (one ^ other).bit_count()
-
-    def to_bytes(self, sketch: int) -> bytes:
-        return sketch.to_bytes(-(-self.bits // 8), "little")
-
-    def from_bytes(self, data: bytes) -> int:
-        return int.from_bytes(data, "little")
+        pairs = zip(map(self.from_bytes, ones), map(self.from_bytes, others), strict=True)
+        return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(ones))
 
 
 class KeyMethod(Method):
@@ -136,33 +135,76 @@ class KeyMethod(Method):
         Sketches without a key in common are not compared, so they do not match.
         """
 
-    def kept(self, sketch: Any) -> bytes:
-        """Return what an index keeps of *sketch*, to tell the distance of others from it."""
-        return self.to_bytes(sketch)
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        """Return the keys of all *sketches* in a row, how many each has, and the payloads.
 
-    def distances(self, sketch: Any, kept: Sequence[bytes]) -> list[float]:
-        """Return the distances of *sketch* from others, of which there is what `kept` gave."""
-        return [self.distance(sketch, self.from_bytes(data)) for data in kept]
-
-    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
-        """Return the keys of many sketches, of each in turn, how many each has, and what is `kept`.
-
-        *sketches*: as `to_bytes` gave them. The keys have the shape (n,), uint64; a sketch has each
-        of its keys once. Raises ValueError for bytes that are no sketch.
+        *sketches*: as `to_bytes` gives them. The keys have the shape (n,), uint64; each key of a
+        sketch is there once. Raises ValueError for bytes that are no sketch.
         """
         decoded = [self.from_bytes(sketch) for sketch in sketches]
         keys = [list(dict.fromkeys(self.keys(sketch))) for sketch in decoded]
         counts = np.fromiter(map(len, keys), np.int64, len(keys))
         flat = np.fromiter(chain.from_iterable(keys), np.uint64, int(counts.sum()))
-        return flat, counts, [self.kept(sketch) for sketch in decoded]
+        return flat, counts, [self.payload(sketch) for sketch in decoded]
+
+
+class FingerprintMethod(KeyMethod):
+    """A method whose sketch is a fingerprint of *bits* bits, compared by Hamming distance.
+
+    Its keys are the blocks of the fingerprint: so many that two fingerprints within the threshold
+    have at least one of them equal.
+    """
+
+    bits: int = 64
+    max_distance: int
+
+    def __init__(self, max_distance: int = 3) -> None:
+        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
+
+        Raises ValueError if *max_distance* is outside that range.
+        """
+        if not (is_whole(max_distance) and 0 <= max_distance < self.bits):
+            raise ValueError(
+                f"max_distance must be from 0 to {self.bits - 1}, got {max_distance!r}"
+            )
+        self.max_distance = max_distance
+
+    @property
+    def fingerprint_bits(self) -> int:
+        return self.bits
+
+    @property
+    def near_miss_distance(self) -> int:
+        return max(16, 2 * self.max_distance)
+
+    @abstractmethod
+    def sketch(self, document: Document) -> int | None: ...
+
+    def keys(self, sketch: int) -> Iterable[int]:
+        keys, _, _ = self.keys_of_many([self.to_bytes(sketch)])
+        return keys.tolist()  # type: ignore[no-any-return]
+
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+        prints = Fingerprints(self.bits)
+        rows = prints.from_bytes(as_rows(sketches, -(-self.bits // 8)))
+        blocks = split_bits(0, self.bits, max(self.max_distance + 1, prints.words))
+        values = np.stack([prints.bits_of(rows, *block) for block in blocks], axis=1)
+        keys = mix(values ^ seeds(len(blocks)))
+        return keys.reshape(-1), np.full(len(rows), len(blocks)), list(sketches)
+
+    def distance(self, one: int, other: int) -> int:
+        return (one ^ other).bit_count()
 
     def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        """Return the distance of each of *ones* from its one of *others*, shape (n,), float64.
+        size = -(-self.bits // 8)
+        differing = np.bitwise_count(as_rows(ones, size) ^ as_rows(others, size))
+        return differing.sum(axis=1, dtype=np.int64)  # type: ignore[no-any-return]
 
-        Both are what `kept` gave; a method that keeps something else than sketches has its own way.
-        """
-        pairs = zip(map(self.from_bytes, ones), map(self.from_bytes, others), strict=True)
-        return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(ones))
+    def to_bytes(self, sketch: int) -> bytes:
+        return sketch.to_bytes(-(-self.bits // 8), "little")
+
+    def from_bytes(self, data: bytes) -> int:
+        return int.from_bytes(data, "little")
 
 
 def as_rows(values: Sequence[bytes], size: int) -> Array:

@@ -86,10 +86,10 @@ class Combined(KeyMethod):
     def keys(self, sketch: CombinedSketch) -> Iterable[int]:
         return self._shingling.keys(sketch.supershingles)
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
         border = 8 * self.supershingles
         as_rows(sketches, border + -(-self.bits // 8))
-        keys, counts, _ = self._shingling.split([data[:border] for data in sketches])
+        keys, counts, _ = self._shingling.keys_of_many([data[:border] for data in sketches])
         return keys, counts, list(sketches)
 
     def distance(self, one: CombinedSketch, other: CombinedSketch) -> float:

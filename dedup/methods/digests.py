@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import PLAIN, Hashing
 
 Digests = np.ndarray[Any, Any]
@@ -24,10 +24,14 @@ class SingleDigestMethod(KeyMethod):
     def keys(self, sketch: bytes) -> Iterable[int]:
         return (int.from_bytes(sketch[:8], "little"),)
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
-        if any(len(sketch) < 16 or len(sketch) % 4 for sketch in sketches):
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
+        lengths = set(map(len, sketches))
+        if any(length < 16 or length % 4 for length in lengths):
             raise ValueError("a sketch is cut off: it is no digest of 16 bytes")
-        keys = as_rows([sketch[:8] for sketch in sketches], 8).view("<u8").reshape(-1)
+        if lengths == {16}:
+            keys = np.frombuffer(b"".join(sketches), "<u8")[::2]
+        else:
+            keys = np.frombuffer(b"".join([sketch[:8] for sketch in sketches]), "<u8")
         return keys, np.ones(len(keys), np.int64), list(sketches)
 
     def distance(self, one: bytes, other: bytes) -> float:
@@ -47,7 +51,7 @@ class DigestMethod(KeyMethod):
         keys: list[int] = sketch.tolist()
         return keys
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
         lengths = np.fromiter(map(len, sketches), np.int64, len(sketches))
         if (lengths % 8).any() or not lengths.all():
             raise ValueError("a sketch is cut off: it is no row of digests of 8 bytes")

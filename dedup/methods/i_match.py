@@ -113,7 +113,7 @@ class IMatch(KeyMethod):
         is_there = digests != _MISSING
         return mix(digests ^ seeds(digests.shape[-1]))[is_there], is_there
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
         keys, is_there = self._keys(as_rows(sketches, 8 * (1 + self.randomised)).view("<u8"))
         return keys, is_there.sum(axis=1), list(sketches)
 

@@ -91,7 +91,7 @@ class Shingling(KeyMethod):
             keys = mix(keys ^ sketches[..., places])
         return keys
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
         keys = self._keys(as_rows(sketches, 8 * self.supershingles).view("<u8"))
         return keys.reshape(-1), np.full(len(sketches), len(self._groups)), list(sketches)
 

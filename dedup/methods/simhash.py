@@ -87,7 +87,12 @@ class SimHash(FingerprintMethod):
         return fingerprint(weights, self.bits, self.hashing) if any(weights.values()) else None
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
-        return self._weigh(Counter(self._terms(document))) if document.tokens else {}
+        if not document.tokens:
+            return {}
+        terms = self._terms(document)
+        return (
+            dict.fromkeys(terms, 1.0) if self.weights == "binary" else self._weigh(Counter(terms))
+        )
 
     def _terms(self, document: Document) -> Iterable[str]:
         if self._width is None:
@@ -102,10 +107,10 @@ class SimHash(FingerprintMethod):
         if self.lexicon is not None:
             idf = load_lexicon(self.lexicon).idf
             return {term: _rounded(tf * idf(term)) for term, tf in counts.items()}
-        return counts if self.weights == "tf" else dict.fromkeys(counts, 1.0)
+        return counts
 
 
-class SimHashBigrams(FingerprintMethod):
+class SimHashBigrams(SimHash):
     """Simhash over the set of overlapping 2-character strings of the text, blanks included.
 
     For Chinese; texts in Latin letters all share the same few hundred pairs of letters.
@@ -123,19 +128,10 @@ class SimHashBigrams(FingerprintMethod):
         *bits*: the length of the fingerprint, from 32 to 384. Raises ValueError for a value outside
         its range.
         """
-        check_whole("bits", bits, 32, 384)
-        self.bits = bits
-        super().__init__(max_distance)
-
-    def sketch(self, document: Document) -> int | None:
-        pairs = self.weighted_features(document)
-        return fingerprint(pairs, self.bits, self.hashing) if pairs else None
-
-    def weighted_features(self, document: Document) -> Mapping[str, float]:
-        return dict.fromkeys(runs(document.text, 2), 1.0) if document.tokens else {}
+        super().__init__(max_distance, features="characters", width=2, weights="binary", bits=bits)
 
 
-class RandomProjection(FingerprintMethod):
+class RandomProjection(SimHash):
     """Bits that say on which side of random hyperplanes the vector of term frequencies lies.
 
     Two pages match if at least 372 of 384 bits agree (distance 12). With "signs", every word has a
@@ -156,29 +152,18 @@ class RandomProjection(FingerprintMethod):
         *bits*: the number of hyperplanes, from 32 to 384; *vectors*: "signs" or "gaussian". Raises
         ValueError for a value outside its range.
         """
-        check_whole("bits", bits, 32, 384)
+        super().__init__(max_distance, weights="tf", bits=bits)
         check_choice("vectors", vectors, ("signs", "gaussian"))
-        self.bits = bits
-        super().__init__(max_distance)
         self.vectors = vectors
 
     def sketch(self, document: Document) -> int | None:
-        counts = self.weighted_features(document)
-        if not counts:
-            return None
-        gaussian = self.vectors == "gaussian"
-        return projection(counts, self.bits, self.hashing, gaussian=gaussian)
-
-    def weighted_features(self, document: Document) -> Mapping[str, int]:
-        return Counter(document.tokens)
+        if self.vectors == "signs" or not document.tokens:
+            return super().sketch(document)
+        return projection(Counter(document.tokens), self.bits, self.hashing)
 
 
-def projection(
-    counts: Mapping[str, int], bits: int, hashing: Hashing = PLAIN, *, gaussian: bool = False
-) -> int:
-    """Return on which side of *bits* random hyperplanes the vector *counts* lies."""
-    if not gaussian:
-        return fingerprint(counts, bits, hashing)
+def projection(counts: Mapping[str, int], bits: int, hashing: Hashing = PLAIN) -> int:
+    """Return on which side of *bits* random Gaussian hyperplanes the vector *counts* lies."""
     functions = seeds(4 * bits)
     sums = np.zeros(bits, np.int64)
     hashes = hashing.feature_hashes(counts, len(counts))

@@ -112,11 +112,11 @@ class Verified(KeyMethod):
     def distance(self, one: VerifiedSketch, other: VerifiedSketch) -> float:
         return self.distances(one, [other.checked])[0]
 
-    def kept(self, sketch: VerifiedSketch) -> bytes:
+    def payload(self, sketch: VerifiedSketch) -> bytes:
         return sketch.checked
 
-    def distances(self, sketch: VerifiedSketch, kept: Sequence[bytes]) -> list[float]:
-        return self.distances_of_pairs([sketch.checked], kept).tolist()  # type: ignore[no-any-return]
+    def distances(self, sketch: VerifiedSketch, payloads: Sequence[bytes]) -> list[float]:
+        return self.distances_of_pairs([sketch.checked], payloads).tolist()  # type: ignore[no-any-return]
 
     def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Any:
         """Return the distances of pairs; a single one of *ones* is that of them all."""
@@ -147,7 +147,7 @@ class Verified(KeyMethod):
         bands = tuple(int.from_bytes(data[end - _KEY_BYTES : end], "little") for end in ends)
         return VerifiedSketch(bands, data[_KEY_BYTES * _BANDS :])
 
-    def split(self, sketches: Sequence[bytes]) -> tuple[Any, Any, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Any, Any, list[bytes]]:
         end = _KEY_BYTES * _BANDS
         octets = as_rows(sketches, end + _CHECKED.itemsize)[:, :end]
         units = 1 << 8 * np.arange(_KEY_BYTES, dtype=np.uint64)

@@ -289,7 +289,7 @@ class Summary:
         """Return how far the nearest other page is from some kept ones, and the nearest pairs."""
         if detector is None:
             return {"sample": 0, "pages": 0, "within": 0, "distances": {}}, []
-        within = detector.margin
+        within = detector.near_miss_distance
         by_scope: dict[str, list[tuple[str, Page]]] = defaultdict(list)
         for url, (scope, page) in self._kept:
             if not detector.is_short(page):

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from dedup.index.batches import DigestBatches
-from dedup.methods import Method
+from dedup.methods import METHODS, Method
 from dedup.packed import Packed
 from dedup.scan.reading import Sketched
 from dedup.search import batch_index_for
@@ -63,7 +62,7 @@ class Judge:
     def __init__(self, method: Method, min_tokens: int) -> None:
         self.outcome = Outcome()
         self._min_tokens = min_tokens
-        self._texts = DigestBatches()
+        self._texts = batch_index_for(METHODS["exact"]())
         self._index = batch_index_for(method)
         # The numbers of the records that were kept: of all, and of those that are in the index.
         self._of_texts = array("Q")
@@ -79,25 +78,25 @@ class Judge:
             for number, record in zip(numbers, records, strict=True)
             if record.digest is not None
         ]
-        equal = self._texts.begin([record.digest or b"" for _, record in pairs])
-        self._index.begin([
-            record.sketch if text is None and record.tokens >= self._min_tokens else None
-            for (_, record), text in zip(pairs, equal, strict=True)
-        ])  # fmt: skip
+        self._texts.begin([record.digest for _, record in pairs])
+        self._index.begin(
+            [
+                record.sketch
+                if record.tokens >= self._min_tokens and not self._texts.query(place)
+                else None
+                for place, (_, record) in enumerate(pairs)
+            ]
+        )
         found = self.outcome.found
         for number, record in zip(numbers, records, strict=True):
             if record.digest is None:
                 found[number] = Found.EMPTY
         for place, (number, record) in enumerate(pairs):
-            found[number] = self._found(place, number, record, equal[place])
+            found[number] = self._found(place, number, record)
 
-    def _found(self, place: int, number: int, record: Sketched, text: int | None) -> Found:
-        digest = record.digest
-        assert digest is not None
-        if text is None:
-            text = self._texts.added(digest)
-        if text is not None:
-            return self._repeats(Found.EXACT, number, self._of_texts[text], 0)
+    def _found(self, place: int, number: int, record: Sketched) -> Found:
+        if text := self._texts.query(place):
+            return self._repeats(Found.EXACT, number, self._of_texts[text.page], 0)
         is_short = record.tokens < self._min_tokens or record.sketch is None
         if is_short:
             self.outcome.short += 1
@@ -106,7 +105,7 @@ class Judge:
                 return self._repeats(Found.NEAR, number, self._of_index[match.page], match.distance)
             self._index.add(place)
             self._of_index.append(number)
-        self._texts.add(digest)
+        self._texts.add(place)
         self._of_texts.append(number)
         return Found.NEW
 

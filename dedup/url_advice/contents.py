@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable, Iterator
 from typing import Any, NamedTuple
 
 from dedup.limits import LONGEST_URL
-from dedup.methods import KeyMethod, Method
+from dedup.methods import Method
 from dedup.url_advice.advice import UrlAdvice
 from dedup.url_advice.advising import url_advice
 from dedup.url_advice.urls import Url
@@ -48,7 +48,7 @@ class Contents:
         self._numbers: dict[tuple[str, Hashable], int] = {}
         # Of each content, by number.
         self._scopes: list[str] = []
-        self._sketches: list[Any] = []
+        self._payloads: list[bytes | None] = []
         self._originals: dict[int, tuple[str, Hashable]] = {}
         # Hosts of remembered URLs, of which not all are remembered.
         self._incomplete: set[str] = set()
@@ -102,13 +102,11 @@ class Contents:
         number = self._numbers.setdefault(key, len(self._numbers))
         if number == len(self._scopes):
             self._scopes.append(content.scope)
-            self._sketches.append(None)
+            self._payloads.append(None)
         # What is known of a content, any of its pages may tell.
         sketch, method = content.sketch, self._method
-        if method and sketch is not None and self._sketches[number] is None:
-            self._sketches[number] = (
-                method.kept(sketch) if isinstance(method, KeyMethod) else sketch
-            )
+        if method and sketch is not None and self._payloads[number] is None:
+            self._payloads[number] = method.payload(sketch)
         if content.original is not None:
             self._originals.setdefault(number, (content.scope, content.original))
         return number
@@ -119,22 +117,17 @@ class Contents:
         for one, other in pairs:
             if self._scopes[one] != self._scopes[other]:
                 continue
-            if None not in (self._sketches[one], self._sketches[other]):
+            if None not in (self._payloads[one], self._payloads[other]):
                 compared.append((one, other))
             elif self._repeats(one, other) or self._repeats(other, one):
                 yield one, other
         method = self._method
-        if isinstance(method, KeyMethod) and compared:
+        if method and compared:
             ones, others = (
-                [self._sketches[n] for n in column] for column in zip(*compared, strict=True)
+                [self._payloads[n] for n in column] for column in zip(*compared, strict=True)
             )
             is_near = method.distances_of_pairs(ones, others) <= method.max_distance
             yield from (pair for pair, near in zip(compared, is_near, strict=True) if near)
-        elif method is not None:
-            for one, other in compared:
-                distance = method.distance(self._sketches[one], self._sketches[other])
-                if distance <= method.max_distance:
-                    yield one, other
 
     def _repeats(self, one: int, other: int) -> bool:
         original = self._originals.get(one)

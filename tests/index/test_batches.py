@@ -6,9 +6,10 @@ import pytest
 from test_keys import Sets
 from texts import CHINESE, ENGLISH, article, edited
 
-from dedup.index import batches
-from dedup.index.batches import DigestBatches, KeyBatches, OneByOne
+from dedup.index import Match, batches
+from dedup.index.batches import KeyBatches, OneByOne
 from dedup.methods import METHODS
+from dedup.methods.exact import Exact
 from dedup.search import batch_index_for, index_for
 from dedup.text import Document
 
@@ -87,14 +88,23 @@ def test_which_index_is_asked_one_by_one():
     assert kinds["simhash"] is kinds["spotsigs"] is OneByOne
 
 
-def test_equal_texts_are_found_by_their_digests():
-    texts, digests = DigestBatches(), [bytes([n % 2, *[0] * 14, n]) for n in range(6)]
-    assert texts.begin(digests[:4]) == [None] * 4
-    assert texts.added(digests[1]) is None
-    texts.add(digests[1])
-    texts.add(digests[2])
-    assert (texts.added(digests[1]), texts.added(digests[2])) == (0, 1)
-    assert texts.begin([*digests[:3], digests[1]]) == [None, 0, 1, 0]
-    texts.add(digests[0])
-    assert texts.begin(digests) == [2, 0, 1, None, None, None]
-    assert texts.begin([]) == []
+def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():
+    texts, digests = KeyBatches(Exact()), [bytes([n % 2, *[0] * 14, n]) for n in range(6)]
+
+    def begin(*batch):
+        texts.begin(batch)
+        return [texts.query(place) for place in range(len(batch))]
+
+    assert begin(*digests[:3], digests[1]) == [None] * 4
+    texts.add(1)
+    texts.add(2)
+    assert [texts.query(place) for place in range(4)] == [
+        None,
+        Match(0, 0),
+        Match(1, 0),
+        Match(0, 0),
+    ]
+    assert begin(*digests[:3], digests[1]) == [None, Match(0, 0), Match(1, 0), Match(0, 0)]
+    texts.add(0)
+    assert begin(*digests) == [Match(2, 0), Match(0, 0), Match(1, 0), None, None, None]
+    assert begin() == []

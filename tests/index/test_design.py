@@ -9,8 +9,9 @@ import pytest
 
 from dedup.index import HammingIndex, multi_index, nested, permuted
 from dedup.index.compact import CompactIndex, permute, restore
-from dedup.index.design import segments_in_order, split
-from dedup.index.growing import GrowingIndex
+from dedup.index.design import segments_in_order
+from dedup.index.hamming import bytes_growing
+from dedup.methods.fingerprints import split_bits
 
 EVERY = [
     multi_index(64, 3, 4),
@@ -91,7 +92,7 @@ def test_permuting_is_undone():
 
 
 def test_segments_differ_by_one_bit_at_most():
-    assert split(0, 64, 5) == [(0, 13), (13, 13), (26, 13), (39, 13), (52, 12)]
+    assert split_bits(0, 64, 5) == [(0, 13), (13, 13), (26, 13), (39, 13), (52, 12)]
 
 
 def test_the_naive_probes_of_the_articles():
@@ -120,7 +121,7 @@ def test_the_bytes_that_are_told_are_those_that_it_takes(bits, max_distance):
     index.add_many([random.Random(number).getrandbits(bits) for number in range(100)])
     for number in range(100, size):
         index.add(random.Random(number).getrandbits(bits))
-    told = GrowingIndex.bytes_per_fingerprint(index.design, size)
+    told = bytes_growing(index.design, size)
     assert index.nbytes / size == pytest.approx(told, rel=0.25)
     if bits == 64:
         index.compact()

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from dedup.index import HammingIndex, Index, LinearIndex, Match
+from dedup.index import HammingIndex, Index, Match, linear_scan
 from dedup.index.growing import SCANNED_UP_TO as LIMIT
+from dedup.index.growing import GrowingIndex
 from dedup.methods import Method, SimHash
 from dedup.search import index_for
 
@@ -33,7 +34,15 @@ class Oracle:
         return Match(best[1], best[0]) if best[0] <= self.max_distance else None
 
 
-@pytest.fixture(params=[LinearIndex, HammingIndex])
+def scanned(bits=64, max_distance=3):
+    """An index without tables, however large it is."""
+    return GrowingIndex(bits, max_distance, design=linear_scan(bits, max_distance))
+
+
+KINDS = [scanned, GrowingIndex, HammingIndex]
+
+
+@pytest.fixture(params=KINDS)
 def kind(request):
     return request.param
 
@@ -41,10 +50,6 @@ def kind(request):
 @pytest.fixture(params=range(4), ids="max_distance={}".format)
 def max_distance(request):
     return request.param
-
-
-def new(kind, max_distance):
-    return kind(64, max_distance) if kind is HammingIndex else kind(max_distance)
 
 
 def changed(fingerprint, bits, chooser):
@@ -56,7 +61,7 @@ def changed(fingerprint, bits, chooser):
 
 def filled(kind, max_distance, fingerprints):
     """An index and an oracle that hold *fingerprints* as pages 0, 1, 2, ..."""
-    index, oracle = new(kind, max_distance), Oracle(max_distance)
+    index, oracle = kind(64, max_distance), Oracle(max_distance)
     for page, fingerprint in enumerate(fingerprints):
         index.add(fingerprint, page)
         oracle.add(fingerprint, page)
@@ -69,7 +74,7 @@ def random_fingerprints(count, seed=0):
 
 
 def test_a_new_index_is_empty(kind, max_distance):
-    index = new(kind, max_distance)
+    index = kind(64, max_distance)
     assert isinstance(index, Index)
     assert (len(index), index.query(0), index.query(ALL_ONES)) == (0, None, None)
 
@@ -131,7 +136,7 @@ def test_of_equal_fingerprints_the_oldest_is_found(kind, max_distance, size, fin
 
 @pytest.mark.parametrize("fillers", [0, LIMIT])
 def test_a_tie_goes_to_the_oldest_page_whatever_the_order(kind, fillers):
-    index = new(kind, 3)
+    index = kind(64, 3)
     for fingerprint in random_fingerprints(fillers):
         index.add(fingerprint, 10**6)
     # At distance 2 of 0, in different blocks, and the oldest neither first nor last.
@@ -153,7 +158,7 @@ def test_a_nearer_page_counts_more_than_an_older_one(kind, fillers):
 
 @pytest.mark.parametrize("fillers", [0, LIMIT])
 def test_page_numbers_are_any_of_32_bits(kind, fillers):
-    index = new(kind, 0)
+    index = kind(64, 0)
     for number, fingerprint in enumerate(random_fingerprints(fillers)):
         index.add(fingerprint, 5 + 3 * number)
     index.add(1, 2**32 - 2)
@@ -182,7 +187,7 @@ NEAR_A_BASE = st.builds(
 STEPS = st.lists(st.tuples(st.booleans(), NEAR_A_BASE, st.integers(0, 2**32 - 2)), max_size=20)
 STARTS = {
     (kind, max_distance, size): filled(kind, max_distance, random_fingerprints(size, seed=9))
-    for kind in (LinearIndex, HammingIndex)
+    for kind in KINDS
     for max_distance in range(4)
     for size in (0, LIMIT - 5, LIMIT + 50)
 }
@@ -236,7 +241,7 @@ def test_the_memory_of_few_large_buckets_is_bounded():
 @pytest.mark.parametrize("max_distance", [4, 10, 63])
 def test_a_scan_finds_any_distance(max_distance):
     chooser = random.Random(11)
-    index, oracle = filled(LinearIndex, max_distance, random_fingerprints(500))
+    index, oracle = filled(scanned, max_distance, random_fingerprints(500))
     queries = [changed(7, bits, chooser) for bits in range(64)]
     assert list(map(index.query, queries)) == list(map(oracle.query, queries))
 
@@ -284,12 +289,10 @@ def test_the_nearest_beyond_the_threshold_is_what_the_oracle_finds(size, bits):
     chooser = random.Random(size)
     stored = [chooser.getrandbits(bits) for _ in range(max(1, size // 3))]
     stored = [changed(chooser.choice(stored), chooser.randrange(20), chooser) for _ in range(size)]
-    index, oracle = HammingIndex(bits, 3), LinearIndex(3)
-    oracle_of_64_bits = bits == 64
+    index, without_tables = GrowingIndex(bits, 3), scanned(bits, 3)
     for page, fingerprint in enumerate(stored):
         index.add(fingerprint, page)
-        if oracle_of_64_bits:
-            oracle.add(fingerprint, page)
+        without_tables.add(fingerprint, page)
     asked = [*stored[:20], *(changed(f, 9, chooser) for f in stored[:20]), 0, 2**bits - 1]
     found = list(index.nearest_beyond(asked, 16))
     expected = [
@@ -304,8 +307,7 @@ def test_the_nearest_beyond_the_threshold_is_what_the_oracle_finds(size, bits):
         for sketch in asked
     ]
     assert found == expected
-    if oracle_of_64_bits:
-        assert list(oracle.nearest_beyond(asked, 16)) == expected
+    assert list(without_tables.nearest_beyond(asked, 16)) == expected
     if size > 1:
         assert len({match.distance for match in found if match}) > 5
 

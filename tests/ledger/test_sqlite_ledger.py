@@ -15,6 +15,9 @@ import pytest
 from texts import ENGLISH, article, replaced
 
 from dedup.detector import Detector, Kind
+from dedup.index.growing import GrowingIndex
+from dedup.index.keys import KeyIndex
+from dedup.index.spots import SpotIndex
 from dedup.ledger import Earlier, Entry, LedgerError, SqliteLedger
 from dedup.methods import METHODS, SimHash
 from dedup.page import Page
@@ -431,12 +434,16 @@ def said(detector, pages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pieces", [(3, 2), (7, 1000), (1000, 5)])
+@pytest.mark.parametrize("pieces", [(3, 30), (7, 1 << 20), (1000, 80)])
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces, monkeypatch):
-    """Whatever is read at once; with scopes, short pages, several of a URL, and expiry."""
+    """However much is read and loaded at once; with scopes, short pages, several of a URL, expiry.
+
+    *pieces*: rows and bytes.
+    """
     monkeypatch.setattr("dedup.ledger.sqlite._ROWS_AT_ONCE", pieces[0])
-    monkeypatch.setattr("dedup.search._LOADED_AT_ONCE", pieces[1])
+    for kind in (KeyIndex, SpotIndex, GrowingIndex):
+        monkeypatch.setattr(kind, "loaded_at_once", pieces[1])
     method, chooser = METHODS[name](), random.Random(name)
     sketches = [
         method.sketch(Document(replaced(article(number), edits).lower().replace(". ", ". is ")))

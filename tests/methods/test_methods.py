@@ -10,10 +10,13 @@ import sys
 import numpy as np
 import pytest
 import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
 
 from dedup.index import Index
 from dedup.methods import METHODS, FingerprintMethod, KeyMethod, Method
+from dedup.methods.fingerprints import split_bits
 from dedup.search import index_for
 from dedup.text import Document
 
@@ -75,8 +78,8 @@ def test_a_method_is_registered_under_its_name(registered):
     assert kind.name == name
 
 
-def test_it_is_searched_by_fingerprint_or_by_keys(method):
-    assert isinstance(method, FingerprintMethod | KeyMethod)
+def test_it_is_searched_by_keys(method):
+    assert isinstance(method, KeyMethod)
 
 
 def test_it_says_what_it_is_and_where_it_is_from(registered):
@@ -181,10 +184,7 @@ def test_its_index_finds_what_a_scan_finds(method, text):
             page: method.distance(sketch, other)
             for page, other in enumerate(sketches[:number])
             if method.distance(sketch, other) <= method.max_distance
-            and (
-                isinstance(method, FingerprintMethod)
-                or set(method.keys(sketch)) & set(method.keys(other))
-            )
+            and set(method.keys(sketch)) & set(method.keys(other))
         }
         found = index.query_all(sketch)
         assert {match.page: match.distance for match in found} == near
@@ -195,20 +195,19 @@ def test_its_index_finds_what_a_scan_finds(method, text):
 
 @pytest.mark.parametrize("count", [0, 1, 12])
 def test_what_an_index_asks_of_many_sketches_is_what_it_asks_of_each(method, count):
-    if not isinstance(method, KeyMethod):
-        pytest.skip("it has no keys")
     documents = [Document(edited(ENGLISH + " 12 34", 0.03, seed)) for seed in range(count)]
     sketches = [sketch for document in documents if (sketch := method.sketch(document)) is not None]
-    keys, counts, kept = method.split([method.to_bytes(sketch) for sketch in sketches])
+    keys, counts, payloads = method.keys_of_many([method.to_bytes(sketch) for sketch in sketches])
     borders = np.cumsum(counts)
     assert [set(own.tolist()) for own in np.split(keys, borders)[: len(sketches)]] == [
         set(method.keys(sketch)) for sketch in sketches
     ]
-    assert kept == [method.kept(sketch) for sketch in sketches]
+    assert payloads == [method.payload(sketch) for sketch in sketches]
     pairs = [(one, other) for one in range(len(sketches)) for other in range(one)]
-    distances = method.distances_of_pairs(*([kept[pair[n]] for pair in pairs] for n in (0, 1)))
+    columns = ([payloads[pair[n]] for pair in pairs] for n in (0, 1))
+    distances = method.distances_of_pairs(*columns)
     assert distances.tolist() == [
-        method.distances(sketches[one], [kept[other]])[0] for one, other in pairs
+        method.distances(sketches[one], [payloads[other]])[0] for one, other in pairs
     ]
 
 
@@ -339,6 +338,27 @@ class TestFingerprintMethods:
         most = kind().bits - 1
         with pytest.raises(ValueError, match=f"max_distance must be from 0 to {most}, got"):
             kind(max_distance)
+
+    @given(seed=st.integers(0, 10**6), share=st.floats(0, 1))
+    def test_fingerprints_within_the_threshold_share_a_key(self, kind, seed, share):
+        chooser = random.Random(seed)
+        for max_distance in (0, 3, kind().max_distance, 40):
+            method = kind(min(max_distance, kind().bits - 1))
+            one = chooser.getrandbits(method.bits)
+            flips = chooser.sample(range(method.bits), round(share * method.max_distance))
+            other = one ^ sum(1 << bit for bit in flips)
+            assert set(method.keys(one)) & set(method.keys(other))
+
+    @pytest.mark.parametrize("max_distance", [0, 3, 12])
+    def test_a_differing_bit_changes_the_key_of_its_block_only(self, kind, max_distance):
+        method = kind(max_distance)
+        keys = list(method.keys(0))
+        assert len(keys) == max(max_distance + 1, method.bits // 64)
+        for number, (start, width) in enumerate(split_bits(0, method.bits, len(keys))):
+            for bit in (start, start + width - 1):
+                others = list(method.keys(1 << bit))
+                differ = [one != other for one, other in zip(keys, others, strict=True)]
+                assert differ == [place == number for place in range(len(keys))]
 
     def test_a_stored_fingerprint_takes_as_many_bytes_as_it_has(self, kind):
         method = kind()

@@ -5,14 +5,21 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from dedup.methods.hashing import Array
+from dedup.packed import Packed
+
+Segment = tuple[int, int]
+"""A run of bits: the position of its lowest bit, and its width."""
 _NO_DISTANCES = np.empty(0, np.uint8)
 SMALLEST_BITS, LARGEST_BITS = 32, 384
 
 
 def is_number(value: Any) -> bool:
     """Return whether *value* is a whole number, of Python or NumPy, and no truth value."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    # The first test is the fast one of what is most often the case.
+    return type(value) is int or (
+        isinstance(value, int | np.integer) and not isinstance(value, bool)
+    )
 
 
 class Fingerprints:
@@ -29,10 +36,11 @@ class Fingerprints:
             raise ValueError(f"bits must be {expected}, got {bits!r}")
         self.bits = int(bits)
         self.words = -(-self.bits // 64)
+        self._end = 1 << self.bits
 
     def checked(self, fingerprint: Any) -> int:
         """Return *fingerprint* as an int; raises ValueError if it has not *bits* bits."""
-        if is_number(fingerprint) and 0 <= fingerprint < 1 << self.bits:
+        if is_number(fingerprint) and 0 <= fingerprint < self._end:
             return int(fingerprint)
         expected = f"a fingerprint must be a whole number of {self.bits} bits"
         if is_number(fingerprint) and fingerprint > 0:
@@ -40,7 +48,14 @@ class Fingerprints:
         raise ValueError(f"{expected}, got {fingerprint!r:.80}")
 
     def array(self, fingerprints: Any) -> Array:
-        """Return *fingerprints*, an array or integers, as an array; raises ValueError."""
+        """Return *fingerprints* as an array: an array, integers, or `Packed` bytes.
+
+        Bytes are as `FingerprintMethod.to_bytes` gives them. Raises ValueError for anything else.
+        """
+        if isinstance(fingerprints, Packed):
+            size = -(-self.bits // 8)
+            octets = np.frombuffer(fingerprints.rows(size), np.uint8)
+            fingerprints = self.from_bytes(octets.reshape(-1, size))
         if isinstance(fingerprints, np.ndarray):
             wide = self.words > 1 and fingerprints.shape[1:] == (self.words,)
             narrow = self.words == 1 and fingerprints.ndim == 1
@@ -66,11 +81,22 @@ class Fingerprints:
         flat = np.frombuffer(data, "<u8").astype(np.uint64)
         return flat if self.words == 1 else flat.reshape(-1, self.words)
 
+    def from_bytes(self, octets: Array) -> Array:
+        """Return fingerprints as an array, given the bytes of each: shape (n, bytes), uint8."""
+        missing = 8 * self.words - octets.shape[1]
+        rows = (np.pad(octets, ((0, 0), (0, missing))) if missing else octets).view("<u8")
+        return rows.astype(np.uint64) if self.words > 1 else rows[:, 0].astype(np.uint64)
+
     def integers(self, rows: Array) -> list[int]:
         """Return the rows of an array as Python integers."""
         if self.words == 1:
             return rows.tolist()  # type: ignore[no-any-return]
         return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in rows]
+
+    def equal(self, rows: Array, row: Any) -> Array:
+        """Return which of *rows* are equal to *row*."""
+        equal: Array = rows == row
+        return equal if self.words == 1 else np.all(equal, axis=1)
 
     def any_equal(self, rows: Array) -> bool:
         """Return whether any two rows are equal."""
@@ -112,3 +138,13 @@ class Fingerprints:
         if shift + width > 64:
             value = value | (rows[:, word + 1] << np.uint64(64 - shift))
         return value & np.uint64((1 << width) - 1)
+
+
+def split_bits(start: int, bits: int, count: int) -> list[Segment]:
+    """Return *count* segments of nearly equal width, the wider ones first."""
+    segments = []
+    for number in range(count):
+        width = bits // count + (number < bits % count)
+        segments.append((start, width))
+        start += width
+    return segments

@@ -1,0 +1,78 @@
+"""Few fingerprints: in an array as they come, all of which a query compares."""
+
+import numpy as np
+
+from dedup.methods.fingerprints import Fingerprints
+from dedup.methods.hashing import Array
+
+NO_MATCHES = np.empty(0, np.uint32), np.empty(0, np.uint8)
+
+
+class Rows:
+    """Fingerprints in one array, and their pages in another."""
+
+    def __init__(self, prints: Fingerprints, max_distance: int, rows: Array, pages: Array) -> None:
+        self._prints = prints
+        self._max_distance = max_distance
+        self._rows, self._pages, self._count = rows.copy(), pages.copy(), len(rows)
+
+    def add(self, fingerprint: int, page: int, *, is_new: bool = False) -> None:
+        """Store *fingerprint*, new or not. When memory runs out, everything is as before."""
+        if self._count == len(self._pages):
+            # The pages last: they are the longer one if memory runs out in between.
+            self._rows, self._pages = longer(self._rows), longer(self._pages)
+        self._rows[self._count] = self._prints.row(fingerprint)
+        self._pages[self._count] = page
+        self._count += 1
+
+    def discard(self, fingerprint: int, page: int) -> bool:
+        """Forget *page* of *fingerprint*; return False if it is not stored."""
+        rows, pages = self._stored()
+        of_page = np.flatnonzero(pages == page)
+        equal = self._prints.equal(rows[of_page], self._prints.row(fingerprint))
+        places = of_page[equal].tolist()
+        for place in reversed(places):
+            self._count -= 1
+            self._rows[place] = self._rows[self._count]
+            self._pages[place] = self._pages[self._count]
+        return bool(places)
+
+    def matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
+        """Return pages and distances of all within the threshold; *nearest*: of the nearest."""
+        rows, pages = self._stored()
+        distances = self._prints.distances(rows, self._prints.row(fingerprint))
+        limit = self._max_distance
+        if not self._count or (closest := int(distances.min())) > limit:
+            return NO_MATCHES
+        near = np.flatnonzero(distances <= (closest if nearest else limit))
+        return pages[near], distances[near]
+
+    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+        """Return the numbers of *queries*, and what `matches` does for each."""
+        rows, pages = self._stored()
+        owners, places, distances = self._prints.scan(
+            queries, rows, self._max_distance, nearest=nearest
+        )
+        return owners, pages[places], distances
+
+    def _stored(self) -> tuple[Array, Array]:
+        return self._rows[: self._count], self._pages[: self._count]
+
+    def everything(self) -> tuple[Array, Array]:
+        """Return all fingerprints and their pages, in no order."""
+        rows, pages = self._stored()
+        return rows.copy(), pages.copy()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        return self._rows.nbytes + self._pages.nbytes
+
+
+def longer(values: Array) -> Array:
+    """Return *values* with room for half as many again."""
+    array = np.empty((max(64, len(values) * 3 // 2), *values.shape[1:]), values.dtype)
+    array[: len(values)] = values
+    return array

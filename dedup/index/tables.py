@@ -1,0 +1,252 @@
+"""Many fingerprints: found by their blocks."""
+
+from typing import Any
+
+import numpy as np
+
+from dedup.index.blocks import Blocks
+from dedup.index.buckets import different, distinct, lower_to_least, spread_in_parts
+from dedup.index.design import Design, most_candidates
+from dedup.index.repeats import Repeats
+from dedup.index.rows import NO_MATCHES, longer
+from dedup.methods.fingerprints import Fingerprints
+from dedup.methods.hashing import Array
+
+# Below, the candidates of all tables are compared in one operation; above, copying them together
+# would cost more than it saves.
+_COMPARED_AT_ONCE = 8192
+
+
+class Tables:
+    """Fingerprints of up to 64 bits in tables of a design.
+
+    They stand in the buckets themselves, so that a bucket is compared in one sweep of memory,
+    however full it is: real fingerprints are skewed. The tables have each fingerprint once, the
+    first one with its oldest page; further pages are `Repeats`.
+    """
+
+    def __init__(self, prints: Fingerprints, design: Design, rows: Array, pages: Array) -> None:
+        self._prints = prints
+        self._max_distance = design.max_distance
+        self._repeats = Repeats(prints)
+        rows, pages = self._repeats.take(rows, pages)
+        self._count = len(rows)
+        self._blocks = Blocks(prints, design, rows, self._values(rows), pages)
+        self._first = self._blocks.first
+
+    # What stands in the buckets for a fingerprint is its value: here the fingerprint itself.
+
+    def _values(self, rows: Array) -> Array:
+        """Return the values of different *rows*, which are taken over."""
+        return rows
+
+    def _put(self, fingerprint: int) -> int:
+        """Return the value of a new fingerprint."""
+        return fingerprint
+
+    def _drop(self, value: int) -> None:
+        """Forget what `_put` gave."""
+
+    def _rows_of(self, values: Array) -> Array:
+        """Return the fingerprints that *values* stand for."""
+        return values
+
+    def _all_rows(self) -> Array:
+        """Return all fingerprints, and rows among them that are not stored any more."""
+        return self._first.all_rows()
+
+    def _stored_at(self, places: Array) -> Array:
+        """Return the values of those *places* of `_all_rows` where one is stored."""
+        values = self._all_rows()[places]
+        starts, sizes = self._blocks.runs(values)
+        stored: Array = values[(places >= starts) & (places < starts + sizes)]
+        return stored
+
+    def add(self, fingerprint: int, page: int, *, is_new: bool = False) -> None:
+        """Store *fingerprint*; *is_new*: it is known that it is not stored yet.
+
+        When memory runs out, everything is as before.
+        """
+        if not is_new and (place := self._find(fingerprint)) is not None:
+            pages = self._pages
+            older, newer = sorted((page, int(pages[place])))
+            self._repeats.add(fingerprint, newer)
+            pages[place] = older
+            return
+        value = self._put(fingerprint)
+        try:
+            self._blocks.add(fingerprint, value, page)
+        except BaseException:
+            self._drop(value)
+            raise
+        self._count += 1
+
+    def discard(self, fingerprint: int, page: int) -> bool:
+        """Forget *page* of *fingerprint*; return False if it is not stored."""
+        is_repeat = self._repeats.discard(fingerprint, page)
+        place = self._find(fingerprint)
+        if place is None or self._pages[place] != page:
+            return is_repeat
+        oldest = self._repeats.take_oldest(fingerprint)
+        if oldest is None:
+            value = self._first.columns[0][place]
+            self._blocks.remove(fingerprint, value)
+            self._drop(int(value))
+            self._count -= 1
+        else:
+            self._pages[place] = oldest
+        return True
+
+    def _find(self, fingerprint: int) -> int | None:
+        """Return the place of a fingerprint in the first table, ``None`` if it is not stored."""
+        run = self._blocks.run(fingerprint)
+        rows = self._rows_of(self._first.columns[0][run])
+        equal = self._prints.equal(rows, self._prints.row(fingerprint))
+        return run.start + int(equal.argmax()) if equal.any() else None
+
+    @property
+    def _pages(self) -> Array:
+        """The oldest page of each fingerprint, by its place in the first table."""
+        return self._first.columns[1]
+
+    def _pages_of(self, values: Array, rows: Array) -> Array:
+        """Return the oldest page of each of different, sorted values, which stand for *rows*."""
+        if len(values) == 1:  # as most often
+            place = self._find(*self._prints.integers(rows))
+            return self._pages[place : place + 1] if place is not None else NO_MATCHES[0]
+        pages = np.empty(len(values), np.uint32)
+        starts, sizes = self._blocks.runs(rows)
+        _, once = np.unique(starts, return_index=True)
+        for _, places in spread_in_parts(starts[once], sizes[once]):
+            stored = self._first.columns[0][places]
+            which = np.minimum(np.searchsorted(values, stored), len(values) - 1)
+            equal = values[which] == stored
+            pages[which[equal]] = self._pages[places[equal]]
+        return pages
+
+    def matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
+        """Return pages and distances of all within the threshold; a page once.
+
+        *nearest*: only the oldest page of each fingerprint, and of those that are farther than
+        others not all.
+        """
+        row = self._prints.row(fingerprint)
+        values = self._near(fingerprint, row, nearest)
+        if not len(values):
+            return NO_MATCHES
+        rows = self._rows_of(values)
+        pages, distances = self._pages_of(values, rows), self._prints.distances(rows, row)
+        if nearest or not self._repeats:
+            return pages, distances
+        which, pages = self._repeats.with_further(rows, pages)
+        return pages, distances[which]
+
+    def _near(self, fingerprint: int, row: Any, nearest: bool) -> Array:
+        """Return the values of the fingerprints within the threshold, different and sorted.
+
+        *nearest*: of those that are farther than others not all.
+        """
+        candidates = self._blocks.candidates(fingerprint, self._count)
+        if candidates is None:
+            return self._scan(row, nearest)
+        if sum(map(len, candidates)) <= _COMPARED_AT_ONCE:
+            candidates = [np.concatenate(candidates)]
+        limit = self._max_distance
+        found = []
+        for values in candidates:
+            distances = self._prints.distances(self._rows_of(values), row)
+            if len(distances) and (closest := int(distances.min())) <= limit:
+                limit = closest if nearest else limit
+                found.append(values[distances <= limit])
+        return different(np.concatenate(found)) if found else candidates[0][:0]
+
+    def _scan(self, row: Any, nearest: bool) -> Array:
+        """Return what `_near` does, by comparing everything."""
+        distances = self._prints.distances(self._all_rows(), row)
+        values = self._stored_at(np.empty(0, np.intp))
+        while not len(values) and (closest := int(distances.min())) <= self._max_distance:
+            places = np.flatnonzero(distances <= (closest if nearest else self._max_distance))
+            values = self._stored_at(places)
+            distances[places] = self._max_distance + 1
+        return np.sort(values)
+
+    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+        """Return the numbers of *queries*, and what `matches` does for each; no pair twice."""
+        owners, values = self._near_of(queries, nearest)
+        rows = self._rows_of(values)
+        distances = self._prints.distances(queries[owners], rows)
+        once, which = np.unique(values, return_inverse=True)
+        pages = self._pages_of(once, self._rows_of(once))[which]
+        if nearest or not self._repeats:
+            return owners, pages, distances
+        which, pages = self._repeats.with_further(rows, pages)
+        return owners[which], pages, distances[which]
+
+    def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
+        """Return numbers of *queries*, and what `_near` finds for each; no pair twice."""
+        tables = list(self._blocks.candidates_of(queries))
+        met = np.sum([sizes.sum(axis=1) for _, _, sizes in tables], axis=0)
+        scanned = met > most_candidates(self._count)
+        owners, found = [np.empty(0, np.intp)], [tables[0][0][:0]]
+        for number in np.flatnonzero(scanned).tolist():
+            found.append(self._scan(queries[number], nearest))
+            owners.append(np.full(len(found[-1]), number))
+        limits = np.full(len(queries), self._max_distance)
+        for column, starts, sizes in tables:
+            sizes[scanned] = 0
+            for probes, places in spread_in_parts(starts.ravel(), sizes.ravel()):
+                owner, values = probes // sizes.shape[1], column[places]
+                distances = self._prints.distances(queries[owner], self._rows_of(values))
+                near = distances <= limits[owner]
+                owners.append(owner[near])
+                found.append(values[near])
+                if nearest:
+                    lower_to_least(limits, owners[-1], distances[near])
+        return distinct(np.concatenate(owners), np.concatenate(found))
+
+    def everything(self) -> tuple[Array, Array]:
+        """Return all fingerprints and their pages, in no order."""
+        places = self._first.rows()
+        rows = self._rows_of(self._first.columns[0][places])
+        further, pages = self._repeats.everything()
+        return np.concatenate([rows, further]), np.concatenate([self._pages[places], pages])
+
+    def __len__(self) -> int:
+        return self._count + len(self._repeats)
+
+    @property
+    def nbytes(self) -> int:
+        return self._blocks.nbytes + self._repeats.nbytes
+
+
+class WideTables(Tables):
+    """Tables of more bits: all fingerprints stand in one array, their positions in the buckets."""
+
+    def _values(self, rows: Array) -> Array:
+        self._rows, self._used = rows, len(rows)
+        self._free: list[int] = []
+        return np.arange(len(rows), dtype=np.uint32)
+
+    def _put(self, fingerprint: int) -> int:
+        if self._used == len(self._rows) and not self._free:
+            self._rows = longer(self._rows)
+        position = self._free.pop() if self._free else self._used
+        self._used = max(self._used, position + 1)
+        self._rows[position] = self._prints.row(fingerprint)
+        return position
+
+    def _drop(self, value: int) -> None:
+        self._free.append(value)
+
+    def _rows_of(self, values: Array) -> Array:
+        return self._rows[values]
+
+    def _all_rows(self) -> Array:
+        return self._rows[: self._used]
+
+    def _stored_at(self, places: Array) -> Array:
+        return places[np.isin(places, self._free, invert=True)].astype(np.uint32)
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self._rows.nbytes
