@@ -65,6 +65,7 @@ _LONGEST_AROUND = 300
 _LONGER_THAN_WORDS = 40
 _SHORTEST_PART = 3
 _WORD = re.compile(r"\w+(?:[.,]\d+)?")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)?")
 _URL = re.compile(r"\A(?:(?:[a-z][a-z0-9+.-]*+:)?+//\S++|/[^\s/]\S*+|data:\S++)\Z", re.IGNORECASE)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+)")
@@ -271,7 +272,7 @@ def _found(
     numbers = {_number(text) for text in texts}
     everywhere = "\n".join(sorted(texts))
     around = "\n".join(sorted(text for text in texts if len(text) <= _LONGEST_AROUND))
-    words = {_number(word) for word in _WORD.findall(around)}
+    words = {_number(word) for word in (*_WORD.findall(around), *_DIGITS.findall(around))}
     for name, single in singles:
         if (
             _number(single) in numbers

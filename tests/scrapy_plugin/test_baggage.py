@@ -103,6 +103,7 @@ def test_urls_count_by_the_page_that_they_name():
         ("12", {"text": "page 12 of 20"}, True),
         ("12", {"text": "page 120"}, False),
         (12, {"sku": "LAMP-12"}, True),
+        (2, {"name": "v2"}, True),
         ("12.50", {"price": 12.5}, True),
         ("XL", {"name": "Shirt (XL)"}, True),
         ("12", {"text": f"12 {'x' * 400}"}, False),  # a number may be in any long text
