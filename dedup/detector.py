@@ -187,7 +187,9 @@ class Detector:
                 return Reservation(verdict)
             if other := pages.claims.near(page, is_short=is_short):
                 return Reservation(None, other)
-        verdict, replaces = self._replacing(key, page, itself)
+        # Of several items of one page, nobody can say which one this was.
+        is_one_of_many = is_within(scope) and len(itself) > 1
+        verdict, replaces = self._replacing(key, page, [] if is_one_of_many else itself)
         claim = Claim(key, page, scope, is_short=is_short, replaces=replaces)
         pages.claims.add(claim)
         return Reservation(verdict, claim)

@@ -6,36 +6,66 @@ and the last response alone says little of it: "no reviews yet" stands under eve
 
 import re
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    ValuesView,
+)  # fmt: skip
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from datetime import time as clock_time
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from functools import partial
 from hashlib import blake2b
-from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MethodType
+from pathlib import PurePath
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from itemadapter import ItemAdapter
 from itemloaders import ItemLoader
 from parsel import Selector
 from scrapy import Request, Spider
 from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
 
 PAGES = "dedup_pages"
 """The meta key under which a request names pages that it hands on: their digests by URL."""
 
 # What Scrapy and others keep in meta for themselves; of "dedup" ours.
 _PLUMBING = re.compile(
-    "_|dedup|depth$|rule$|download_|redirect_|retry_|max_retry|dont_|allow_offsite|handle_httpstatus"
-    "|is_start_request|cookiejar$|proxy$|bindaddress|ftp_|http_|referrer_policy|give_up_log|verbatim"
-    "|autothrottle|playwright|splash|zyte|crawlera|selenium|impersonate|inject"
+    "(?:_auth_proxy|_scheme_proxy|dedup|dedup_pages|depth|rule|cookiejar|proxy|bindaddress"
+    "|download_(?:slot|timeout|latency|maxsize|warnsize|fail_on_dataloss)"
+    "|redirect_(?:urls|reasons|times|ttl)|(?:max_)?retry_times|priority_adjust|is_start_request"
+    "|ftp_(?:user|password|local_filename)|http_(?:user|pass|auth_domain)|referrer_policy"
+    "|give_up_log_level|verbatim_url|allow_offsite|handle_httpstatus_(?:all|list))$"
+    "|dont_|autothrottle|playwright|_?splash|zyte|_?crawlera|selenium|impersonate|inject"
 )
 _MOST_LEAVES = 10_000
 _DEEPEST = 20
-# A value is looked for inside of longer ones only up to this length: a word may be in any text.
+# A value is looked for inside of longer ones only up to this length: a word may be in any text. One
+# that is longer than a word is in none by chance. A short one or a number has to be a word of it.
 _LONGEST_AROUND = 300
-_SHORTEST_WITHIN = 3
+_LONGER_THAN_WORDS = 40
+_SHORTEST_PART = 3
+_WORD = re.compile(r"\w+(?:[.,]\d+)?")
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)?")
 _URL = re.compile(r"\A(?:(?:[a-z][a-z0-9+.-]*+:)?+//\S++|/[^\s/]\S*+|data:\S++)\Z", re.IGNORECASE)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+)")
@@ -91,6 +121,8 @@ class Baggage:
         baggage = cls(since, pages if isinstance(pages, dict) else {})
         items, singles = _Reader(baggage._items, since), _Reader(baggage._singles, since)
         for name, value in handed_on:
+            if isinstance(value, bool):  # a flag
+                continue
             try:
                 (items if _is_item_like(value) else singles).read(name, value)
             except UnclearBaggageError:
@@ -102,7 +134,7 @@ class Baggage:
         """The URLs among the values."""
         return {url for leaves in (self._items, self._singles) for _, url in leaves.urls}
 
-    def within(self, item: Any, own_urls: Container[str]) -> "Parts":
+    def within(self, item: Any, own_urls: Collection[str]) -> "Parts":
         """Return what *item* has of it; raises UnclearBaggageError.
 
         *own_urls*: those of the page itself, which say nothing of others.
@@ -113,24 +145,25 @@ class Baggage:
         if self._singles:
             there = _Leaves()
             _Reader(there, self.since).read("", item)
-            values += _found(self._singles.values, there.values)
-            known = {url for _, url in there.urls}
-            urls += [leaf for leaf in self._singles.urls if leaf[1] in known]
+            values += _found(self._singles.values, there, own_urls)
+            known = [url for _, url in there.urls]
+            urls += [leaf for leaf in self._singles.urls if any(map(_ending(leaf[1]), known))]
+        hosts = {_host(url) for url in (*own_urls, *self.pages)}
         return Parts(
             sorted(values),
-            sorted(self._name(url) for _, url in urls if url not in own_urls),
+            sorted(self._name(url, hosts) for _, url in urls if url not in own_urls),
             [*self._items.responses, *self._singles.responses],
         )
 
-    def _name(self, url: str) -> str:
-        """Return what counts of a URL: the page it names, if that handed it on, else its path."""
+    def _name(self, url: str, hosts: Container[str]) -> str:
+        """Return what counts of a URL: the page it names, if that handed it on, else all of it.
+
+        But for the host where that is one of *hosts*, where the pages are: a mirror has another.
+        """
         if url in self.pages:
             return f"page {self.pages[url]}"
-        try:
-            split = urlsplit(url)
-        except ValueError:  # such as a bracket that is not closed
-            return url
-        return f"{split.path}?{split.query}"
+        host = _host(url)
+        return url.partition(f"//{host}")[2] if host and host in hosts else url
 
 
 NOTHING = Baggage()
@@ -215,6 +248,8 @@ def _enclosed(callback: Any) -> Iterator[tuple[str, Any]]:
         for number, value in enumerate(callback.__defaults__ or ()):
             yield f"default {number}", value
         yield from (callback.__kwdefaults__ or {}).items()
+    elif callback is not None and callback is not NO_CALLBACK:
+        yield "object", callback
 
 
 def _is_item_like(value: Any) -> bool:
@@ -229,18 +264,39 @@ def _is_item_like(value: Any) -> bool:
 
 
 def _found(
-    singles: list[tuple[str, str]], there: list[tuple[str, str]]
+    singles: list[tuple[str, str]], there: _Leaves, own_urls: Container[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield those of *singles* that are among the values of an item, or a part of a short one."""
-    texts = {text for _, text in there}
-    around = [text for text in texts if len(text) <= _LONGEST_AROUND]
+    """Yield those of *singles* that an item has: as a value, or as a part of one or of a URL."""
+    texts = {text for _, text in there.values}
+    texts |= {url.casefold() for _, url in there.urls if url not in own_urls}
+    numbers = {_number(text) for text in texts}
+    everywhere = "\n".join(sorted(texts))
+    around = "\n".join(sorted(text for text in texts if len(text) <= _LONGEST_AROUND))
+    words = {_number(word) for word in (*_WORD.findall(around), *_DIGITS.findall(around))}
     for name, single in singles:
-        if single in texts or (
-            len(single) >= _SHORTEST_WITHIN
-            and not _NUMBER.fullmatch(single)
-            and any(single in text for text in around)
+        if (
+            _number(single) in numbers
+            or _number(single) in words
+            or (len(single) >= _LONGER_THAN_WORDS and single in everywhere)
+            or (
+                len(single) >= _SHORTEST_PART and not _NUMBER.fullmatch(single) and single in around
+            )
         ):
             yield name, single
+
+
+def _ending(url: str) -> Callable[[str], bool]:
+    """Return what says of a URL whether it is *url*, or ends with it if that is a relative one."""
+    is_relative = url.startswith("/")
+    return lambda whole: whole == url or (is_relative and whole.endswith(url))
+
+
+def _host(url: str) -> str:
+    """Return the host of *url* with what else stands there, "" if there is none."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:  # such as a bracket that is not closed
+        return ""
 
 
 class _Reader:
@@ -254,15 +310,15 @@ class _Reader:
 
     def read(self, name: str, value: Any, depth: int = 0) -> None:
         """Add the single values that *value* is made of; raises UnclearBaggageError."""
-        if value is None or isinstance(value, bool | Spider):
+        if value is None or isinstance(value, Spider):
             return
         self._count += 1
         if self._count > _MOST_LEAVES or depth > _DEEPEST:
             raise UnclearBaggageError
         if isinstance(value, str):
             self._read_text(name, value)
-        elif isinstance(value, int | float | Decimal):
-            self._leaves.values.append((name, _number(str(value))))
+        elif isinstance(value, _SINGLE):
+            self._leaves.values.append((name, str(value).casefold()))
         elif isinstance(value, bytes | bytearray):
             self._leaves.values.append((name, blake2b(value).hexdigest()))
         elif isinstance(value, date):
@@ -283,7 +339,7 @@ class _Reader:
         if _URL.match(text):
             self._leaves.urls.append((name, text))
         elif not (_TIME.match(text) and self._is_of_this_crawl(_time(text))):
-            self._leaves.values.append((name, _number(text.casefold())))
+            self._leaves.values.append((name, text.casefold()))
 
     def _is_of_this_crawl(self, time: datetime | None) -> bool:
         if time is None:
@@ -313,6 +369,10 @@ def _parts(value: Any) -> Iterable[tuple[str, Any]]:
         return ((str(name), inner) for name, inner in value.items())
     if isinstance(value, list | tuple | deque):
         return ((str(place), inner) for place, inner in enumerate(value))
+    if isinstance(value, KeysView | ValuesView | ItemsView):
+        return ((str(place), inner) for place, inner in enumerate(list(value)))
+    if isinstance(value, Request):
+        return [("url", value.url), ("body", value.body), *_handed_on(value)]
     if isinstance(value, set | frozenset):
         return (("", inner) for inner in sorted(value, key=repr))
     if isinstance(value, GeneratorType | AsyncGeneratorType | CoroutineType):
@@ -323,14 +383,26 @@ def _parts(value: Any) -> Iterable[tuple[str, Any]]:
         return list(frame.f_locals.items()) if frame else ()
     if isinstance(value, FunctionType | MethodType | partial):
         return _enclosed(value)
-    if type(value).__module__.partition(".")[0] in _NO_CONTENT:
+    if type(value).__module__.partition(".")[0] in _TOOLS or isinstance(value, _CODE):
         return ()
-    return list(getattr(value, "__dict__", {}).items())
+    slots = {name for kind in type(value).__mro__ for name in _slots_of(kind)}
+    state = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    state |= getattr(value, "__dict__", {})
+    if not state and type(value) is not object:  # an iterator, or of an extension in C
+        raise UnclearBaggageError
+    return list(state.items())
 
 
+def _slots_of(kind: type) -> Iterable[str]:
+    slots = vars(kind).get("__slots__", ())
+    return [slots] if isinstance(slots, str) else [slot for slot in slots if slot[:2] != "__"]
+
+
+_CODE = (type, ModuleType, BuiltinFunctionType)
+_SINGLE = (int, float, complex, Decimal, Fraction, UUID, PurePath, clock_time, timedelta)
 # Objects of these packages are tools, not contents.
-_NO_CONTENT = frozenset(
-    {"builtins", "asyncio", "logging", "threading", "scrapy", "twisted", "lxml", "playwright", "re"}
+_TOOLS = frozenset(
+    {"asyncio", "logging", "_thread", "threading", "scrapy", "twisted", "playwright"}
 )
 
 

@@ -211,10 +211,10 @@ class Extension:
 
     async def hold_back(self, request: Request, response: Response) -> bool:
         """Return whether *request*, which *response* has led to, is not to be followed."""
-        if self._links and await self._links.hold_back(request, response):
-            self.summary.count("links_held_back")
-            return True
         try:
+            if self._links and await self._links.hold_back(request, response):
+                self.summary.count("links_held_back")
+                return True
             await self.provenance.request_leaves(request, response)
         except Exception:
             self.notices.count_error("what a request of <%s> hands on", response.url)

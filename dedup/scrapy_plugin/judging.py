@@ -98,15 +98,24 @@ class Judge:
             is_judged = self._settings.enabled and wishes.is_on
             parts = await self._provenance.of(item, visit, response) if is_judged else b""
         except UnclearBaggageError:
-            return Judgement(self._detector.skipped("unclear_baggage"), key=key)
+            return self._skipped("unclear_baggage", visit, response, key)
         except Exception:
             self._notices.count_error("what an item of <%s> is made of", key)
-            return Judgement(self._detector.skipped("error"), key=key)
+            return self._skipped("error", visit, response, key)
         judgement = visit.judgements.get(parts)
         if judgement is None:
             judging = self._judge_page(visit, response, wishes, parts)
             judgement = visit.judgements[parts] = await self._kept_on_failure(judging, key)
             judgement.key = key
+            self._record(judgement, response.url, len(response.body))
+        return judgement
+
+    def _skipped(self, reason: str, visit: Visit, response: Response, key: str) -> Judgement:
+        """Return the judgement of those items of *response* that are kept for *reason*."""
+        judgement = visit.judgements.get(reason.encode())
+        if judgement is None:
+            judgement = Judgement(self._detector.skipped(reason), key=key)
+            visit.judgements[reason.encode()] = judgement
             self._record(judgement, response.url, len(response.body))
         return judgement
 
@@ -134,7 +143,9 @@ class Judge:
         assert reservation.verdict
         if reservation.claim:
             visit.claims.append(reservation.claim)
-        return Judgement(reservation.verdict, page, compared=compared, scope=scope)
+        return Judgement(
+            reservation.verdict, page, compared=compared, scope=scope, claim=reservation.claim
+        )
 
     async def read(self, response: Response) -> Page:
         """Return the page of *response*, which is read once; raises ReadError."""

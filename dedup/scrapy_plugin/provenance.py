@@ -121,7 +121,8 @@ class Provenance:
             if module.startswith("scrapy.") and module != "scrapy.core.engine":
                 return []
             for value in frame.f_locals.values():
-                if visit := self._visits.known(value):
+                visit = self._visits.known(value)
+                if visit and visit.is_in_callback:  # not one that was handed on
                     return [visit]
             frame = frame.f_back
         return self._visits.in_callbacks()

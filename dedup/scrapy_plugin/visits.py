@@ -25,6 +25,8 @@ class Judgement:
     compared: Page | None = None
     """What stood for the page in the comparison, and the scope of that, if there was one."""
     scope: str | None = None
+    claim: Claim | None = None
+    """That on the content of the page, with what else its items are made of, if that is new."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,8 +35,8 @@ class Visit:
 
     The claims of its page are committed when its callback has ended without an exception and all of
     its items have passed the pipelines and the feed export, but for those that were dropped on
-    purpose; at least one has to be stored. Else they are released, as when the response is gone and
-    nobody tells what became of an item.
+    purpose; at least one that the claim is for has to be stored. Else they are released, as when
+    the response is gone and nobody tells what became of an item.
     """
 
     of: "ref[Response]"
@@ -46,14 +48,15 @@ class Visit:
     page: Page | None = None
     """What was read of it."""
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    """By what its items are made of besides the page; b"" where there is nothing."""
+    """By what its items are made of besides the page; b"" where there is nothing; by a reason."""
     passages: "set[Passage]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
     is_in_callback: bool = False
     open_outputs: int = 0
     items_under_way: int = 0
-    items_stored: int = 0
+    stored: list[Judgement | None] = field(default_factory=list)
+    """What was said of the items that are stored; ``None`` where an item was not recognised."""
     has_failed: bool = False
 
     @property
@@ -80,23 +83,25 @@ class Visit:
         """An item leaves for the pipelines."""
         self.items_under_way += 1
 
-    def item_ends(self, *, stored: bool, failed: bool) -> None:
+    def item_ends(self, *, stored: bool, failed: bool, judgement: Judgement | None = None) -> None:
         """An item is stored, was dropped (neither), or has failed in a pipeline or the export."""
         self.items_under_way -= 1
-        self.items_stored += stored
+        if stored and judgement not in self.stored:
+            self.stored.append(judgement)
         self.has_failed |= failed
         self._settle()
 
     def _settle(self) -> None:
         if not (self.open_outputs or self.items_under_way):
-            self.end_claims(self.items_stored > 0 and not self.has_failed)
+            stored = [] if self.has_failed else self.stored
+            self.end_claims(lambda claim: any(one is None or one.claim is claim for one in stored))
 
-    def end_claims(self, is_stored: bool) -> None:
+    def end_claims(self, is_stored: Callable[[Claim], bool]) -> None:
         """Commit or release all claims that are open."""
         claims, self.claims = self.claims, []
         for claim in claims:
             if claim.is_open:
-                self.end_claim(claim, is_stored)
+                self.end_claim(claim, is_stored(claim))
 
 
 @dataclass(slots=True, eq=False)
@@ -166,19 +171,20 @@ class Visits:
 
     def item_ends(self, response: Any, *, stored: bool, failed: bool = False) -> None:
         """The item of this context, of *response*, is stored, was dropped or has failed."""
-        visit, passage = self.known(response), self._passing.get()
+        visit, passage, judgement = self.known(response), self._passing.get(), None
         if passage and not passage.has_ended and passage.visit in (None, visit):
             passage.has_ended = True
+            judgement = passage.judgement
             if passage.claim and passage.claim.is_open:
                 self._end_claim(passage.claim, stored)
         if visit:  # else it is from start(), or from an errback without a response
-            visit.item_ends(stored=stored, failed=failed)
+            visit.item_ends(stored=stored, failed=failed, judgement=judgement)
 
     def _response_is_gone(self, visit: Visit) -> None:
         for passage in visit.passages:
             self._forget(passage)
         visit.passages.clear()
-        visit.end_claims(False)
+        visit.end_claims(lambda claim: False)
 
     def _forget(self, passage: Passage) -> None:
         passages = self._by_item[id(passage.item)]

@@ -1,11 +1,14 @@
 """When two requests hand on the same, and when not."""
 
 from collections import namedtuple
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import Any
+from uuid import UUID
 
 import pytest
+from lxml.html import fromstring
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse, JsonRequest
 
@@ -14,6 +17,13 @@ from dedup.scrapy_plugin.baggage import PAGES, UNREADABLE, Baggage, Parts, Uncle
 STARTED = datetime.now(UTC) - timedelta(minutes=5)
 NOW = datetime.now(UTC)
 Row = namedtuple("Row", "name price")
+
+
+class Slotted:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 def parts(value: Any, *, item: Any = None, own: tuple[str, ...] = (), **meta: Any) -> Parts:
@@ -26,12 +36,10 @@ def parts(value: Any, *, item: Any = None, own: tuple[str, ...] = (), **meta: An
     ("one", "other"),
     [
         ({"name": "Lamp"}, {"name": " lamp\n"}),  # case and white space are layout
-        ({"price": "12.50"}, {"price": 12.5}),
-        ({"price": "12,5"}, {"price": Decimal("12.50")}),
+        ({"price": "12.50"}, {"price": Decimal("12.50")}),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
         ({"tags": {"x", "y"}}, {"tags": {"y", "x"}}),
         ({"name": "Lamp", "empty": None, "no": ""}, {"name": "Lamp"}),
-        ({"image": "https://a/i/1.jpg"}, {"image": "http://mirror.example/i/1.jpg"}),
         ({"fetched": NOW, "n": 1}, {"fetched": NOW - timedelta(minutes=2), "n": 1}),
         ({"fetched": NOW.isoformat(), "n": 1}, {"fetched": STARTED.isoformat(), "n": 1}),
         ({"fetched": f"{datetime.now():%Y-%m-%d %H:%M:%S}", "n": 1}, {"n": 1}),
@@ -60,6 +68,18 @@ def test_what_is_the_same(one: Any, other: Any):
         ({"inner": {"deep": [1, {"x": 2}]}}, {"inner": {"deep": [1, {"x": 3}]}}),
         ({"a": "x", "b": "y"}, {"a": "x y"}),
         ({"n": "9" * 60}, {"n": "9" * 61}),
+        ({"number": "1" * 40 + "2"}, {"number": "1" * 40 + "3"}),
+        ({"version": "1.1"}, {"version": "1.10"}),
+        ({"price": "1"}, {"price": "1,000"}),
+        ({"is_new": True}, {"is_new": False}),
+        ({"site": "http://ost.example/"}, {"site": "http://west.example/"}),
+        ({"app": "http://a/#/x/1"}, {"app": "http://a/#/x/2"}),
+        ({"id": UUID(int=1)}, {"id": UUID(int=2)}),
+        ({"path": PurePosixPath("a")}, {"path": PurePosixPath("b")}),
+        ({"opens": time(8)}, {"opens": time(9)}),
+        ({"thing": Slotted("a")}, {"thing": Slotted("b")}),
+        ({"names": {1: "a"}.values()}, {"names": {1: "b"}.values()}),
+        ({"next": Request("http://a/1")}, {"next": Request("http://a/2")}),
     ],
 )
 def test_what_is_not_the_same(one: Any, other: Any):
@@ -70,7 +90,7 @@ def test_urls_count_by_the_page_that_they_name():
     item = {"url": "http://a/product/1"}
     named = parts(item, **{PAGES: {"http://a/product/1": "digest"}})
     assert named.places == ["page digest"]
-    assert parts(item).places == ["/product/1?"]
+    assert parts(item).places == ["http://a/product/1"]
     assert parts(item, own=("http://a/product/1",)).places == []
 
 
@@ -80,7 +100,21 @@ def test_urls_count_by_the_page_that_they_name():
         ("Books", {"category": "books"}, True),
         ("Books", {"category": "Books and more"}, True),
         ("Books", {"category": "Records"}, False),
-        ("12", {"text": "page 12 of 20"}, False),  # a number may be in any text
+        ("12", {"text": "page 12 of 20"}, True),
+        ("12", {"text": "page 120"}, False),
+        (12, {"sku": "LAMP-12"}, True),
+        (2, {"name": "v2"}, True),
+        ("12.50", {"price": 12.5}, True),
+        ("XL", {"name": "Shirt (XL)"}, True),
+        ("12", {"text": f"12 {'x' * 400}"}, False),  # a number may be in any long text
+        (
+            "A whole sentence, which is in no text by chance.",
+            {"text": f"{'x' * 400} a whole sentence, which is in no text by chance. The end"},
+            True,
+        ),
+        ("lamp-1", {"url": "http://a/lamp-1/reviews"}, True),
+        (12, {"url": "http://a/dp/12"}, True),
+        ("/lamp/1", {"url": "http://a/lamp/1"}, True),
         (12, {"number": "12"}, True),
         ("ab", {"text": "cabin"}, False),
         ("word", {"text": f"word {'x' * 400}"}, False),  # so may a word, in a long one
@@ -97,7 +131,8 @@ def test_a_single_value_counts_where_the_item_has_it(value: Any, item: Any, coun
 
 def test_what_scrapy_and_others_keep_in_meta_does_not_count():
     meta = {
-        "depth": 2, "rule": 0, "download_slot": "a", "retry_times": 1, "_private": {"a": 1},
+        "depth": 2, "rule": 0, "download_slot": "a", "retry_times": 1,
+        "_splash_processed": {"a": 1},
         "redirect_urls": ["http://a/"], "splash": {"args": {"wait": 1}}, "cookiejar": "b",
         "playwright_page_methods": [{"a": 1}], "zyte_api": {"browserHtml": True}, "dedup": {},
         "proxy": "http://proxy/", "handle_httpstatus_list": [404],
@@ -133,6 +168,37 @@ def test_a_spider_is_no_value_and_a_response_is_one():
 
     found = Baggage.of(Request("http://a/", callback), STARTED).within({"x": "x"}, ())
     assert (found.values, found.responses) == ([("item.part.0.response", "<p>x</p>")], [response])
+
+
+def test_the_host_of_the_pages_themselves_does_not_count():
+    one, other = (
+        parts({"image": f"http://{host}/i/1.jpg"}, own=(f"https://{host}/p",))
+        for host in ("a", "mirror.example")
+    )
+    assert one.places == other.places == ["/i/1.jpg"]
+
+
+@pytest.mark.parametrize("name", ["_item", "download_info", "redirected_from", "http_row"])
+def test_names_that_only_look_like_those_of_scrapy_count(name: str):
+    request = Request("http://a/", meta={name: {"name": "Lamp"}})
+    assert Baggage.of(request, STARTED).within({}, ()).values == [(f"{name}.name", "lamp")]
+
+
+def test_what_an_object_that_is_called_back_holds_counts():
+    class Callback:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __call__(self, response: Any) -> None: ...
+
+    found = Baggage.of(Request("http://a/", Callback("Lamp")), STARTED).within({"name": "Lamp"}, ())
+    assert found.values == [("object.name", "lamp")]
+
+
+@pytest.mark.parametrize("value", [iter(["Lamp"]), fromstring("<p>Lamp")])
+def test_what_cannot_be_looked_into_is_unclear(value: Any):
+    with pytest.raises(UnclearBaggageError):
+        parts({"value": value})
 
 
 def test_a_value_that_holds_itself_and_one_that_is_too_deep_end():

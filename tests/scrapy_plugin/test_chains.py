@@ -13,6 +13,7 @@ import pytest
 import scrapy
 from crawls import crawl, spider_over
 from scrapy import Request
+from scrapy.exceptions import DropItem
 from scrapy.loader import ItemLoader
 from texts import article, edited, page
 from web import Answer, served
@@ -310,6 +311,30 @@ def test_pages_that_a_callback_waits_for_are_a_part_of_its_items(how: str):
     assert len(result.dropped) == 2
 
 
+def test_a_page_that_was_handed_on_is_not_taken_for_the_one_that_asks():
+    """A helper that is given the page of the product alone downloads for that of its reviews."""
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        url = f"{response.url}/reviews"
+        yield Request(url, self.parse_reviews, cb_kwargs={"product": response})
+
+    async def details(self: Any, product: Any) -> Any:
+        return await self.crawler.engine.download_async(Request(f"{product.url}/details"))
+
+    async def parse_reviews(self: Any, response: Any, product: Any) -> Any:
+        found = await self.details(product)
+        yield {"name": name_of(found)}
+
+    site = {f"/product/{n}": page(article(1)) for n in range(4)}
+    site |= {f"/product/{n}/reviews": NO_REVIEWS for n in range(4)}
+    site |= {
+        f"/product/{n}/details": page(article(n // 2 + 7), title=f"{n // 2}") for n in range(4)
+    }
+    attributes = {"parse": parse, "details": details, "parse_reviews": parse_reviews}
+    result = run(site, [f"/product/{n}" for n in range(4)], attributes)
+    assert names(result.items) == ["0", "1"]
+
+
 def test_what_others_download_is_no_part_of_an_item():
     """robots.txt, and what pipelines fetch: each time another text."""
     count = iter(range(1000))
@@ -412,6 +437,28 @@ def test_a_changed_product_is_stored_again_although_its_reviews_have_not_changed
     assert again.dedup_stats["unchanged"] == PRODUCTS - 1
 
 
+def test_of_the_items_of_one_page_the_one_that_changed_is_stored_again(tmp_path: Any):
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
+                "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
+    rows = ["a", "b", "c"]
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        for row in rows:
+            yield response.follow("/", self.last, cb_kwargs={"item": {"name": row}})
+
+    def last(self: Any, response: Any, item: Any) -> Iterator[Any]:
+        yield item
+
+    with served({"/list": "<p>A list", "/": NO_REVIEWS}) as url:
+        attributes = {"parse": parse, "last": last}
+        attributes["custom_settings"] = {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}
+        spider = spider_over(f"{url}/list", **attributes)
+        assert names(crawl(spider, **settings).items) == rows
+        rows[0] = "changed"
+        assert names(crawl(spider, **settings).items) == ["changed"]
+        assert names(crawl(spider, **settings).items) == []
+
+
 def test_the_item_that_was_to_be_stored_and_failed_is_stored_with_its_copy():
     class FailOnce:
         failed = False
@@ -449,6 +496,7 @@ def test_more_than_can_be_compared_keeps_the_item():
 
     result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
     assert len(result.items) == len(STARTS)
+    assert result.dedup_stats["skipped/unclear_baggage"] == len(STARTS)
 
 
 def test_items_of_their_own_text_are_judged_by_it_wherever_it_comes_from():
@@ -460,3 +508,25 @@ def test_items_of_their_own_text_are_judged_by_it_wherever_it_comes_from():
     result = run(SHOP, STARTS, attributes, DEDUP_ITEM_FIELD="text")
     assert names(result.items) == EVERY_PRODUCT
     assert len(result.dropped) == 2
+
+
+def test_of_several_items_of_a_page_each_is_stored_by_itself():
+    """A pipeline refuses one of two that are made of other pages: its copy is no duplicate."""
+
+    class Refuse:
+        def process_item(self, item: Any) -> Any:
+            if item["name"] == "second" and item["url"].endswith("/0"):
+                raise DropItem("refused")
+            return item
+
+    async def parse(self: Any, response: Any) -> Any:
+        yield {"name": "first", "url": response.url}
+        await self.crawler.engine.download_async(Request(f"{response.url}/more"))
+        yield {"name": "second", "url": response.url}
+
+    site = {f"/{n}": page(article(1)) for n in range(3)}
+    site |= {f"/{n}/more": page(article(2)) for n in range(3)}
+    settings = {"ITEM_PIPELINES": {Refuse: 300}}
+    result = run(site, ["/0", "/1", "/2"], {"parse": parse}, **settings)
+    stored = [(item["name"], item["url"][-1]) for item in result.items]
+    assert stored == [("first", "0"), ("second", "1")]

@@ -131,3 +131,21 @@ def test_a_request_that_hands_on_an_item_is_no_mere_link():
         spider = spider_over(f"{url}/a", f"{url}/b", parse=handing_on, last=last)
         result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
     assert len(result.items) == 4
+
+
+def test_a_request_whose_values_cannot_be_read_is_followed():
+    ring: list[Any] = []
+    ring.append(ring)
+
+    def ringing(self: Any, response: Any) -> Iterator[Any]:
+        for link in response.css("a"):
+            yield response.follow(link, self.last, cb_kwargs={"ring": ring})
+        yield {"url": response.url}
+
+    def last(self: Any, response: Any, ring: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+
+    with served(SITE) as url:
+        spider = spider_over(f"{url}/a", parse=ringing, last=last)
+        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
+    assert len(result.items) == 3
