@@ -22,7 +22,6 @@ from typing import IO, Any
 from oracle.site import Contents, Key, path_of
 
 Row = dict[str, Any]
-csv.field_size_limit(sys.maxsize)
 # What readers raise where a file is torn.
 _TORN = (ValueError, EOFError, OSError, TypeError, csv.Error, lzma.LZMAError, zlib.error,
          pickle.UnpicklingError, KeyError, IndexError, AttributeError)  # fmt: skip
@@ -62,10 +61,15 @@ def _json_lines(data: bytes) -> Iterator[Row]:
 
 
 def _csv(data: bytes) -> Iterator[Row]:
+    rows: list[Row] = []
+    limit = csv.field_size_limit(sys.maxsize)  # of the whole process
     try:
-        yield from csv.DictReader(StringIO(data.decode("utf-8", "replace"), newline=""))
+        rows.extend(csv.DictReader(StringIO(data.decode("utf-8", "replace"), newline="")))
     except csv.Error:
-        return
+        pass  # what was read up to there is good
+    finally:
+        csv.field_size_limit(limit)
+    yield from rows
 
 
 def _one_by_one(load: Callable[[IO[bytes]], Any]) -> Callable[[bytes], Iterator[Row]]:

@@ -65,8 +65,8 @@ class Checkpoints:
             return False
         if not self._feeds.are_remembered:
             self._tell(
-                "Nobody stores the items of this crawl, no feed and no pipeline: its pages are not "
-                "remembered in %s", self._ledger.path,
+                "Nobody stores the items of this crawl, neither a feed nor a pipeline: its pages "
+                "are not remembered in %s", self._ledger.path,
             )  # fmt: skip
             return False
         return True

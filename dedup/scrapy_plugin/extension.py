@@ -79,7 +79,8 @@ class Extension:
         except LedgerInUseError as error:
             if settings.index_in_use != "wait":
                 raise
-            logger.warning("This crawl waits: %s", error)
+            # Without the advice to have it wait.
+            logger.warning("This crawl waits: %s", str(error).partition(": one crawl at a time")[0])
             ledger, self._waits = None, True
         self._use(ledger)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy.http import HtmlResponse, Response
 
-from dedup.detector import Detector, Reservation
+from dedup.detector import Detector, Kind, Reservation
 from dedup.logs import logger_named
 from dedup.page import Page, digest_with, page_of_bytes
 from dedup.report import Summary
@@ -104,10 +104,13 @@ class Judge:
             return self._skipped("error", visit, response, key)
         judgement = visit.judgements.get(parts)
         if judgement is None:
+            is_first = not visit.judgements
             judging = self._judge_page(visit, response, wishes, parts)
             judgement = visit.judgements[parts] = await self._kept_on_failure(judging, key)
             judgement.key = key
             self._record(judgement, response.url, len(response.body))
+            if is_first or judgement.verdict.kind is not Kind.UNCHANGED:  # a page counts once
+                self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
     def _skipped(self, reason: str, visit: Visit, response: Response, key: str) -> Judgement:
@@ -190,6 +193,7 @@ class Judge:
             judgement = await self._kept_on_failure(judging, key)
         judgement.key = key
         self._record(judgement, key, len(content or b""))
+        self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
     async def _judge_field(
@@ -247,7 +251,6 @@ class Judge:
 
     def _record(self, judgement: Judgement, url: str, size: int) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""
-        self._closing.verdict_is_given(judgement.verdict)
         scope = judgement.scope
         if scope is None:  # of what was not compared, it is not known yet
             try:

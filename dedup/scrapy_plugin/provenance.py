@@ -79,10 +79,15 @@ class Provenance:
         if visit.baggage is None and response.request is not None:
             self.callback_begins(response)  # another middleware kept that from us
         parts = visit.baggage.within(item, urls_of(response)) if visit.baggage else Parts()
-        responses = [one for one in (*parts.responses, *visit.downloads) if one is not response]
-        if not (parts.values or parts.places or responses):
+        for place, download in enumerate(visit.downloads):
+            if isinstance(download, Response):  # not kept longer: it may refer to *response*
+                visit.downloads[place] = await self._identity(download)
+        downloads = [one for one in visit.downloads if isinstance(one, bytes)]
+        handed_on = [await self._identity(one) for one in parts.responses if one is not response]
+        if not (parts.values or parts.places or handed_on or downloads):
             return b""
-        return parts.digest([await self._identity(one) for one in responses])
+        # In any order: those of parallel downloads come as they like.
+        return parts.digest([*handed_on, *sorted(downloads)])
 
     async def _identity(self, response: Response) -> bytes:
         """Return what stands for the content of *response*: its main text, or else its bytes."""

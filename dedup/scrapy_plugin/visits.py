@@ -43,8 +43,8 @@ class Visit:
     end_claim: Callable[[Claim, bool], object]
     baggage: Baggage | None = None
     """What the request has handed on; ``None`` if that is not known."""
-    downloads: list[Response] = field(default_factory=list)
-    """Responses that the callback asked for by itself and waited for."""
+    downloads: list[Response | bytes] = field(default_factory=list)
+    """Responses that the callback asked for by itself; once it is known, what stands for them."""
     page: Page | None = None
     """What was read of it."""
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
