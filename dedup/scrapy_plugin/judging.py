@@ -93,7 +93,7 @@ class Judge:
         visit = self._visits.of(response)
         key = response.url
         try:
-            wishes = self._wishes(response)
+            wishes = self.wishes(response)
             key = wishes.key or key
             is_judged = self._settings.enabled and wishes.is_on
             parts = await self._provenance.of(item, visit, response) if is_judged else b""
@@ -122,7 +122,8 @@ class Judge:
             self._record(judgement, response.url, len(response.body))
         return judgement
 
-    def _wishes(self, response: Response) -> Wishes:
+    def wishes(self, response: Response) -> Wishes:
+        """Return what the request of *response* asks for; a wrong wish is told of, and none."""
         try:
             return Wishes.of(response)
         except ValueError as error:
@@ -176,7 +177,7 @@ class Judge:
         if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
             value = "\n".join(value)  # as item loaders leave it
         content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
-        if response is not None and not self._wishes(response).is_on:
+        if response is not None and not self.wishes(response).is_on:
             judgement = Judgement(self._detector.skipped("switched_off"))
         elif content is None:
             judgement = Judgement(self._detector.skipped("no_field"))
@@ -188,7 +189,7 @@ class Judge:
         elif len(content) > self._settings.max_page_bytes:
             judgement = Judgement(self._detector.skipped("too_big"))
         else:
-            again = response is not None and self._wishes(response).again
+            again = response is not None and self.wishes(response).again
             judging = self._judge_field(value, key, passage, again=again)
             judgement = await self._kept_on_failure(judging, key)
         judgement.key = key

@@ -14,7 +14,7 @@ from dedup.detector import Detector, Kind
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import called_within
 from dedup.scrapy_plugin.baggage import hands_on_items
-from dedup.scrapy_plugin.judging import Judge, Wishes
+from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.reading import reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -78,7 +78,7 @@ class Links:
         return links.are_held_back
 
     async def _decide(self, links: _PageLinks, response: Response) -> None:
-        if not (self._settings.enabled and Wishes.of(response).is_on):
+        if not (self._settings.enabled and self._judge.wishes(response).is_on):
             return
         if reason_to_skip(response, self._settings.max_page_bytes):
             return

@@ -238,22 +238,6 @@ def test_half_of_an_item_that_cannot_be_written_is_taken_out(tmp_path: Path, for
     assert remembered(ledger) == expected
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 400 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder]
-    try:
-        subprocess.run(command, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"a disk cannot be mounted here: {error}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
 def fill(disk: Path, room: int = 0) -> None:
     filling = disk / "filling"
     with filling.open("wb", buffering=0) as file:

@@ -87,25 +87,26 @@ def test_links_that_are_known_to_the_scheduler_count_as_followed():
 
 
 def test_a_copy_waits_for_what_becomes_of_the_links_of_the_first_page():
+    async def until_seen(self: Any, name: str) -> None:
+        async with asyncio.timeout(30):
+            while not any(url.endswith(name) for url in self.seen):
+                await asyncio.sleep(0.01)
+
     async def slow(self: Any, response: Any) -> Any:
+        is_first = response.url.endswith("/a")
         for output in parse(self, response):
             yield output
-            if response.url.endswith("/a"):
-                async with asyncio.timeout(20):
-                    while not any(url.endswith("/b") for url in self.crawler.spider.seen):
-                        await asyncio.sleep(0.01)
-        if response.url.endswith("/a"):
+            if is_first:
+                await until_seen(self, "/b")
+        if is_first:
             raise ValueError("too late")
 
-    class Seen:
-        def process_spider_input(self, response: Any) -> None:
-            spider = response.meta["spider"]()
-            spider.seen.append(response.url)
-
     async def start(self: Any) -> Any:
-        self.seen = []
-        for url in self.start_urls:
-            yield Request(url, meta={"spider": lambda: self})
+        self.seen: list[str] = []
+        first, copy = self.start_urls
+        yield Request(first)
+        await until_seen(self, "/a")
+        yield Request(copy)
 
     def noting(self: Any, response: Any) -> Any:
         self.seen.append(response.url)
