@@ -1,4 +1,4 @@
-"""The interface of a form, and what its records consist of."""
+"""The interface of a format, and what its records consist of."""
 
 import os
 from abc import ABC, abstractmethod
@@ -32,17 +32,17 @@ class Fields:
 DEFAULT_KEY = "url"
 
 
-class Item(NamedTuple):
-    """A record as its file has it, not looked into yet.
+class RawRecord(NamedTuple):
+    """A record as it stands in its file, before it is parsed.
 
-    *source* and *number* (1, 2, ... in each file) say where it is, *size* how much of it there is,
-    in bytes or characters. *raw* is what `Form.record` takes; an item with an *error* has none.
+    *source* and *number* (1, 2, ... in each file) say where it is. *size* is its length in bytes or
+    characters. *data* is the argument of `Format.parse`, ``None`` if there is an *error*.
     """
 
     source: str
     number: int
     size: int
-    raw: Any
+    data: Any
     error: str | None = None
 
 
@@ -58,8 +58,8 @@ class Record(NamedTuple):
     date: float | None = None
 
 
-class Form(ABC):
-    """Files of one form, which together are one collection of records.
+class Format(ABC):
+    """Files of one format, which together are one collection of records.
 
     They are read twice: once to judge the records, and once to write those that are kept. An
     instance can be sent to other processes, to have `record` called there.
@@ -83,16 +83,16 @@ class Form(ABC):
         self._found = self._states()
 
     @abstractmethod
-    def items(self) -> Iterator[Item]:
+    def raw_records(self) -> Iterator[RawRecord]:
         """Yield the records in order, equal ones each time. Raises OSError."""
 
     @abstractmethod
-    def record(self, raw: Any) -> Record:
-        """Return the record of an item; raises RecordError if it is not as it must be."""
+    def parse(self, data: Any) -> Record:
+        """Return the record that `RawRecord.data` holds; raises RecordError if it is malformed."""
 
     @abstractmethod
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
-        """Write the items whose element of *keep* is not zero, unchanged and in order.
+        """Write the records whose element of *keep* is not zero, unchanged and in order.
 
         *file* will be at *path*, whose suffix says how it is compressed.
         """

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from dedup.records.base import DEFAULT_KEY, Fields, Form, Item, Record, RecordError, timestamp
+from dedup.records.base import (
+    DEFAULT_KEY,
+    Fields,
+    Format,
+    RawRecord,
+    Record,
+    RecordError,
+    timestamp,
+)
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
 _DELIMITERS = ",;\t|"
@@ -16,7 +24,7 @@ _LONGEST = 2**31 - 1
 _LONGEST_HEADER = 1 << 20
 
 
-class Delimited(Form):
+class Delimited(Format):
     """Tables of text with a header; header and rows are written back byte for byte.
 
     The delimiter is the one of ``, ; tab |`` that the header has most of. All files must have the
@@ -40,10 +48,10 @@ class Delimited(Form):
             for name in (fields.content, key, fields.date)
         ]
 
-    def items(self) -> Iterator[Item]:
-        return (item for item, _ in self._rows())
+    def raw_records(self) -> Iterator[RawRecord]:
+        return (raw for raw, _ in self._rows())
 
-    def _rows(self) -> Iterator[tuple[Item, bytes]]:
+    def _rows(self) -> Iterator[tuple[RawRecord, bytes]]:
         for path in self.paths:
             source, number = str(path), 0
             lines: list[bytes] = []
@@ -61,15 +69,15 @@ class Delimited(Form):
                         number += 1
                         if error is None and len(row) != len(self._columns):
                             error = f"{len(row)} columns, where the header has {len(self._columns)}"
-                        data = b"".join(lines)
-                        raw = (
+                        line = b"".join(lines)
+                        data = (
                             [None if place is None else row[place] for place in self._places]
                             if error is None
                             else None
                         )
-                        yield Item(source, number, len(data), raw, error), data
+                        yield RawRecord(source, number, len(line), data, error), line
             except RecordError as error:
-                yield Item(source, number + 1, 0, None, str(error)), b""
+                yield RawRecord(source, number + 1, 0, None, str(error)), b""
 
     def _reader(self, file: BinaryIO, lines: list[bytes]) -> Iterator[list[str]]:
         """Return the rows of *file*; the lines that each consists of are added to *lines*."""
@@ -88,8 +96,8 @@ class Delimited(Form):
 
         return csv.reader(decoded(), delimiter=self._delimiter, strict=True)
 
-    def record(self, raw: list[str | None]) -> Record:
-        content, key, date = raw
+    def parse(self, data: list[str | None]) -> Record:
+        content, key, date = data
         for value in (content, key, date):
             if value and not value.isascii():
                 try:
@@ -103,9 +111,9 @@ class Delimited(Form):
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
             output.write(_ended(self._header))
-            for (_, data), kept in zip(self._rows(), keep, strict=True):
+            for (_, line), kept in zip(self._rows(), keep, strict=True):
                 if kept:
-                    output.write(_ended(data))
+                    output.write(_ended(line))
 
 
 def _ended(row: bytes) -> bytes:

@@ -8,14 +8,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import Fields, Form, Item, Record, RecordError
+from dedup.records.base import Fields, Format, RawRecord, Record, RecordError
 from dedup.records.decoding import decoded_html
 
 HTML = (".html", ".htm", ".xhtml")
 TEXT = (".txt", ".text", ".md")
 
 
-class Folder(Form):
+class Folder(Format):
     """Files of HTML or text in folders and what is below them, by name; others are left alone.
 
     The key is the path below the folder, the date that of the last change. Hidden files and
@@ -61,27 +61,27 @@ class Folder(Form):
             digests[folder].update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
         return [[str(path.resolve()), digest.hexdigest()] for path, digest in digests.items()]
 
-    def items(self) -> Iterator[Item]:
+    def raw_records(self) -> Iterator[RawRecord]:
         for number, ((folder, name), (size, _)) in enumerate(
             zip(self._names, self._found, strict=True), 1
         ):
-            yield Item(str(folder / name), number, size, (str(folder), name))
+            yield RawRecord(str(folder / name), number, size, (str(folder), name))
 
-    def record(self, raw: tuple[str, str]) -> Record:
-        path = Path(*raw)
+    def parse(self, data: tuple[str, str]) -> Record:
+        path = Path(*data)
         try:
-            data = path.read_bytes()
+            content = path.read_bytes()
             date = path.stat().st_mtime
         except OSError as error:
             raise RecordError(f"it cannot be read ({error.strerror})") from error
         if path.suffix.lower() in HTML:
-            return Record(decoded_html(data), True, raw[1], date)
+            return Record(decoded_html(content), True, data[1], date)
         try:
-            text = data.decode(self.fields.encoding).removeprefix("\ufeff")
+            text = content.decode(self.fields.encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
             encoding = self.fields.encoding
             raise RecordError(f"not {encoding} ({error.reason} at {error.start})") from error
-        return Record(text, False, raw[1], date)
+        return Record(text, False, data[1], date)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         raise NotImplementedError("folders are copied")

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 from dedup.records.base import (
     DEFAULT_KEY,
-    Form,
-    Item,
+    Format,
+    RawRecord,
     Record,
     RecordError,
     key_of,
@@ -24,14 +24,14 @@ _LONGEST_LINE = 1 << 26
 _TOO_LONG = f"the line has more than {_LONGEST_LINE >> 20} MB"
 
 
-class JsonLines(Form):
+class JsonLines(Format):
     """Lines of JSON, which are written back byte for byte; empty ones are no records."""
 
     name = "jsonl"
     suffixes = (".jsonl", ".jl", ".ndjson", ".json")
     compressions = COMPRESSIONS
 
-    def items(self) -> Iterator[Item]:
+    def raw_records(self) -> Iterator[RawRecord]:
         for path in self.paths:
             source, number = str(path), 0
             try:
@@ -43,20 +43,20 @@ class JsonLines(Form):
                             continue
                         number += 1
                         if line is None:
-                            yield Item(source, number, 0, None, _TOO_LONG)
+                            yield RawRecord(source, number, 0, None, _TOO_LONG)
                         else:
-                            yield Item(source, number, len(line), line)
+                            yield RawRecord(source, number, len(line), line)
             except RecordError as error:
-                yield Item(source, number + 1, 0, None, str(error))
+                yield RawRecord(source, number + 1, 0, None, str(error))
 
-    def record(self, raw: bytes) -> Record:
+    def parse(self, data: bytes) -> Record:
         fields = self.fields
         try:
-            value = json.loads(raw.decode(fields.encoding))
+            value = json.loads(data.decode(fields.encoding))
         except UnicodeDecodeError as error:
             raise RecordError(f"not {fields.encoding} ({error.reason} at {error.start})") from error
         except (ValueError, RecursionError) as error:
-            whole = "" if raw.endswith(b"\n") else ", and the line does not end: half-written?"
+            whole = "" if data.endswith(b"\n") else ", and the line does not end: half-written?"
             raise RecordError(f"no JSON ({error}){whole}") from error
         if not isinstance(value, dict):
             raise RecordError(f"a JSON object was expected, got {type(value).__name__}")
@@ -69,10 +69,10 @@ class JsonLines(Form):
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
-            for item, kept in zip(self.items(), keep, strict=True):
+            for raw, kept in zip(self.raw_records(), keep, strict=True):
                 if kept:
-                    output.write(item.raw)
-                    if not item.raw.endswith(b"\n"):  # the last one of a file
+                    output.write(raw.data)
+                    if not raw.data.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
 
 

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 from dedup.records.base import (
     DEFAULT_KEY,
     Fields,
-    Form,
-    Item,
+    Format,
+    RawRecord,
     Record,
     RecordError,
     key_of,
@@ -20,7 +20,7 @@ from dedup.records.decoding import decoded_html
 _ROWS_AT_A_TIME = 256
 
 
-class Parquet(Form):
+class Parquet(Format):
     """Tables of Parquet; row groups, schema, metadata and compression stay as they are.
 
     All files must have the same schema. HTML may be in a column of bytes.
@@ -45,7 +45,7 @@ class Parquet(Form):
                     f"{paths[0]} has {found} columns {name!r}; it has {', '.join(names):.200}"
                 )
 
-    def items(self) -> Iterator[Item]:
+    def raw_records(self) -> Iterator[RawRecord]:
         for path in self.paths:
             number = 0
             file = _opened(path)
@@ -59,12 +59,12 @@ class Parquet(Form):
                     for row in rows:
                         number += 1
                         size = len(row[0]) if isinstance(row[0], str | bytes) else 0
-                        yield Item(str(path), number, size, row)
+                        yield RawRecord(str(path), number, size, row)
             except (OSError, ValueError) as error:  # pyarrow's own errors are of these
                 raise RecordError(f"{path} is damaged ({_first_line(error)})") from error
 
-    def record(self, raw: tuple[Any, Any, Any]) -> Record:
-        content, key, date = raw
+    def parse(self, data: tuple[Any, Any, Any]) -> Record:
+        content, key, date = data
         if isinstance(content, bytes) and self.fields.is_html:
             content = decoded_html(content)
         seconds = timestamp(date, self.fields.date) if self.fields.date else None

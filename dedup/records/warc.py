@@ -8,14 +8,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import Fields, Form, Item, Record, RecordError, timestamp
+from dedup.records.base import Fields, Format, RawRecord, Record, RecordError, timestamp
 from dedup.records.decoding import decoded_html
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _NO_ID = 0
 
 
-class Warc(Form):
+class Warc(Format):
     """Archives of crawls: the pages in them are judged, and written back byte for byte.
 
     A page is a response with status 2xx and HTML or plain text. A record about a response that is
@@ -43,7 +43,7 @@ class Warc(Form):
     def has_html(self) -> bool:
         return True
 
-    def items(self) -> Iterator[Item]:
+    def raw_records(self) -> Iterator[RawRecord]:
         self._ids = array("Q")
         for path in self.paths:
             number = 0
@@ -62,14 +62,14 @@ class Warc(Form):
                     number += 1
                     self._ids.append(_digest(entry.header("WARC-Record-ID")))
                     uri, date = entry.header("WARC-Target-URI"), entry.header("WARC-Date")
-                    raw = (body, entry.content_type, uri, date)
-                    yield Item(str(path), number, len(body), None if wrong else raw, wrong)
+                    data = (body, entry.content_type, uri, date)
+                    yield RawRecord(str(path), number, len(body), None if wrong else data, wrong)
             except RecordError as error:
                 self._ids.append(_NO_ID)
-                yield Item(str(path), number + 1, 0, None, str(error))
+                yield RawRecord(str(path), number + 1, 0, None, str(error))
 
-    def record(self, raw: tuple[bytes, str, str | None, str | None]) -> Record:
-        body, content_type, url, date = raw
+    def parse(self, data: tuple[bytes, str, str | None, str | None]) -> Record:
+        body, content_type, url, date = data
         text = decoded_html(body, content_type)
         is_html = _media_type(content_type) in _HTML_TYPES
         seconds = timestamp(date, "WARC-Date") if self.fields.date else None
@@ -85,7 +85,7 @@ class Warc(Form):
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         if len(self._ids) < len(keep):  # nobody has read the records before
-            deque(self.items(), maxlen=0)
+            deque(self.raw_records(), maxlen=0)
         dropped = {id_ for id_, kept in zip(self._ids, keep, strict=True) if not kept} - {_NO_ID}
         verdicts = iter(keep)
         for given in self.paths:
