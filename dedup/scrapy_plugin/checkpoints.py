@@ -11,8 +11,7 @@ from twisted.internet.defer import Deferred
 from dedup.ledger import Batch, LedgerError, SqliteLedger
 from dedup.logs import logger_named
 from dedup.scrapy_plugin.awaiting import result_of
-from dedup.scrapy_plugin.disk import Disk
-from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.feeds import Disk, Feeds
 
 logger = logger_named(__name__)
 

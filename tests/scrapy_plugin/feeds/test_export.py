@@ -614,7 +614,7 @@ def test_empty_feeds_that_are_stored_do_not_count_as_failed(tmp_path: Path):
 def crawl_in_a_process(
     url: str, paths: Any, reactor: str = "none", **settings: Any
 ) -> "subprocess.Popen[str]":
-    script = Path(__file__).with_name("reactor_crawl.py")
+    script = Path(__file__).parent.with_name("reactor_crawl.py")
     settings = {"DEDUP_CHECKPOINT_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.05, **settings}
     command = [sys.executable, script, reactor, "0", json.dumps(settings)]
     return subprocess.Popen(
