@@ -13,12 +13,11 @@ from dedup.cli import COMMANDS
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
-    {"lexicon", "diff", "records", "logs"},
-    {"methods"},
-    {"index"},
+    {"lexicon", "diff", "records", "logs", "record", "scopes"},
+    {"methods", "rule"},
+    {"index", "stores"},
     {"search"},
-    {"page", "scopes", "url_advice"},
-    {"claims", "ledger"},
+    {"page", "url_advice", "view"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
     {"scan"},

@@ -13,7 +13,7 @@ from crawls import crawl, spider_over
 from texts import article, page
 from web import Answer, served
 
-from dedup.detector import Detector, _in_scope
+from dedup.detector import Detector
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.methods.hashing import PLAIN
@@ -21,6 +21,7 @@ from dedup.methods.keyed import Keyed
 from dedup.page import PageReader
 from dedup.scrapy_plugin import reading
 from dedup.text import Document
+from dedup.view import _in_scope
 
 SECRET = "correct horse battery staple"
 
@@ -196,7 +197,9 @@ def forgery():
 
 def judged(method, *texts):
     reader, detector = PageReader(Extraction, method), Detector(method)
-    return [detector.judge(text[:9], reader.read_html(text)).kind.value for text in texts]
+    return [
+        detector.judge(reader.read_html(text).record.under(text[:9])).kind.value for text in texts
+    ]
 
 
 def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):

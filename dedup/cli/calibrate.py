@@ -29,9 +29,9 @@ from dedup.cli.files import check_outputs, json_lines, overwritable
 from dedup.cli.methods import created, json_object, method_class
 from dedup.cli.terminal import console, progress
 from dedup.files import replacing
-from dedup.ledger.reader import LedgerReader
 from dedup.methods import METHODS
 from dedup.sqlite_file import is_sqlite
+from dedup.stores.reader import LedgerReader
 from dedup.text import Document, printable, without_surrogates
 
 EXAMPLES = """\

@@ -15,9 +15,9 @@ from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
 from dedup.explanation import Explanation, Feature, Judgement, Side
 from dedup.extraction import Extraction
-from dedup.ledger.reader import LedgerReader
 from dedup.limits import LONGEST_TEXT
 from dedup.page import extracted_of
+from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 
 EXAMPLES = """\

@@ -8,8 +8,8 @@ from dedup.cli.errors import CommandError
 from dedup.cli.files import check_outputs, json_lines, overwritable
 from dedup.cli.methods import created, json_object, method_class
 from dedup.cli.terminal import progress
-from dedup.ledger.reindex import reindex
 from dedup.scopes import SCOPES
+from dedup.stores.reindex import reindex
 from dedup.text import printable
 
 EXAMPLES = """\

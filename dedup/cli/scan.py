@@ -23,7 +23,7 @@ from dedup.files import replacing
 from dedup.methods import Method
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
-from dedup.scan import Found, Outcome, RecordReader, ScanLedger, scan, write_clusters
+from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clusters
 from dedup.text import printable
 
 EXAMPLES = """\
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> None:
             write_clusters(clusters_file, outcome)
         format_.check_unchanged()
         figures = _figures(format_, outcome, options)
-        figures["from_ledger"] = ledger.found if ledger else 0
+        figures["from_ledger"] = ledger.count if ledger else 0
         figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
         if json_file:
             json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
@@ -236,15 +236,15 @@ def _cores() -> int:
 
 def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
     return {
-        "records": len(outcome.found),
+        "records": len(outcome.fates),
         "kept": sum(outcome.keep),
-        "exact_duplicates": outcome.count(Found.EXACT),
-        "near_duplicates": outcome.count(Found.NEAR),
+        "exact_duplicates": outcome.count(Fate.EXACT),
+        "near_duplicates": outcome.count(Fate.NEAR),
         "clusters": len(set(outcome.originals)),
-        "kept_empty": outcome.count(Found.EMPTY),
+        "kept_empty": outcome.count(Fate.EMPTY),
         "kept_short": outcome.short,
-        "kept_unread": outcome.count(Found.UNREAD),
-        "bad": outcome.count(Found.BAD),
+        "kept_unread": outcome.count(Fate.UNREAD),
+        "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,

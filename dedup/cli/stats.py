@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup.cli.terminal import console
-from dedup.ledger.reader import LedgerReader
+from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 
 EXAMPLES = """\

@@ -2,7 +2,7 @@
 
 from scrapy.exceptions import DropItem
 
-from dedup.detector import Verdict
+from dedup.rule import Verdict
 
 
 class DuplicatePage(DropItem):

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
 
-from dedup.detector import Kind, Verdict
 from dedup.logs import logger_named
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
     ExactDuplicate,

@@ -98,7 +98,7 @@ class Provenance:
             if isinstance(response, HtmlResponse) and readable:
                 try:
                     page, _ = await self._bodies.read(response)
-                    identity = page.digest or identity
+                    identity = page.record.digest or identity
                 except ReadError:
                     pass
             self._identities[response] = identity

@@ -16,12 +16,12 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
-from dedup.detector import SHORT_PAGES
 from dedup.extraction import EXTRACTORS, Extractor
 from dedup.logs import logger_named
 from dedup.methods import METHODS, Method
 from dedup.methods.base import check_arguments
 from dedup.methods.keyed import Keyed, keyed
+from dedup.rule import SHORT_PAGES
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.paths import Placeholders, feed_files, find_shared

@@ -10,9 +10,9 @@ from texts import article, edited, page
 from web import served
 
 from dedup.cli import main
-from dedup.ledger.reader import LedgerReader
 from dedup.methods import METHODS, SimHash
 from dedup.methods.keyed import Keyed
+from dedup.stores.reader import LedgerReader
 from dedup.text import Document
 
 SECRET = "correct horse battery staple"

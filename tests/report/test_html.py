@@ -10,11 +10,12 @@ from browsers import chromium, console, show
 from report_of import SETTINGS, exact, near, new, page, report_of
 from texts import CHINESE, article, edited
 
-from dedup.detector import Detector, Kind, Verdict
+from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Summary, TextStore, write_html
 from dedup.report.html import _bytes, _seconds, _short, _stages, as_html
 from dedup.report.recorded import Counters
+from dedup.rule import Kind, Verdict
 
 HOSTILE = [
     "<script>window.pwned = 1</script>",

@@ -12,10 +12,11 @@ from scrapy.http import Response
 from texts import article, page
 from web import served
 
-from dedup.claims import Claim
-from dedup.detector import Kind, Verdict
+from dedup.record import Claimed, PageRecord
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import Extension
 from dedup.scrapy_plugin.visits import Judgement, Visits
+from dedup.view import Claim
 
 NEW = Verdict(Kind.NEW, "simhash")
 
@@ -29,7 +30,7 @@ class Ended(list):
 
 
 def claim() -> Claim:
-    return Claim("key", None, "", is_short=False)
+    return Claim(Claimed(PageRecord("key")))
 
 
 def leave(visits: Visits, item: Any, response: Any, key: str) -> None:

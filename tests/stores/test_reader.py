@@ -6,11 +6,12 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from test_sqlite_ledger import IDENTITY, entry, opened, query, write
+from ledgers import add, leave, publish, record
+from test_sqlite_store import IDENTITY, opened, query
 
 from dedup.cli import main
-from dedup.ledger import LedgerError
-from dedup.ledger.reader import LedgerReader, StoredMatch
+from dedup.stores import LedgerError
+from dedup.stores.reader import LedgerReader, StoredMatch
 
 REPORT = {"pages": {"judged": 3, "new": 2, "changed": 0, "unchanged": 0, "exact_duplicates": 0,
                     "near_duplicates": 1, "skipped": {"empty": 1}}}  # fmt: skip
@@ -21,13 +22,13 @@ def path(tmp_path):
     path = tmp_path / "pages.sqlite"
     with closing(opened(path)) as ledger:
         for number in range(2):
-            ledger.add(entry(number))
-        ledger.add_match("http://b/\x1b[31m", 1, "near-duplicate", 2)
-        write(ledger)
-        ledger.finish("finished", REPORT)
+            add(ledger, record(number))
+        ledger.note_duplicate("http://b/\x1b[31m", 1, "near-duplicate", 2)
+        publish(ledger)
+        leave(ledger, "finished", REPORT)
     with closing(opened(path, job="/job")) as ledger:
-        ledger.add(entry(9, "http://a/1", replaces=[2]))
-        write(ledger)
+        add(ledger, record(9, "http://a/1"), [2])
+        publish(ledger)
     return path
 
 
@@ -35,13 +36,13 @@ def test_everything_can_be_read(path):
     with LedgerReader(path) as ledger:
         assert ledger.identity == IDENTITY
         assert ledger.counts() == {"pages": 2, "ended": 1, "matches": 1}
-        assert [page.url for page in ledger.pages()] == ["http://a/0", "http://a/1"]
-        assert [page.id for page in ledger.pages(ended=True)] == [1, 2, 3]
+        assert [page.record.key for page in ledger.pages()] == ["http://a/0", "http://a/1"]
+        assert [page.number for page in ledger.pages(ended=True)] == [1, 2, 3]
         [match] = ledger.matches()
         expected = ("http://a/0", "http://b/\x1b[31m", "near-duplicate", 2.0, 1)
         assert match == StoredMatch(*expected, match.found, 1, "", None)
         assert [page.is_change for page in ledger.pages(ended=True)] == [0, 0, 1]
-        assert (ledger.url(2), len(next(ledger.stored()).numbers)) == ("http://a/1", 2)
+        assert (ledger.url(2), len(ledger.columns_since(0).numbers)) == ("http://a/1", 2)
         assert ledger.largest_groups(5) == [("http://a/0", 1)]
         first, second = ledger.crawls()
         assert (first.reason, first.report, first.job) == ("finished", REPORT, None)
@@ -52,7 +53,7 @@ def test_everything_can_be_read(path):
 def test_texts_are_kept_with_the_end_of_a_crawl(path):
     with closing(opened(path)) as ledger:
         texts = [("http://a/0", "Title", "Text\ud800"), ("http://a/1", None, "")]
-        ledger.finish("finished", REPORT, texts)
+        leave(ledger, "finished", REPORT, texts)
     with LedgerReader(path) as ledger:
         assert list(ledger.texts()) == [
             ("http://a/0", "Title", "Text\\ud800"), ("http://a/1", None, ""),
@@ -66,8 +67,8 @@ def test_texts_are_kept_with_the_end_of_a_crawl(path):
 
 def test_a_ledger_in_use_is_read_without_disturbing_it_and_as_it_was_at_one_moment(path):
     with closing(opened(path)) as crawl, LedgerReader(path) as ledger:
-        crawl.add(entry(20))
-        write(crawl)
+        add(crawl, record(20))
+        publish(crawl)
         assert ledger.counts()["pages"] == len(list(ledger.pages())) == 2
         with LedgerReader(path) as later:
             assert later.counts()["pages"] == 3
@@ -113,11 +114,11 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
     pages = {**REPORT["pages"], "exact_duplicates": 4, "unchanged": 5, "per_second": 2.5}
     with closing(opened(path)) as ledger:
         for number in range(12):
-            ledger.add(entry(number, f"http://a/{number}{hostile}"))
+            add(ledger, record(number, f"http://a/{number}{hostile}"))
             for copy in range(number):
-                ledger.add_match(f"http://b/{number}/{copy}", number + 1, "near-duplicate", 2)
-        write(ledger)
-        ledger.finish(hostile, {"pages": pages})
+                ledger.note_duplicate(f"http://b/{number}/{copy}", number + 1, "near-duplicate", 2)
+        publish(ledger)
+        leave(ledger, hostile, {"pages": pages})
     times = "started = 1800000000, finished = 1800000061.5"
     query(path, f"UPDATE crawls SET spider = ?, {times}", hostile)
     assert main(["stats", str(path), "--json"]) == 0

@@ -4,15 +4,16 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from dedup.ledger.base import MemoryLedger, StoredPages
-from dedup.ledger.sqlite import KIND, stored_pages
 from dedup.limits import kept_url
+from dedup.record import PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores.memory import MemoryStore
+from dedup.stores.sqlite import KIND, columns_since
 
 
 class Crawl(NamedTuple):
@@ -28,17 +29,15 @@ class Crawl(NamedTuple):
 
 
 class StoredPage(NamedTuple):
-    """A page that was stored; *ended*: when it was replaced or had expired, else ``None``.
+    """A page that was stored, by its number and the one of its crawl.
 
+    *stored* and *seen* are times, *ended* is when it was replaced or had expired, else ``None``;
     *is_change*: 1 if it took the place of what an earlier crawl had stored, else 0.
     """
 
-    id: int
+    number: int
     crawl: int
-    url: str
-    scope: str
-    tokens: int
-    sketch: bytes | None
+    record: PageRecord
     stored: float
     seen: float
     ended: float | None
@@ -105,19 +104,19 @@ class LedgerReader:
         """Yield the pages that count, by age; *ended*: the others, too."""
         where = "" if ended else "WHERE ended IS NULL"
         query = (
-            "SELECT id, crawl, url, scope, tokens, sketch, stored, seen, ended, id IN "
+            "SELECT url, scope, tokens, digest, sketch, id, crawl, stored, seen, ended, id IN "
             "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
         )
         for row in self._rows(f"{query} {where} ORDER BY id"):
-            page = StoredPage(*row)
-            if not isinstance(page.sketch, bytes | None):
+            record, (number, crawl, *others) = PageRecord(*row[:5]), row[5:]
+            if not isinstance(record.sketch, bytes | None):
                 raise self.damaged(ValueError("a sketch is no blob"))
-            yield page
+            yield StoredPage(number, crawl, record, *others)
 
-    def stored(self) -> Iterator[StoredPages]:
-        """Yield what is compared of the pages that count, in pieces."""
+    def columns_since(self, number: int) -> RecordColumns | None:
+        """Return what is compared of the next pages that count; ``None`` for no more."""
         with self._ledger.errors():
-            yield from stored_pages(self._file)
+            return columns_since(self._file, number)
 
     def url(self, number: int) -> str:
         """Return the URL of a page; raises KeyError if there is none of that number."""
@@ -183,18 +182,18 @@ class LedgerReader:
         self.close()
 
 
-class StoredLedger(MemoryLedger):
-    """The pages of a file, for a detector that is asked, and keeps nothing."""
+class StoreOfReader(MemoryStore):
+    """The pages of a ledger, for a detector that is asked, and keeps nothing."""
 
     def __init__(self, reader: LedgerReader) -> None:
         super().__init__()
         self._reader = reader
 
-    def stored(self) -> Iterator[StoredPages]:
-        return self._reader.stored()
+    async def since(self, number: int) -> RecordColumns | None:
+        return self._reader.columns_since(number)
 
-    def url(self, number: int) -> str:
-        return self._reader.url(number)
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        return {number: PageRecord(self._reader.url(number)) for number in numbers}
 
 
 def _decompressed(text: bytes) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from dedup.ledger.reader import LedgerReader
-from dedup.ledger.sqlite import KIND, OTHERS
 from dedup.limits import kept_url
 from dedup.methods import Method
-from dedup.page import digest_of, digest_with
+from dedup.record import digest_of, digest_with
 from dedup.scopes import SCOPES, parts_of, rebased
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores.reader import LedgerReader
+from dedup.stores.sqlite import KIND, OTHERS
 from dedup.text import Document
 
 

@@ -1,4 +1,4 @@
-"""The part of a scan that all cores share: records -> sketches, many in one task."""
+"""The part of a scan that all cores share: records of files -> records of pages, many in a task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,34 +8,34 @@ from dedup.extraction import Extractor
 from dedup.limits import cut, kept_url
 from dedup.methods import Method
 from dedup.page import Page, PageReader
+from dedup.record import PageRecord
 from dedup.records import Format, RawRecord, Record, RecordError
 
 
-class Sketched(NamedTuple):
-    """A record reduced to what is judged, without its text.
+class ReadRecord(NamedTuple):
+    """What is left of a record of a file once it was read, without its text.
 
-    *has_field* says whether there was a text at all, *length* how many characters of main text;
-    *sketch* is the method's as bytes. Of a bad record (*error*) there is nothing else; of an
-    *unread* one, whose text could not be found out, for the reason given, there is no digest.
+    *page* is what is judged; its key is "" if the record has none (*has_key*). *has_field* says
+    whether there was a text at all, *length* how many characters of main text. A bad record
+    (*error*) has nothing else. An *unread* one, whose text could not be found out for the reason
+    given, has no digest.
     """
 
-    key: str | None = None
+    page: PageRecord = PageRecord()
+    has_key: bool = False
     date: float | None = None
     has_field: bool = False
     length: int = 0
-    tokens: int = 0
-    digest: bytes | None = None
-    sketch: bytes | None = None
     error: str | None = None
     unread: str | None = None
 
-    def told_of(self, raw: RawRecord) -> "Sketched":
+    def with_place(self, raw: RawRecord) -> "ReadRecord":
         """Return a copy whose error messages name the file and record number of *raw*."""
         if self.error is None and self.unread is None:
             return self
         error, unread = (
-            wrong and f"{raw.source}, record {raw.number}: {wrong}"
-            for wrong in (self.error, self.unread)
+            message and f"{raw.source}, record {raw.number}: {message}"
+            for message in (self.error, self.unread)
         )
         return self._replace(error=error, unread=unread)
 
@@ -52,38 +52,37 @@ class RecordReader:
         if self.format.has_html:
             self._pages.warm_up()
 
-    def read(self, raws: Sequence[Any]) -> list[Sketched]:
+    def read(self, raws: Sequence[Any]) -> list[ReadRecord]:
         """Return what the records of *raws* are reduced to, in their order."""
-        read = [self._record(raw) for raw in raws]
-        records = [record for record in read if isinstance(record, Record)]
+        parsed = [self._parse(raw) for raw in raws]
+        records = [record for record in parsed if isinstance(record, Record)]
         texts = [record.content or "" for record in records if not record.is_html]
         pages = iter(self._pages.read_texts(texts))
         return [
-            Sketched(error=cut(str(record)))
+            ReadRecord(error=cut(str(record)))
             if isinstance(record, RecordError)
-            else self._sketched(
+            else _read_record(
                 record,
                 self._pages.read_html(record.content or "") if record.is_html else next(pages),
             )
-            for record in read
+            for record in parsed
         ]
 
-    def _record(self, raw: Any) -> Record | RecordError:
+    def _parse(self, raw: Any) -> Record | RecordError:
         try:
             return self.format.parse(raw)
         except RecordError as error:
             return error
 
-    def _sketched(self, record: Record, page: Page) -> Sketched:
-        return Sketched(
-            None if record.key is None else kept_url(record.key),
-            record.date,
-            record.content is not None,
-            len(page.text or ""),
-            page.tokens,
-            page.digest,
-            None if page.sketch is None else self.method.to_bytes(page.sketch),
-        )
+
+def _read_record(record: Record, page: Page) -> ReadRecord:
+    return ReadRecord(
+        page.record.under("" if record.key is None else kept_url(record.key)),
+        record.key is not None,
+        record.date,
+        record.content is not None,
+        len(page.text or ""),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +91,5 @@ class ReadRecords:
 
     raws: list[Any]
 
-    def run(self, reader: RecordReader) -> list[Sketched]:
+    def run(self, reader: RecordReader) -> list[ReadRecord]:
         return reader.read(self.raws)

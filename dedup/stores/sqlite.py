@@ -1,20 +1,20 @@
-"""The ledger in a file: SQLite, readable with any tool, whole after any death of the process."""
+"""The ledger: a store in an SQLite file, which any tool can read."""
 
 import json
 import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from dedup.ledger.base import Earlier, Entry, Ledger, StoredPages
 from dedup.limits import cut
+from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
+from dedup.stores.base import News, Store, Stored, StoreState
 
 KIND = Kind(
     name="ledger of scrapy-dedup",
@@ -31,30 +31,12 @@ _ROWS_AT_ONCE = 10_000
 _SECONDS_OF_A_DAY = 86400.0
 
 
-@dataclass(slots=True)
-class Batch:
-    """What was added since the last checkpoint."""
-
-    pages: dict[int, tuple[Entry, float]] = field(default_factory=dict)
-    matches: list[tuple[int, str, float, float, str]] = field(default_factory=list)
-    seen: dict[int, float] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.pages or self.matches or self.seen)
-
-    def __iadd__(self, later: "Batch") -> "Batch":
-        self.pages.update(later.pages)
-        self.matches += later.matches
-        self.seen.update(later.seen)
-        return self
-
-
-class SqliteLedger(Ledger):
+class SqliteStore(Store):
     """Pages in an SQLite file, for one crawl at a time.
 
-    What is added stands in memory until `write` puts a batch of it into the file, in one
-    transaction: the caller says when, since an entry may only outlive the process if the content
-    it stands for does. `write` may run in another thread, meanwhile the ledger can be used.
+    News are written by `exchange`, in one transaction: the caller says when, since a page may only
+    count as stored if its content outlives the process, too. An exchange of news alone may run in
+    another thread; the store can be used meanwhile.
     """
 
     def __init__(
@@ -73,22 +55,22 @@ class SqliteLedger(Ledger):
         can be interrupted; it goes on if its last one has not finished. *reset*: forget all that is
         stored, unless a job goes on. *max_age*: in days, how long an entry counts after its content
         was stored. *fsync*: what is written shall survive a power failure, too. Nothing in a file
-        that exists is changed before `begin`.
+        that exists is changed before `join`.
 
         Raises LedgerInUseError if another crawl has the file; LedgerError if it is damaged, no
         ledger, was made with another identity (unless it is reset), or cannot be made.
         """
         self._file = SqliteFile(path, KIND)
         self.path = self._file.path
+        super().__init__(str(self.path))
         self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
         self._next = 0
-        self._now = Batch()
-        self._in_writing = Batch()
+        # What was claimed and is neither in the file nor released.
+        self._claimed: dict[int, PageRecord] = {}
         self._closing = ExitStack()
-        self.crawl = 0
-        self.resumed = False
-        self.has_begun = False
+        self.run = 0
+        self.is_resumed = False
         try:
             self._closing.enter_context(self._file.locked())
             if not self.path.exists():
@@ -98,7 +80,7 @@ class SqliteLedger(Ledger):
                 self._reader = self._closing.enter_context(closing(self._file.connect()))
                 self._writer = self._closing.enter_context(closing(self._file.connect(fsync=fsync)))
                 self._find_job()
-                self._reset = reset and not self.resumed
+                self._reset = reset and not self.is_resumed
                 if not self._reset:
                     self._check_identity()
                 self._expired = 0.0
@@ -107,9 +89,9 @@ class SqliteLedger(Ledger):
                 last = "SELECT coalesce(max(id), 0) FROM pages"
                 self._next = 1 + (0 if self._reset else int(self._value(last)))
                 self._sign()
-                crawl = self.crawl if self.resumed else -1
+                run = self.run if self.is_resumed else -1
                 self._has_earlier = not self._reset and bool(
-                    self._value("SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", crawl)
+                    self._value("SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", run)
                 )
         except BaseException:
             self.close()
@@ -125,7 +107,7 @@ class SqliteLedger(Ledger):
         told = "; ".join(differences(stored, self._identity, names))
         ways = (
             "Its job goes on: use the settings that it began with, or remove its JOBDIR"
-            if self.resumed
+            if self.is_resumed
             else "Use another file (DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup "
             "reindex)"
         )
@@ -144,9 +126,9 @@ class SqliteLedger(Ledger):
             "SELECT id, reason FROM crawls WHERE job = ? ORDER BY id DESC LIMIT 1", (self._job,)
         ).fetchone()
         if last and last[1] != "finished":
-            self.crawl, self.resumed = last[0], True
+            self.run, self.is_resumed = last[0], True
 
-    def begin(self, spider: str) -> None:
+    async def join(self, spider: str) -> None:
         """Begin a crawl, or go on with the job's: from here on the file is changed.
 
         Raises LedgerError if it cannot be written.
@@ -165,68 +147,69 @@ class SqliteLedger(Ledger):
                     "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?",
                     (now, self._expired),
                 )
-            if self.resumed:
+            if self.is_resumed:
                 file.execute(
-                    "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (self.crawl,)
+                    "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (self.run,)
                 )
             else:
                 added = file.execute(
                     "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
                     (_text(cut(spider)), self._job, now),
                 )
-                self.crawl = added.lastrowid or 0
-        self.has_begun = True
+                self.run = added.lastrowid or 0
+        self.has_joined = True
 
     @property
     def last(self) -> int:
-        """The highest number of a page so far; 0 if there is none."""
         return self._next - 1
 
-    def stored(self) -> Iterator[StoredPages]:
-        if not self._reset:
-            with self._file.errors():
-                yield from stored_pages(self._reader, self._expired)
+    async def since(self, number: int) -> RecordColumns | None:
+        if self._reset:
+            return None
+        with self._file.errors():
+            return columns_since(self._reader, number, self._expired)
 
     def damaged(self, error: Exception) -> LedgerError:
-        """Return the error that says that the file is damaged, and what to do."""
         return self._file.damaged(error)
 
-    def add(self, entry: Entry) -> int:
-        number = self._next
-        self._next += 1
-        self._now.pages[number] = entry, time.time()
-        return number
+    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
+        events = []
+        for claim in claims:
+            events.append(claim._replace(number=self._next))
+            self._claimed[self._next] = claim.record
+            self._next += 1
+        if news:
+            self._write(news)
+        return events
 
-    def url(self, number: int) -> str:
-        for batch in (self._now, self._in_writing):
-            if number in batch.pages:
-                return batch.pages[number][0].url
-        return str(self._value("SELECT url FROM pages WHERE id = ?", number))
+    def release(self, number: int) -> None:
+        del self._claimed[number]  # nobody else knows of it
 
-    def earlier(self, url: str) -> list[Earlier]:
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        return {number: self._claimed.get(number) or self._page(number) for number in numbers}
+
+    def _page(self, number: int) -> PageRecord:
+        query = "SELECT url, scope, tokens, digest, sketch FROM pages WHERE id = ?"
+        return PageRecord(*self._one(query, number))
+
+    async def earlier(self, key: str) -> list[Stored]:
         if not self._has_earlier:
             return []
         rows = self._reader.execute(
-            f"SELECT id, digest, sketch FROM pages WHERE {_COUNTS} AND url = ? AND crawl <> ?",
-            (self._expired, _text(url), self.crawl),
+            "SELECT id, url, scope, tokens, digest, sketch FROM pages "
+            f"WHERE {_COUNTS} AND url = ? AND crawl <> ?",
+            (self._expired, _text(key), self.run),
         )
-        return [Earlier(*row) for row in rows]
+        return [Stored(number, PageRecord(*values)) for number, *values in rows]
 
-    def add_match(self, url: str, number: int, kind: str, distance: float) -> None:
-        # Whatever kind of number a method gives: SQLite takes few.
-        self._now.matches.append((number, kind, float(distance), time.time(), url))
+    def end_exchange(self, *, published: bool) -> None:
+        if published:
+            for number in self._news_under_way.commits:
+                del self._claimed[number]
+        super().end_exchange(published=published)
 
-    def seen_again(self, number: int) -> None:
-        self._now.seen[number] = time.time()
-
-    def take(self) -> Batch:
-        """Return what was added since the last time, for `write`; then tell what came of it."""
-        assert not self._in_writing
-        self._in_writing, self._now = self._now, Batch()
-        return self._in_writing
-
-    def write(self, batch: Batch) -> None:
-        """Put *batch* into the file; it is there wholly or not at all.
+    def _write(self, news: News) -> None:
+        """Put *news* into the file; they are there wholly or not at all.
 
         Raises LedgerError or sqlite3.Error if the file cannot be written.
         """
@@ -236,49 +219,40 @@ class SqliteLedger(Ledger):
             file.executemany(
                 "INSERT INTO pages (id, crawl, tokens, digest, sketch, scope, stored, seen, url) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._row(number, *added) for number, added in batch.pages.items()),
+                (self._row(claimed, at) for claimed, at in news.commits.values()),
             )
             file.executemany(
                 "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
                 (
-                    (at, number, replaced)
-                    for number, (entry, at) in batch.pages.items()
-                    for replaced in entry.replaces
+                    (at, claimed.number, replaced)
+                    for claimed, at in news.commits.values()
+                    for replaced in claimed.replaces
                 ),
             )
             file.executemany(
                 "INSERT INTO matches (page, kind, distance, found, url, crawl) "
                 "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
                 "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
-                ((*match, _text(url), self.crawl) for *match, url in batch.matches),
+                (
+                    (note.number, note.kind, note.distance, note.at, _text(note.key), self.run)
+                    for note in news.duplicates
+                ),
             )
             file.executemany(
                 "UPDATE pages SET seen = ? WHERE id = ?",
-                ((at, number) for number, at in batch.seen.items()),
+                ((at, number) for number, at in news.seen.items()),
             )
 
-    def _row(self, number: int, entry: Entry, at: float) -> tuple[Any, ...]:
-        content = entry.tokens, entry.digest, entry.sketch
-        return number, self.crawl, *content, _text(entry.scope), at, at, _text(entry.url)
-
-    def end_writing(self, *, written: bool) -> None:
-        """Forget the batch in writing, which is in the file; or take it back, for the next time."""
-        batch, self._in_writing = self._in_writing, Batch()
-        if not written:
-            batch += self._now
-            self._now = batch
+    def _row(self, claimed: Claimed, at: float) -> tuple[Any, ...]:
+        record = claimed.record
+        content = record.tokens, record.digest, record.sketch
+        return claimed.number, self.run, *content, _text(record.scope), at, at, _text(record.key)
 
     @property
-    def has_news(self) -> bool:
-        """Whether there is anything to write."""
-        return self.has_begun and bool(self._now)
+    def state(self) -> StoreState:
+        return StoreState(self.name, self.run, self.is_resumed, self.unpublished)
 
-    @property
-    def unwritten(self) -> int:
-        """The number of pages that are not in the file yet."""
-        return len(self._now.pages) + len(self._in_writing.pages)
-
-    def finish(
+    async def leave(
         self,
         reason: str,
         report: Mapping[str, Any] | None,
@@ -291,12 +265,12 @@ class SqliteLedger(Ledger):
         with self._writer as file:
             file.execute(
                 "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
-                (time.time(), _text(cut(reason)), self.crawl),
+                (time.time(), _text(cut(reason)), self.run),
             )
         if report is not None:
             text = json.dumps(report, ensure_ascii=True, default=str)
             with self._writer as file:
-                file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, self.crawl))
+                file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, self.run))
         rows = (
             (_text(url), title and _text(title), zlib.compress(_text(text).encode()))
             for url, title, text in texts
@@ -308,36 +282,45 @@ class SqliteLedger(Ledger):
         """Close and unlock the file. What was not written is forgotten."""
         self._closing.close()
 
-    def _value(self, query: str, *arguments: Any) -> Any:
+    def _one(self, query: str, *arguments: Any) -> tuple[Any, ...]:
         row = self._reader.execute(query, arguments).fetchone()
         if row is None:
             raise sqlite3.DatabaseError(f"nothing is there for {query!r} {arguments}")
-        return row[0]
+        return row  # type: ignore[no-any-return]
+
+    def _value(self, query: str, *arguments: Any) -> Any:
+        return self._one(query, *arguments)[0]
 
     @property
     def nbytes(self) -> int:
-        """The memory of what is not in the file yet, estimated."""
-        return 500 * self.unwritten + 200 * len(self._now.matches)
+        return 500 * len(self._claimed) + 200 * len(self._news.duplicates)
 
 
 _COUNTS = "ended IS NULL AND stored >= ?"
 
 
-def stored_pages(file: sqlite3.Connection, expired: float = 0.0) -> Iterator[StoredPages]:
-    """Yield the pages that count, in pieces; raises sqlite3.DatabaseError for a wrong value."""
+def columns_since(
+    file: sqlite3.Connection, number: int, expired: float = 0.0
+) -> RecordColumns | None:
+    """Return the next pages that count, from *number* on; raises sqlite3.DatabaseError.
+
+    That is for a value that cannot be right.
+    """
     rows = file.execute(
-        f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} ORDER BY id",
-        (expired,),
-    )
-    while columns := list(zip(*rows.fetchmany(_ROWS_AT_ONCE), strict=True)):
-        numbers, digests, sketches, tokens, scopes = map(list, columns)
-        if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
-            raise sqlite3.DatabaseError("a digest has not 16 bytes")
-        if not set(map(type, sketches)) <= {bytes, type(None)}:
-            raise sqlite3.DatabaseError("a sketch is no blob")
-        if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
-            raise sqlite3.DatabaseError("a column has values of a wrong type")
-        yield StoredPages(numbers, digests, sketches, tokens, scopes)
+        f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} AND id > ? "
+        "ORDER BY id LIMIT ?",
+        (expired, number, _ROWS_AT_ONCE),
+    ).fetchall()
+    if not rows:
+        return None
+    numbers, digests, sketches, tokens, scopes = map(list, zip(*rows, strict=True))
+    if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
+        raise sqlite3.DatabaseError("a digest has not 16 bytes")
+    if not set(map(type, sketches)) <= {bytes, type(None)}:
+        raise sqlite3.DatabaseError("a sketch is no blob")
+    if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
+        raise sqlite3.DatabaseError("a column has values of a wrong type")
+    return RecordColumns(numbers, digests, sketches, tokens, scopes)
 
 
 def _text(value: str) -> str:

@@ -8,8 +8,8 @@ from texts import article, edited, page
 from web import served
 
 from dedup.cli import main
-from dedup.ledger import LedgerError
-from dedup.ledger.reader import LedgerReader
+from dedup.stores import LedgerError
+from dedup.stores.reader import LedgerReader
 
 SITE = {
     "/a": page(article(1)),

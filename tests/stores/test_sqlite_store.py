@@ -12,28 +12,30 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from ledgers import (
+    add,
+    earlier,
+    joined,
+    leave,
+    numbers,
+    pieces,
+    publish,
+    record,
+    url,
+)
 from texts import ENGLISH, article, replaced
 
-from dedup.detector import Detector, Kind
+from dedup.detector import Detector
 from dedup.index.growing import GrowingIndex
 from dedup.index.keys import KeyIndex
 from dedup.index.spots import SpotIndex
-from dedup.ledger import Earlier, Entry, LedgerError, SqliteLedger
 from dedup.methods import METHODS, SimHash
-from dedup.page import Page
+from dedup.record import PageRecord
+from dedup.rule import Kind
+from dedup.stores import LedgerError, SqliteStore, finished
 from dedup.text import Document
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
-
-
-def entry(number, url=None, replaces=(), tokens=100):
-    digest = number.to_bytes(16, "little")
-    return Entry(url or f"http://a/{number}", "", digest, bytes(8), tokens, replaces)
-
-
-def write(ledger):
-    ledger.write(ledger.take())
-    ledger.end_writing(written=True)
 
 
 @pytest.fixture
@@ -42,9 +44,7 @@ def path(tmp_path):
 
 
 def opened(path, identity=IDENTITY, **options):
-    ledger = SqliteLedger(path, identity, **options)
-    ledger.begin("test")
-    return ledger
+    return joined(path, identity, **options)
 
 
 def query(path, sql, *arguments):
@@ -55,119 +55,115 @@ def query(path, sql, *arguments):
 def filled(path, *numbers, **options):
     with closing(opened(path, **options)) as ledger:
         for number in numbers:
-            ledger.add(entry(number))
-        write(ledger)
-        ledger.finish("finished", {})
+            add(ledger, record(number))
+        publish(ledger)
+        leave(ledger, "finished", {})
 
 
 def load(path):
     """Whatever is wrong is a ValueError, or a LedgerError, which is one."""
-    with closing(SqliteLedger(path, IDENTITY)) as ledger:
-        Detector(SimHash(), ledger=ledger).load()
-
-
-def stored(ledger):
-    return [number for pages in ledger.stored() for number in pages.numbers]
+    with closing(SqliteStore(path, IDENTITY)) as ledger:
+        Detector(SimHash(), store=ledger).load()
 
 
 def test_what_is_written_is_there_again(path):
     filled(path, 7, 8)
     with closing(opened(path)) as ledger:
-        [pages] = ledger.stored()
+        [pages] = pieces(ledger)
         assert pages.numbers == [1, 2]
-        assert pages.digests == [entry(7).digest, entry(8).digest]
+        assert pages.digests == [record(7).digest, record(8).digest]
         assert (pages.sketches, pages.tokens, pages.scopes) == ([bytes(8)] * 2, [100] * 2, ["", ""])
-        assert ledger.url(2) == "http://a/8"
-        assert ledger.earlier("http://a/8") == [Earlier(2, entry(8).digest, bytes(8))]
-        assert ledger.add(entry(9)) == 3
+        assert url(ledger, 2) == "http://a/8"
+        assert earlier(ledger, "http://a/8") == [(2, record(8).digest, bytes(8))]
+        assert add(ledger, record(9)) == 3
 
 
 def test_what_is_not_written_is_forgotten(path):
     with closing(opened(path)) as ledger:
-        ledger.add(entry(1))
-        write(ledger)
-        ledger.add(entry(2))
-        assert (ledger.unwritten, ledger.has_news) == (1, True)
+        add(ledger, record(1))
+        publish(ledger)
+        add(ledger, record(2))
+        assert (ledger.unpublished, ledger.has_news) == (1, True)
     with closing(opened(path)) as ledger:
-        assert stored(ledger) == [1]
+        assert numbers(ledger) == [1]
 
 
 def test_a_batch_that_could_not_be_written_goes_with_the_next_one(path):
     with closing(opened(path)) as ledger:
-        first = ledger.add(entry(1))
-        ledger.take()
-        second = ledger.add(entry(2))
-        assert [ledger.url(number) for number in (first, second)] == ["http://a/1", "http://a/2"]
-        ledger.end_writing(written=False)
-        assert ledger.unwritten == 2
-        write(ledger)
-        assert ledger.unwritten == 0
+        first = add(ledger, record(1))
+        ledger.take_news()
+        second = add(ledger, record(2))
+        assert [url(ledger, number) for number in (first, second)] == ["http://a/1", "http://a/2"]
+        ledger.end_exchange(published=False)
+        assert ledger.unpublished == 2
+        publish(ledger)
+        assert ledger.unpublished == 0
     with closing(opened(path)) as ledger:
-        assert stored(ledger) == [1, 2]
+        assert numbers(ledger) == [1, 2]
 
 
 def test_a_batch_may_be_written_in_another_thread_meanwhile(path):
     with closing(opened(path)) as ledger:
         for number in range(5000):
-            ledger.add(entry(number))
-        thread = Thread(target=ledger.write, args=(ledger.take(),))
+            add(ledger, record(number))
+        thread = Thread(target=finished, args=(ledger.exchange([], ledger.take_news()),))
         thread.start()
         for number in range(5000, 6000):
-            ledger.add(entry(number))
-            assert ledger.url(number - 4000) == f"http://a/{number - 4001}"
+            add(ledger, record(number))
+            assert url(ledger, number - 4000) == f"http://a/{number - 4001}"
         thread.join()
-        ledger.end_writing(written=True)
-        write(ledger)
+        ledger.end_exchange(published=True)
+        publish(ledger)
     with closing(opened(path)) as ledger:
-        assert stored(ledger) == list(range(1, 6001))
+        assert numbers(ledger) == list(range(1, 6001))
 
 
 def test_a_changed_page_takes_the_place_of_its_earlier_self(path):
     filled(path, 1, 2)
     with closing(opened(path)) as ledger:
-        ledger.add(entry(3, "http://a/1", replaces=[1]))
-        write(ledger)
+        add(ledger, record(3, "http://a/1"), [1])
+        publish(ledger)
     with closing(opened(path)) as ledger:
-        assert stored(ledger) == [2, 3]
+        assert numbers(ledger) == [2, 3]
     assert query(path, "SELECT id, replaced_by FROM pages WHERE ended IS NOT NULL") == [(1, 3)]
 
 
 def test_pages_of_the_same_crawl_are_no_earlier_ones(path):
     with closing(opened(path, job="/job")) as ledger:
-        ledger.add(entry(1))
-        write(ledger)
+        add(ledger, record(1))
+        publish(ledger)
     with closing(opened(path, job="/job")) as ledger:
-        assert (ledger.resumed, ledger.crawl) == (True, 1)
-        assert ledger.earlier("http://a/1") == []
-        assert stored(ledger) == [1]
-        ledger.finish("finished", {})
+        assert (ledger.is_resumed, ledger.run) == (True, 1)
+        assert earlier(ledger, "http://a/1") == []
+        assert numbers(ledger) == [1]
+        leave(ledger, "finished", {})
     with closing(opened(path, job="/job")) as ledger:
-        assert (ledger.resumed, ledger.crawl) == (False, 2)
-        assert len(ledger.earlier("http://a/1")) == 1
+        assert (ledger.is_resumed, ledger.run) == (False, 2)
+        assert len(earlier(ledger, "http://a/1")) == 1
 
 
 @pytest.mark.parametrize("reason", ["shutdown", "closespider_timeout"])
 def test_only_a_finished_job_does_not_go_on(path, reason):
     with closing(opened(path, job="/job")) as ledger:
-        ledger.finish(reason, {})
+        leave(ledger, reason, {})
     with closing(opened(path, job="/job")) as ledger:
-        assert ledger.resumed
+        assert ledger.is_resumed
 
 
 def test_another_job_and_a_crawl_without_one_begin_anew(path):
     opened(path, job="/job").close()
     for job in ("/other", None):
         with closing(opened(path, job=job)) as ledger:
-            assert not ledger.resumed
+            assert not ledger.is_resumed
 
 
 def test_duplicates_are_told_by_one_line_of_sql(path):
     filled(path, 1)
     with closing(opened(path)) as ledger:
-        ledger.add_match("http://b/", 1, "near-duplicate", 2)
-        ledger.add_match("http://a/1", 1, "exact-duplicate", 0)  # met again in the same crawl
-        ledger.seen_again(1)
-        write(ledger)
+        ledger.note_duplicate("http://b/", 1, "near-duplicate", 2)
+        ledger.note_duplicate("http://a/1", 1, "exact-duplicate", 0)  # met again in the same crawl
+        ledger.note_seen(1)
+        publish(ledger)
     assert query(path, "SELECT original, duplicate, kind, distance FROM duplicates") == [
         ("http://a/1", "http://b/", "near-duplicate", 2.0)
     ]
@@ -178,44 +174,44 @@ def test_duplicates_are_told_by_one_line_of_sql(path):
 def test_a_reset_forgets_everything_and_takes_another_method(path):
     filled(path, 1, 2)
     with closing(opened(path, {"method": "minhash"}, reset=True)) as ledger:
-        assert (stored(ledger), ledger.earlier("http://a/1")) == ([], [])
-        assert ledger.add(entry(3)) == 1
-        write(ledger)
+        assert (numbers(ledger), earlier(ledger, "http://a/1")) == ([], [])
+        assert add(ledger, record(3)) == 1
+        publish(ledger)
     assert query(path, "SELECT count(*) FROM crawls") == [(1,)]
     with closing(opened(path, {"method": "minhash"})) as ledger:
-        assert stored(ledger) == [1]
+        assert numbers(ledger) == [1]
 
 
 def test_nothing_is_reset_before_the_crawl_begins(path):
     filled(path, 1)
-    SqliteLedger(path, IDENTITY, reset=True).close()
+    SqliteStore(path, IDENTITY, reset=True).close()
     with closing(opened(path)) as ledger:
-        assert stored(ledger) == [1]
+        assert numbers(ledger) == [1]
 
 
 def test_a_job_that_goes_on_is_not_reset(path):
     with closing(opened(path, job="/job", reset=True)) as ledger:
-        ledger.add(entry(1))
-        write(ledger)
+        add(ledger, record(1))
+        publish(ledger)
     with closing(opened(path, job="/job", reset=True)) as ledger:
-        assert stored(ledger) == [1]
+        assert numbers(ledger) == [1]
 
 
 def test_old_entries_expire(path):
     filled(path, 1, 2)
     query(path, "UPDATE pages SET stored = stored - 86400 * 10 WHERE id = 1")
-    with closing(SqliteLedger(path, IDENTITY, max_age=9.9)) as ledger:
-        assert (stored(ledger), ledger.earlier("http://a/1")) == ([2], [])
-        ledger.begin("test")
-        assert (stored(ledger), ledger.earlier("http://a/1")) == ([2], [])
+    with closing(SqliteStore(path, IDENTITY, max_age=9.9)) as ledger:
+        assert (numbers(ledger), earlier(ledger, "http://a/1")) == ([2], [])
+        finished(ledger.join("test"))
+        assert (numbers(ledger), earlier(ledger, "http://a/1")) == ([2], [])
     with closing(opened(path)) as ledger:
-        assert stored(ledger) == [2]
+        assert numbers(ledger) == [2]
 
 
 def test_another_identity_is_refused_and_the_differences_are_named(path):
     filled(path, 1)
     with pytest.raises(LedgerError) as caught:
-        SqliteLedger(path, {**IDENTITY, "version": 2, "ngram": 3})
+        SqliteStore(path, {**IDENTITY, "version": 2, "ngram": 3})
     message = str(caught.value)
     assert f"{path} was made with other settings: ngram None there, 3 here; version 1 " in message
     for way_out in ("DEDUP_INDEX", "DEDUP_RESET", "dedup reindex"):
@@ -225,14 +221,14 @@ def test_another_identity_is_refused_and_the_differences_are_named(path):
 
 def test_one_crawl_at_a_time_and_the_holder_is_named(path):
     with closing(opened(path)), pytest.raises(LedgerError, match=f"process {os.getpid()} on "):
-        SqliteLedger(path, IDENTITY)
+        SqliteStore(path, IDENTITY)
     opened(path).close()
 
 
 def test_a_killed_holder_does_not_bar_the_next_crawl(path):
     script = (
-        "import os, signal, sys; from dedup.ledger import SqliteLedger;"
-        f"SqliteLedger(sys.argv[1], {IDENTITY!r}).begin('test'); os.kill(os.getpid(), 9)"
+        "import os, signal, sys; from dedup.stores import SqliteStore, finished;"
+        f"finished(SqliteStore(sys.argv[1], {IDENTITY!r}).join('test')); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", script, str(path)], timeout=30).returncode == -9
     opened(path).close()
@@ -242,14 +238,14 @@ def test_a_killed_holder_does_not_bar_the_next_crawl(path):
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
     with pytest.raises(LedgerError, match=f"{path} is (damaged|no ledger)"):
-        SqliteLedger(path, IDENTITY)
+        SqliteStore(path, IDENTITY)
     assert path.read_bytes() == content
 
 
 def test_another_programs_database_is_refused(path):
     query(path, "CREATE TABLE pages (id)")
     with pytest.raises(LedgerError, match="no ledger of scrapy-dedup"):
-        SqliteLedger(path, IDENTITY)
+        SqliteStore(path, IDENTITY)
 
 
 @pytest.mark.parametrize("version", [1, 9])
@@ -257,7 +253,7 @@ def test_a_ledger_of_another_version_is_refused(path, version):
     filled(path, 1)
     query(path, f"PRAGMA user_version = {version}")
     with pytest.raises(LedgerError, match=f"version {version} of the ledger.*needs 2; use another"):
-        SqliteLedger(path, IDENTITY)
+        SqliteStore(path, IDENTITY)
 
 
 @pytest.mark.parametrize(
@@ -272,12 +268,12 @@ def test_a_ledger_of_another_secret_is_refused_and_neither_is_told(path, there, 
     identities = [
         IDENTITY if secret is None else {**IDENTITY, "secret": secret} for secret in (there, here)
     ]
-    SqliteLedger(path, identities[0]).close()
+    SqliteStore(path, identities[0]).close()
     with pytest.raises(LedgerError) as caught:
-        SqliteLedger(path, identities[1])
+        SqliteStore(path, identities[1])
     assert f"other settings: {told} (DEDUP_SECRET). Use" in str(caught.value)
     with pytest.raises(LedgerError) as caught:
-        SqliteLedger(path, {**identities[1], "method": "another", "step": 1})
+        SqliteStore(path, {**identities[1], "method": "another", "step": 1})
     assert f"method '{IDENTITY['method']}' there, 'another' here; {told}" in str(caught.value)
     assert not any(secret in str(caught.value) for secret in ("a1", "b1"))
 
@@ -328,56 +324,58 @@ def test_damage_at_random_places_is_an_error_or_harmless(path):
 
 def test_a_file_that_is_taken_away_meanwhile_is_not_written(path):
     with closing(opened(path)) as ledger:
-        ledger.add(entry(1))
-        batch = ledger.take()
+        add(ledger, record(1))
+        batch = ledger.take_news()
         path.rename(f"{path}.away")
         with pytest.raises(LedgerError, match="moved or removed"):
-            ledger.write(batch)
+            finished(ledger.exchange([], batch))
 
 
 def test_what_no_database_can_keep_is_written_in_another_form(path):
     with closing(opened(path)) as ledger:
-        ledger.add(entry(1, url="http://a/\ud800\0"))
-        write(ledger)
+        add(ledger, record(1, url="http://a/\ud800\0"))
+        publish(ledger)
     with closing(opened(path)) as ledger:
-        assert [earlier.number for earlier in ledger.earlier("http://a/\ud800\0")] == [1]
+        assert [number for number, *_ in earlier(ledger, "http://a/\ud800\0")] == [1]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_sketches_of_every_method_come_back(path, name):
     method = METHODS[name]()
     document = Document.from_main_text(ENGLISH)
-    page = Page(None, None, None, 100, bytes(15) + b"1", method.sketch(document))
-    other = Page(None, None, None, 100, bytes(15) + b"2", page.sketch)
+    sketch = method.sketch(document)
+    data = None if sketch is None else method.to_bytes(sketch)
+    page = PageRecord("", "", 100, bytes(15) + b"1", data)
+    other = PageRecord("", "", 100, bytes(15) + b"2", page.sketch)
     with closing(opened(path)) as ledger:
-        assert Detector(method, ledger=ledger).judge("http://a/", page).kind is Kind.NEW
-        write(ledger)
+        assert Detector(method, store=ledger).judge(page.under("http://a/")).kind is Kind.NEW
+        publish(ledger)
     with closing(opened(path)) as ledger:
-        detector = Detector(method, ledger=ledger)
+        detector = Detector(method, store=ledger)
         detector.load()
         assert len(detector) == 1
-        verdict = detector.judge("http://b/", other)
+        verdict = detector.judge(other.under("http://b/"))
         if page.sketch is not None:
             assert (verdict.kind, verdict.original) == (Kind.NEAR, "http://a/")
-        assert detector.judge("http://c/", page).kind is Kind.EXACT
-        assert detector.judge("http://a/", page).kind is Kind.UNCHANGED
+        assert detector.judge(page.under("http://c/")).kind is Kind.EXACT
+        assert detector.judge(page.under("http://a/")).kind is Kind.UNCHANGED
 
 
 def test_a_job_that_goes_on_has_not_ended(path):
     with closing(opened(path, job="/job")) as ledger:
-        ledger.finish("shutdown", {})
+        leave(ledger, "shutdown", {})
     with closing(opened(path, job="/job")):
         assert query(path, "SELECT finished, reason FROM crawls") == [(None, None)]
 
 
 def test_a_file_that_another_one_has_replaced_is_not_written(path):
     with closing(opened(path)) as ledger:
-        ledger.add(entry(1))
+        add(ledger, record(1))
         content = path.read_bytes()
         path.rename(f"{path}.away")
         path.write_bytes(content)
         with pytest.raises(LedgerError, match="moved or removed"):
-            ledger.write(ledger.take())
+            finished(ledger.exchange([], ledger.take_news()))
 
 
 def test_readers_do_not_disturb_the_writer(path):
@@ -385,8 +383,8 @@ def test_readers_do_not_disturb_the_writer(path):
     with closing(opened(path)) as ledger, closing(sqlite3.connect(path)) as reader:
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM pages").fetchone() == (1,)
-        ledger.add(entry(2))
-        write(ledger)
+        add(ledger, record(2))
+        publish(ledger)
 
 
 @pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
@@ -399,8 +397,8 @@ def test_numbers_that_sqlite_does_not_know_can_be_distances(path):
     filled(path, 1)
     with closing(opened(path)) as ledger:
         for number, distance in enumerate((Decimal("0.5"), np.float32(0.5), np.int64(3), True)):
-            ledger.add_match(f"http://b/{number}", 1, "near-duplicate", distance)
-        write(ledger)
+            ledger.note_duplicate(f"http://b/{number}", 1, "near-duplicate", distance)
+        publish(ledger)
     rows = query(path, "SELECT distance FROM matches ORDER BY url")
     assert rows == [(0.5,), (0.5,), (3.0,), (1.0,)]
 
@@ -408,25 +406,25 @@ def test_numbers_that_sqlite_does_not_know_can_be_distances(path):
 def test_pages_of_many_scopes_come_back_each_into_its_own(path):
     method = SimHash()
     with closing(opened(path)) as ledger:
-        detector = Detector(method, ledger=ledger)
+        detector = Detector(method, store=ledger)
         for scope in ("one", "other"):
-            page = Page(None, None, None, 100, bytes(16), 7)
-            assert detector.judge(f"http://{scope}/", page, scope).kind is Kind.NEW
-        write(ledger)
+            page = PageRecord("", "", 100, bytes(16), method.to_bytes(7))
+            assert detector.judge(page.under(f"http://{scope}/", scope)).kind is Kind.NEW
+        publish(ledger)
     with closing(opened(path)) as ledger:
-        detector = Detector(method, ledger=ledger)
+        detector = Detector(method, store=ledger)
         detector.load()
-        near = Page(None, None, None, 100, bytes(15) + b"1", 6)
-        assert detector.judge("http://x/", near, "other").original == "http://other/"
-        assert detector.judge("http://y/", page, "one").original == "http://one/"
-        assert detector.judge("http://z/", page, "third").kind is Kind.NEW
+        near = PageRecord("", "", 100, bytes(15) + b"1", method.to_bytes(6))
+        assert detector.judge(near.under("http://x/", "other")).original == "http://other/"
+        assert detector.judge(page.under("http://y/", "one")).original == "http://one/"
+        assert detector.judge(page.under("http://z/", "third")).kind is Kind.NEW
 
 
 def said(detector, pages):
     """The verdicts on pages that are not stored then."""
     verdicts = []
-    for key, page, scope in pages:
-        verdict, claim = detector.reserve(key, page, scope)
+    for page in pages:
+        verdict, claim = finished(detector.reserve(page))
         if claim:
             detector.release(claim)
         verdicts.append(verdict)
@@ -441,7 +439,7 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
 
     *pieces*: rows and bytes.
     """
-    monkeypatch.setattr("dedup.ledger.sqlite._ROWS_AT_ONCE", pieces[0])
+    monkeypatch.setattr("dedup.stores.sqlite._ROWS_AT_ONCE", pieces[0])
     for kind in (KeyIndex, SpotIndex, GrowingIndex):
         monkeypatch.setattr(kind, "loaded_at_once", pieces[1])
     method, chooser = METHODS[name](), random.Random(name)
@@ -454,20 +452,21 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
     def pages(count, host):
         for number in range(count):
             tokens, sketch = chooser.choice([200, 200, 5]), chooser.choice(sketches)
-            page = Page(None, None, None, tokens, chooser.randbytes(16), sketch)
-            yield f"http://{host}/{number // 3}", page, chooser.choice("xyz")
+            data = None if sketch is None else method.to_bytes(sketch)
+            key, digest = f"http://{host}/{number // 3}", chooser.randbytes(16)
+            yield PageRecord(key, chooser.choice("xyz"), tokens, digest, data)
 
     with closing(opened(path)) as ledger:
-        detector = Detector(method, ledger=ledger)
-        first = [page for page in pages(60, "a") if detector.judge(*page).kind is Kind.NEW]
-        write(ledger)
+        detector = Detector(method, store=ledger)
+        first = [page for page in pages(60, "a") if detector.judge(page).kind is Kind.NEW]
+        publish(ledger)
     query(path, "UPDATE pages SET stored = stored - 86400 * 10 WHERE id % 4 = 0")
-    with closing(SqliteLedger(path, IDENTITY, max_age=9)) as ledger:
-        loaded, one_by_one, told = Detector(method, ledger=ledger), Detector(method), []
+    with closing(SqliteStore(path, IDENTITY, max_age=9)) as ledger:
+        loaded, one_by_one, told = Detector(method, store=ledger), Detector(method), []
         loaded.load(told.append)
         for number, page in enumerate(first, 1):
             if number % 4:
-                assert one_by_one.judge(*page).kind is Kind.NEW
+                assert one_by_one.judge(page).kind is Kind.NEW
         assert len(loaded) == len(one_by_one)
         assert len(told) >= len(one_by_one) / pieces[0]
         asked = list(pages(100, "b"))
