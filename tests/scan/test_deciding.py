@@ -179,7 +179,7 @@ def test_the_first_bad_record_stops_the_scan(tmp_path):
         scanned(path)
     outcome = scanned(path, skip_bad=True)
     assert found(outcome) == ["new", "bad", "new", "bad"]
-    assert outcome.first_bad.endswith("record 2: a JSON object was expected, got list")
+    assert outcome.first_bad.endswith("record 2: must be a JSON object, got list")
 
 
 @pytest.mark.slow
