@@ -243,7 +243,7 @@ WRONG = [
     (["empty.jsonl", "-o", "new.jsonl"], "there is no record in empty.jsonl"),
     (["full", "-o", "new"], "there is no record in full"),
     (["a.jsonl", "-o", "n.jsonl", "--text-field", "b"], "none of the first 1 records has the fie"),
-    (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns named 'b'; it has url, text"),
+    (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns named 'b'; it has url"),
     (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: not JSON (Expecting value"),
     (["bad.jsonl.gz", "-o", "new.jsonl"], "bad.jsonl.gz, record 1: the file is damaged or cut"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs --date-field"),
