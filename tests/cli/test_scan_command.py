@@ -338,7 +338,7 @@ def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, mo
 
     monkeypatch.setattr(scan, "write_clusters", and_make)
     arguments = ("scan", pages, "-o", output, "--clusters", clusters)
-    message = f"dedup scan: {output} was made by another meanwhile\n"
+    message = f"dedup scan: {output} was created by another process meanwhile\n"
     assert run(capsys, *arguments) == (2, "", message)
     assert output.read_text() == "of another"
     assert run(capsys, *arguments, "--overwrite")[0] == 0
