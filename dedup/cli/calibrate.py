@@ -20,7 +20,7 @@ from dedup.calibration import (
     Estimate,
     Step,
     find_candidates,
-    recommended,
+    recommend,
 )
 from dedup.cli.answers import Answers, in_order, pairs_as_table
 from dedup.cli.diff import diff
@@ -264,7 +264,7 @@ def _report(
     results = []
     for found in calibration.candidates:
         steps = calibration.steps(found, labels)
-        results.append((found, steps, recommended(steps, options.precision)))
+        results.append((found, steps, recommend(steps, options.precision)))
     reaching = [result for result in results if result[2]]
     best = max(reaching, key=lambda result: result[2].recall.mean if result[2] else 0, default=None)
     # The file first: who reads the output may stop at any time.

@@ -45,7 +45,7 @@ def check_outputs(options: argparse.Namespace, *paths: Path | None) -> None:
         if path.is_dir() or not folder.is_dir():
             raise CommandError(f"{path} must be a file in a folder that exists")
         if path.exists() and not path.is_file():
-            raise CommandError(f"{path} is no regular file")
+            raise CommandError(f"{path} is not a regular file")
         if (path.exists() or path.is_symlink()) and not options.overwrite:
             raise CommandError(f"{path} exists; --overwrite replaces it")
         if not os.access(folder, os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
-"""Files of records in the formats that pages are kept in: read in order, written unchanged."""
+"""Files of records: read in order, and written back unchanged."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,15 +33,15 @@ __all__ = [
 
 
 def format_of(paths: Sequence[Path]) -> type[Format]:
-    """Return the one format that *paths* have by their suffixes.
+    """Return the format that all *paths* share, by their suffixes.
 
-    Raises RecordError if they have different ones or none, or do not exist.
+    Raises RecordError if the formats differ, one is unknown, or a path does not exist.
     """
     kinds = {path: _format_of(path) for path in paths}
     for path, kind in kinds.items():
         if kind is not kinds[paths[0]]:
             raise RecordError(
-                f"all inputs must have one format, and {path} is no {kinds[paths[0]].name}"
+                f"all inputs must have one format, and {path} is not {kinds[paths[0]].name}"
             )
     return kinds[paths[0]]
 
@@ -51,13 +51,13 @@ def _format_of(path: Path) -> type[Format]:
         return Folder
     if not path.exists():
         raise RecordError(f"{path} does not exist")
-    if not path.is_file():  # it is read twice
-        raise RecordError(f"{path} is no regular file")
+    if not path.is_file():  # a pipe cannot be read twice
+        raise RecordError(f"{path} is not a regular file")
     return format_of_name(path)
 
 
 def format_of_name(path: Path) -> type[Format]:
-    """Return the format of a file by the suffixes of its name; raises RecordError without one."""
+    """Return the format of a file by its suffixes; raises RecordError if they are unknown."""
     name = path.name.lower()
     compression = next((end for end in COMPRESSIONS if name.endswith(end)), "")
     for format_ in FORMATS.values():
@@ -67,6 +67,6 @@ def format_of_name(path: Path) -> type[Format]:
             return format_
     suffixes = [suffix for format_ in FORMATS.values() for suffix in format_.suffixes]
     raise RecordError(
-        f"{path} is of no known format: its name must end in one of {', '.join(suffixes)} "
+        f"{path} has an unknown format: its name must end in one of {', '.join(suffixes)} "
         f"({', '.join(COMPRESSIONS)} after it), or it must be a folder"
     )

@@ -13,19 +13,19 @@ from dedup.records.base import (
     Record,
     RecordError,
     key_of,
-    named,
+    text_of,
     timestamp,
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
-# A file that has no lines, or a small one that decompresses to endless ones, shall not take all
-# memory. A line of short numbers takes some 40 times its length.
+# Protects memory from files without line ends and from decompression bombs. A parsed line of short
+# numbers takes some 40 times its length.
 _LONGEST_LINE = 1 << 26
-_TOO_LONG = f"the line has more than {_LONGEST_LINE >> 20} MB"
+_TOO_LONG = f"the line is longer than {_LONGEST_LINE >> 20} MB"
 
 
 class JsonLines(Format):
-    """Lines of JSON, which are written back byte for byte; empty ones are no records."""
+    """Lines of JSON, written back byte for byte; empty lines are skipped."""
 
     name = "jsonl"
     suffixes = (".jsonl", ".jl", ".ndjson", ".json")
@@ -56,12 +56,12 @@ class JsonLines(Format):
         except UnicodeDecodeError as error:
             raise RecordError(f"not {fields.encoding} ({error.reason} at {error.start})") from error
         except (ValueError, RecursionError) as error:
-            whole = "" if data.endswith(b"\n") else ", and the line does not end: half-written?"
-            raise RecordError(f"no JSON ({error}){whole}") from error
+            hint = "" if data.endswith(b"\n") else ", and the line does not end: half-written?"
+            raise RecordError(f"not JSON ({error}){hint}") from error
         if not isinstance(value, dict):
-            raise RecordError(f"a JSON object was expected, got {type(value).__name__}")
+            raise RecordError(f"must be a JSON object, got {type(value).__name__}")
         return Record(
-            named(value.get(fields.content), fields.content),
+            text_of(value.get(fields.content), fields.content),
             fields.is_html,
             key_of(value.get(fields.key or DEFAULT_KEY)),
             timestamp(value.get(fields.date), fields.date) if fields.date else None,
@@ -69,15 +69,15 @@ class JsonLines(Format):
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
-            for raw, kept in zip(self.raw_records(), keep, strict=True):
-                if kept:
+            for raw, is_unique in zip(self.raw_records(), keep, strict=True):
+                if is_unique:
                     output.write(raw.data)
                     if not raw.data.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the lines; ``None`` for one that is too long."""
+    """Yield the lines, ``None`` for each that is too long."""
     while line := file.readline(_LONGEST_LINE + 1):
         if len(line) <= _LONGEST_LINE:
             yield line

@@ -11,7 +11,7 @@ from time import time
 from dedup.limits import kept_url
 from dedup.methods import Method
 from dedup.record import digest_of, digest_with
-from dedup.scopes import SCOPES, parts_of, rebased
+from dedup.scopes import SCOPES, parts_of, replace_base
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.reader import LedgerReader
 from dedup.stores.sqlite import KIND, OTHERS
@@ -124,5 +124,5 @@ def _rescope(file: sqlite3.Connection, scope: str) -> None:
     rows = file.execute("SELECT id, url, scope FROM pages").fetchall()
     file.executemany(
         "UPDATE pages SET scope = ? WHERE id = ?",
-        ((rebased(before, of(url)), number) for number, url, before in rows),
+        ((replace_base(before, of(url)), number) for number, url, before in rows),
     )

@@ -186,7 +186,7 @@ WRONG = [
     (["lexicon", "there", "-o", "there", "--overwrite"], "there is the output, too"),
     (["evaluate", "news", "--errors", "-1"], "--errors must be 0 or more, got -1"),
     (["evaluate", "news", "--json", "a.png", "--plot", "a.png"], "a.png is named for two outputs"),
-    (["evaluate", "news", "--json", "pipe", "--overwrite"], "pipe is no regular file"),
+    (["evaluate", "news", "--json", "pipe", "--overwrite"], "pipe is not a regular file"),
     (["lexicon", "number.jsonl", "-o", "new"], "line 1: the field 'text' must be a string"),
     (["lexicon", "bytes.txt", "-o", "new"], "bytes.txt is not UTF-8"),
     (["lexicon", "there", "-o", "new", "--at-least", "0"], "--at-least must be 1 or more, got 0"),

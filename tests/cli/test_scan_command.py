@@ -222,8 +222,8 @@ def test_bad_records_are_left_out_if_that_is_asked_for(tmp_path, capsys):
 
 WRONG = [
     (["nowhere.jsonl", "-o", "new.jsonl"], "nowhere.jsonl does not exist"),
-    (["there.txt", "-o", "new.jsonl"], "there.txt is of no known format: its name must end in"),
-    (["a.jsonl", "b.csv", "-o", "new.jsonl"], "all inputs must have one format, and b.csv is no"),
+    (["there.txt", "-o", "new.jsonl"], "there.txt has an unknown format: its name must end in"),
+    (["a.jsonl", "b.csv", "-o", "new.jsonl"], "all inputs must have one format, and b.csv is not"),
     (["a.jsonl", "-o", "new.csv"], "new.csv must end in one of .jsonl, .jl, .ndjson, .json, "),
     (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists; --overwrite replaces it"),
     (["a.jsonl", "-o", "a.jsonl", "--overwrite"], "a.jsonl is an input, or in one"),
@@ -238,13 +238,13 @@ WRONG = [
     (["a.jsonl", "-o", "n.jsonl", "--follow-links"], "--follow-links is for folders"),
     (["links", "-o", "new"], "there is no record in links, but 2 links, which --follow-links fo"),
     (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
-    (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is no regular file"),
-    (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed as a.warc is"),
+    (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is not a regular file"),
+    (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed like a.warc"),
     (["empty.jsonl", "-o", "new.jsonl"], "there is no record in empty.jsonl"),
     (["full", "-o", "new"], "there is no record in full"),
     (["a.jsonl", "-o", "n.jsonl", "--text-field", "b"], "none of the first 1 records has the fie"),
-    (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns 'b'; it has url, text"),
-    (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: no JSON (Expecting value"),
+    (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns named 'b'; it has url"),
+    (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: not JSON (Expecting value"),
     (["bad.jsonl.gz", "-o", "new.jsonl"], "bad.jsonl.gz, record 1: the file is damaged or cut"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs --date-field"),
     (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),
@@ -338,7 +338,7 @@ def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, mo
 
     monkeypatch.setattr(scan, "write_clusters", and_make)
     arguments = ("scan", pages, "-o", output, "--clusters", clusters)
-    message = f"dedup scan: {output} was made by another meanwhile\n"
+    message = f"dedup scan: {output} was created by another process meanwhile\n"
     assert run(capsys, *arguments) == (2, "", message)
     assert output.read_text() == "of another"
     assert run(capsys, *arguments, "--overwrite")[0] == 0

@@ -155,13 +155,13 @@ def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypat
         lines = [" ".join(line.split()) for line in out.splitlines()]
         assert ("of these, from the ledger 3 (100.0%)" in lines) == (len(shown) == 1)
         shown.append([line for line in lines if not ("second" in line or "ledger" in line)])
-        monkeypatch.setattr(JsonLines, "record", None)
+        monkeypatch.setattr(JsonLines, "parse", None)
     assert shown[0] == shown[1]
-    assert any("first bad record" in line and "record 3: no JSON" in line for line in shown[0])
+    assert any("first bad record" in line and "record 3: not JSON" in line for line in shown[0])
     # Without --skip-bad, it stops there, as it would have.
     code, _, err = run(capsys, "scan", path, "-o", tmp_path / "c.jsonl", "--ledger", ledger)
     assert code == 2
-    assert "record 3: no JSON" in err
+    assert "record 3: not JSON" in err
 
 
 def test_bad_records_of_a_file_with_any_name_are_remembered(tmp_path, capsys):
@@ -171,7 +171,7 @@ def test_bad_records_of_a_file_with_any_name_are_remembered(tmp_path, capsys):
     for _ in range(2):
         code, out, err = run(capsys, "scan", path, *arguments, "--ledger", tmp_path / "ledger")
         assert (code, err) == (0, "")
-        assert ".jsonl, record 2: no JSON" in out
+        assert ".jsonl, record 2: not JSON" in out
 
 
 OTHER = {
@@ -269,9 +269,12 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
     (tmp_path / "empty").touch()
     (tmp_path / "folder").mkdir()
     for name, message in [
-        ("crawl", "is no ledger of a scan; name another file"),
+        ("crawl", "is not a ledger of a scan; name another file"),
         ("empty", "is damaged (it is empty). Put a copy of it back, or move it away and scan anew"),
-        ("text", "is no ledger of a scan: it is no SQLite file, or damaged at its beginning; name"),
+        (
+            "text",
+            "is not a ledger of a scan: it is not a SQLite file, or its beginning is damaged; name",
+        ),
         ("folder", "must be a file in a folder that exists"),
         ("no/ledger", "must be a file in a folder that exists"),
         ("a.jsonl", "a.jsonl is an input, or in one"),
@@ -290,7 +293,7 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
 
 
 def test_a_crawl_refuses_the_ledger_of_a_scan(scanned):
-    with pytest.raises(LedgerError, match="is no ledger of scrapy-dedup"):
+    with pytest.raises(LedgerError, match="is not a ledger of scrapy-dedup"):
         SqliteStore(scanned / "ledger", {})
 
 
@@ -329,7 +332,9 @@ def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
         file.execute(f"PRAGMA user_version = {version}")
     code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
     assert code == 2
-    assert f"ledger has version {version} of the ledger, this scrapy-dedup needs 2; name" in err
+    assert (
+        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 2; name" in err
+    )
 
 
 def test_a_ledger_that_was_only_begun_is_begun_again(scanned, capsys):

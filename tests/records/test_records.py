@@ -135,10 +135,10 @@ def test_a_format_is_known_by_the_name(tmp_path, name, format_):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a.txt"], "a.txt is of no known format: its name must end in one of .jsonl, .jl"),
+        (["a.txt"], "a.txt has an unknown format: its name must end in one of .jsonl, .jl"),
         (["a.parquet.gz"], "a.parquet.gz: parquet with .gz cannot be read"),
         (["a.warc.zst"], "a.warc.zst: warc with .zst cannot be read"),
-        (["a.jsonl", "b.csv"], "all inputs must have one format, and b.csv is no jsonl"),
+        (["a.jsonl", "b.csv"], "all inputs must have one format, and b.csv is not jsonl"),
     ],
 )
 def test_other_names_are_refused(tmp_path, monkeypatch, names, message):
@@ -172,11 +172,11 @@ class TestJsonLines:
         ("line", "message"),
         [
             (b'{"text": "half', "the line does not end: half-written?"),
-            (b"[1]\n", "a JSON object was expected, got list"),
+            (b"[1]\n", "must be a JSON object, got list"),
             (b'{"text": 7}\n', "the field 'text' must be a string, got int"),
             (b'{"text": "\xff"}\n', "not utf-8 (invalid start byte at 10)"),
-            (b"[" * 100_000 + b"\n", "no JSON (maximum recursion depth exceeded"),
-            (b'{"text": "a", "on": "soon"}\n', "the field 'on' must be a date of ISO 8601"),
+            (b"[" * 100_000 + b"\n", "not JSON (maximum recursion depth exceeded"),
+            (b'{"text": "a", "on": "soon"}\n', "the field 'on' must be an ISO 8601 date"),
         ],
     )
     def test_a_bad_line_is_one_bad_record(self, tmp_path, line, message):
@@ -225,7 +225,7 @@ class TestJsonLines:
         path = self.written(tmp_path, b"\xef\xbb\xbf{}\n" * 2)
         first, second = errors(opened(path))
         assert first is None
-        assert second.startswith("no JSON")
+        assert second.startswith("not JSON")
 
     @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
     def test_a_file_that_is_not_compressed_is_a_bad_record(self, tmp_path, name):
@@ -248,7 +248,7 @@ class TestDelimited:
     def test_other_columns_are_refused_were_they_as_many(self, tmp_path):
         for name, header in (("a.csv", "url,text"), ("b.csv", "text,url")):
             (tmp_path / name).write_text(f"{header}\n1,2\n")
-        with pytest.raises(RecordError, match=r"b\.csv has other columns than .*a\.csv"):
+        with pytest.raises(RecordError, match=r"the columns of .*b\.csv and .*a\.csv differ"):
             opened(tmp_path / "a.csv", tmp_path / "b.csv")
 
     def test_the_limit_of_the_librarys_fields_stays_as_it_is_elsewhere(self, tmp_path):
@@ -311,17 +311,17 @@ class TestDelimited:
             None,
             "1 columns, where the header has 2",
             "3 columns, where the header has 2",
-            "no row of CSV (',' expected after '\"')",
+            "not a CSV row (',' expected after '\"')",
             None,
-            "no row of CSV (unexpected end of data)",
+            "not a CSV row (unexpected end of data)",
         ]
 
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("", "is empty: a header with the names of the columns was expected"),
-            ("a,b\n1,2\n", "has no columns 'text'; it has a, b"),
-            ("text,text\n1,2\n", "has 2 columns 'text'"),
+            ("", "is empty: it must have a header with the names of the columns"),
+            ("a,b\n1,2\n", "has no columns named 'text'; it has a, b"),
+            ("text,text\n1,2\n", "has 2 columns named 'text'"),
         ],
     )
     def test_a_header_without_the_field_is_refused(self, tmp_path, text, message):
@@ -331,7 +331,7 @@ class TestDelimited:
     def test_files_with_other_columns_are_refused(self, tmp_path):
         one = self.written(tmp_path, "text\na\n")
         other = self.written(tmp_path, "text,b\na,b\n", "b.csv")
-        with pytest.raises(RecordError, match=r"b.csv has other columns than"):
+        with pytest.raises(RecordError, match=r"the columns of .*b.csv and .* differ"):
             opened(one, other)
 
 
@@ -361,7 +361,10 @@ class TestParquet:
 
     @pytest.mark.parametrize(
         ("columns", "message"),
-        [({"body": ["a"]}, "has no columns 'text'; it has body"), ({}, "has no columns 'text'")],
+        [
+            ({"body": ["a"]}, "has no columns named 'text'; it has body"),
+            ({}, "has no columns named 'text'"),
+        ],
     )
     def test_a_table_without_the_column_is_refused(self, tmp_path, columns, message):
         pq.write_table(pa.table(columns), tmp_path / "a.parquet")
@@ -370,7 +373,7 @@ class TestParquet:
 
     def test_what_is_no_table_is_refused(self, tmp_path):
         (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
-        with pytest.raises(RecordError, match=r"a.parquet is no Parquet file \("):
+        with pytest.raises(RecordError, match=r"a.parquet is not a Parquet file \("):
             opened(tmp_path / "a.parquet")
 
     def test_a_column_of_numbers_is_no_text(self, tmp_path):
@@ -459,7 +462,7 @@ class TestWarc:
 
     def test_what_is_no_archive_is_told(self, tmp_path):
         (tmp_path / "a.warc").write_bytes(b"WRC/1.0\r\n\r\n")
-        assert errors(opened(tmp_path / "a.warc"))[0].startswith("no record of WARC (")
+        assert errors(opened(tmp_path / "a.warc"))[0].startswith("not a WARC record (")
 
 
 class TestFolder:
@@ -525,7 +528,7 @@ def test_dates_of_many_forms_are_understood(value, seconds):
 
 @pytest.mark.parametrize("value", ["soon", "2024-13-01", True, [1], float("nan"), "inf", {}])
 def test_what_is_no_date_is_refused(value):
-    with pytest.raises(RecordError, match="the field 'date' must be a date of ISO 8601"):
+    with pytest.raises(RecordError, match="the field 'date' must be an ISO 8601 date"):
         timestamp(value, "date")
 
 
@@ -546,7 +549,7 @@ def test_compressed_output_is_the_same_each_time(tmp_path):
 def test_an_archive_is_written_as_it_was_compressed(tmp_path):
     format_ = opened(write(tmp_path / "a.warc", ["text"]))
     format_.check_output(tmp_path / "b.WARC")
-    with pytest.raises(RecordError, match=r"b.warc.gz must be compressed as .*a.warc is"):
+    with pytest.raises(RecordError, match=r"b.warc.gz must be compressed like .*a.warc"):
         format_.check_output(tmp_path / "b.warc.gz")
 
 
@@ -577,7 +580,7 @@ def test_an_output_that_another_makes_meanwhile_is_not_replaced(tmp_path):
     writing = replacing(path, is_new=True)
     writing.__enter__().write(b"mine")
     path.write_text("precious")
-    with pytest.raises(FileExistsError, match="was made by another meanwhile"):
+    with pytest.raises(FileExistsError, match="was created by another process meanwhile"):
         writing.__exit__(None, None, None)
     assert path.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]

@@ -176,11 +176,11 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
 
 def test_the_first_bad_record_stops_the_scan(tmp_path):
     path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}, 4])
-    with pytest.raises(RecordError, match=r"a\.jsonl, record 2: a JSON object was expected"):
+    with pytest.raises(RecordError, match=r"a\.jsonl, record 2: must be a JSON object"):
         scanned(path)
     outcome = scanned(path, skip_bad=True)
     assert fates(outcome) == ["new", "bad", "new", "bad"]
-    assert outcome.first_bad.endswith("record 2: a JSON object was expected, got list")
+    assert outcome.first_bad.endswith("record 2: must be a JSON object, got list")
 
 
 @pytest.mark.slow
