@@ -94,6 +94,9 @@ class Buckets:
         for column in self.columns:
             column[position] = column[last]
         self._sizes[key] -= 1
+        if not self._sizes[key]:
+            self._free.add(self._starts[key], self._capacities[key])
+            self._capacities[key] = 0
 
     def rows(self) -> Array:
         """Return the positions of all rows."""

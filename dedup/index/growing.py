@@ -126,7 +126,9 @@ class GrowingIndex(Index):
             return None
         nearest = distances.min()
         match = Match(int(pages[distances == nearest].min()), int(nearest))
-        return match if counts is None or counts(match.page) else super().query(sketch, counts)
+        if counts is None or counts(match.page):
+            return match
+        return next((other for other in self.query_all(sketch)[1:] if counts(other.page)), None)
 
     def query_all(self, sketch: int) -> list[Match]:
         """Return all pages within *max_distance*, the nearest first, ties by age."""

@@ -78,10 +78,18 @@ class KeyTable:
         tag_type = self._buckets.columns[0].dtype
         self._buckets.fill(keys, (tags >> 1).astype(tag_type), positions)
 
-    def positions(self, keys: Iterable[int], most: int | None = None) -> Array:
-        """Return the different positions under any of *keys*, sorted, as uint32.
+    def renumber(self, positions: Array) -> None:
+        """Replace every position by ``positions[position]``, uint32."""
+        rows = self._buckets.rows()
+        column = self._buckets.columns[1]
+        column[rows] = positions[column[rows]]
 
-        *most*: so many of each key, the highest ones; ``None``: all.
+    def positions(
+        self, keys: Iterable[int], most: int | None = None, pages: Array | None = None
+    ) -> Array:
+        """Return the different positions under any of *keys*, sorted, uint32.
+
+        With *most*, only that many per key: those with the highest ``pages[position]``.
         """
         wanted = set(keys)
         if len(wanted) > _FEW_KEYS and most is None:
@@ -96,8 +104,9 @@ class KeyTable:
             [equal] = (tags[run] == tag_type(key >> self._bits & tag_mask)).nonzero()
             if len(equal):
                 under_key = positions[run][equal]
-                if most is not None and len(under_key) > most:
-                    under_key = np.partition(under_key, -most)[-most:]
+                if most is not None and pages is not None and len(under_key) > most:
+                    newest = np.argpartition(pages[under_key], -most)[-most:]
+                    under_key = under_key[newest]
                 found.append(under_key)
         return different(np.concatenate(found)) if found else positions[:0]
 

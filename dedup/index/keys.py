@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.base import Counts, Index, Match
+from dedup.index.base import LAST_PAGE, Counts, Index, Match
 from dedup.index.key_table import KeyTable
 from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import Array
 from dedup.packed import Packed
+
+# The page at a position whose sketch was discarded.
+_NO_PAGE = LAST_PAGE + 1
+# Gaps are closed when they outnumber the stored sketches by so many: seldom enough to cost nothing.
+_MOST_GAPS = 1024
+_MOVED_AT_ONCE = 4096
 
 
 class KeyIndex(Index):
@@ -45,15 +51,31 @@ class KeyIndex(Index):
 
     def discard(self, sketch: Any, page: int) -> bool:
         keys, payload = self._keys(sketch), self._method.payload(sketch)
-        positions = [
-            position
-            for position in self._table.positions(keys).tolist()
-            if self._pages[position] == page and self._payloads[position] == payload
-        ]
+        candidates = self._table.positions(keys)
+        of_page = candidates[self._page_numbers()[candidates] == page].tolist()
+        positions = [position for position in of_page if self._payloads[position] == payload]
         for position in positions:
             self._table.remove(keys, position)
+            self._pages[position] = _NO_PAGE
         self._count -= len(positions)
+        if len(self._pages) - self._count > self._count + _MOST_GAPS:
+            self._close_gaps()
         return bool(positions)
+
+    def _close_gaps(self) -> None:
+        """Move what is stored to the lowest positions, in the same order."""
+        pages = self._page_numbers()
+        is_stored = pages != _NO_PAGE
+        self._table.renumber(np.cumsum(is_stored, dtype=np.uint32) - np.uint32(1))
+        payloads, stored = Packed(), np.flatnonzero(is_stored).tolist()
+        for start in range(0, len(stored), _MOVED_AT_ONCE):
+            part = stored[start : start + _MOVED_AT_ONCE]
+            payloads.extend([self._payloads[position] for position in part])
+        self._payloads, self._pages = payloads, array("I", pages[is_stored].tobytes())
+
+    def _page_numbers(self) -> Array:
+        """Return the page at each position as an array; valid until the next change."""
+        return np.frombuffer(self._pages, np.uint32)
 
     def query_all(self, sketch: Any) -> list[Match]:
         return sorted(self._within(sketch, self._method.max_distance))
@@ -83,8 +105,9 @@ class KeyIndex(Index):
 
     def _candidates(self, sketch: Any, within: float) -> list[int]:
         """Return the positions of what is compared with *sketch*, each once."""
-        most = self._method.candidates_per_key
-        return self._table.positions(self._keys(sketch), most).tolist()  # type: ignore[no-any-return]
+        most, keys = self._method.candidates_per_key, self._keys(sketch)
+        pages = None if most is None else self._page_numbers()
+        return self._table.positions(keys, most, pages).tolist()  # type: ignore[no-any-return]
 
     def _keys(self, sketch: Any) -> Collection[int]:
         # What is added was mostly asked for just before.

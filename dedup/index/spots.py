@@ -1,9 +1,7 @@
 """The index of SpotSigs: partitions by length, and postings of the rarest spots."""
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from sys import getsizeof
 
 import numpy as np
 
@@ -37,11 +35,6 @@ class SpotIndex(KeyIndex):
     def __init__(self, method: SpotSigs) -> None:
         super().__init__(method)
         self._partitions = Partitions(method.max_distance)
-        self._sizes = array("I")
-
-    def _store(self, sketch: Array, page: int) -> None:
-        super()._store(sketch, page)
-        self._sizes.append(len(sketch))
 
     def _keys(self, sketch: Array) -> list[int]:
         partition = np.uint64(self._partitions.number(len(sketch)))
@@ -52,7 +45,6 @@ class SpotIndex(KeyIndex):
         different, which = np.unique(sizes, return_inverse=True)
         partitions = np.array([self._partitions.number(size) for size in different.tolist()])
         of_spots = np.repeat(partitions[which].astype(np.uint64), sizes)
-        self._sizes.extend(sizes.tolist())
         return _keys(spots, of_spots), sizes, payloads
 
     def _candidates(self, sketch: Array, within: float) -> list[int]:
@@ -75,15 +67,11 @@ class SpotIndex(KeyIndex):
         rarest = np.argsort(sizes, kind="stable")[: len(sketch) - needed + 1]
         spots_before, positions = self._table.postings(*(column[rarest] for column in runs))
         positions, first_met = np.unique(positions, return_index=True)
-        stored = np.frombuffer(self._sizes, np.uint32)[positions].astype(np.int64)
+        stored = self._payloads.lengths(positions) // 8
         shared_at_most = np.minimum(len(sketch) - spots_before[first_met], stored)
         bound = jaccard_distance(shared_at_most, len(sketch), stored)
         candidates: list[int] = positions[bound <= within].tolist()
         return candidates
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + getsizeof(self._sizes)
 
 
 def _keys(spots: Array, partitions: Array | np.uint64) -> Array:
