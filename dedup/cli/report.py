@@ -13,7 +13,7 @@ from dedup.detector import Detector, Kind
 from dedup.ledger import LedgerError
 from dedup.ledger.reader import Crawl, LedgerReader, StoredLedger, StoredMatch, StoredPage
 from dedup.methods import METHODS, Method
-from dedup.methods.base import check_arguments
+from dedup.methods.arguments import check_arguments
 from dedup.report import Recorded, TextStore, numbers_of, write_html
 from dedup.text import printable
 from dedup.url_advice import Content, Contents

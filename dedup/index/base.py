@@ -51,7 +51,7 @@ class Index(ABC):
         2**32 - 2, and for what is no sketch; the index is then unchanged. Numbers are not checked
         for repetition.
         """
-        number = checked_page(page, self._next_page)
+        number = page_number(page, self._next_page)
         self._store(sketch, number)
         self._next_page = max(self._next_page, number + 1)
         return number
@@ -62,7 +62,7 @@ class Index(ABC):
         *sketches*: as `Method.to_bytes` gives them, a list or `Packed`; *pages*: a number for each,
         by default the next ones. Raises ValueError as `add` does.
         """
-        numbers = checked_pages(pages, self._next_page, len(sketches))
+        numbers = page_numbers(pages, self._next_page, len(sketches))
         self._store_many(sketches, numbers)
         if len(numbers):
             self._next_page = max(self._next_page, int(numbers.max()) + 1)
@@ -115,7 +115,7 @@ class Index(ABC):
         """The memory that the stored sketches take, in bytes."""
 
 
-def checked_page(page: Any, next_page: int) -> int:
+def page_number(page: Any, next_page: int) -> int:
     """Return *page*, or *next_page* if it is ``None``; raises ValueError if that is no number."""
     number = next_page if page is None else page
     if not (is_number(number) and 0 <= number <= LAST_PAGE):
@@ -125,7 +125,7 @@ def checked_page(page: Any, next_page: int) -> int:
     return int(number)
 
 
-def checked_pages(pages: Any, next_page: int, count: int) -> Array:
+def page_numbers(pages: Any, next_page: int, count: int) -> Array:
     """Return *count* page numbers, from *next_page* on if *pages* is ``None``, as uint32.
 
     Raises ValueError if one of them is no page number, or if there are more or fewer.
@@ -136,9 +136,9 @@ def checked_pages(pages: Any, next_page: int, count: int) -> Array:
         pages = list(pages)
         if None in pages:
             raise ValueError("a list of pages must have a number for each, got None")
-        pages = np.array([checked_page(page, 0) for page in pages], np.uint32)
+        pages = np.array([page_number(page, 0) for page in pages], np.uint32)
     for page in (pages.min(), pages.max()) if len(pages) else ():
-        checked_page(page, 0)
+        page_number(page, 0)
     if len(pages) != count:
         raise ValueError(f"{count} sketches need as many pages, got {len(pages)}")
     return pages.astype(np.uint32)  # type: ignore[no-any-return]

@@ -89,7 +89,7 @@ class KeyBatches(BatchIndex):
         self._sizes = np.zeros(len(sketches), np.int64)
         self._sizes[there] = counts
         self._places = np.repeat(np.arange(len(sketches)), self._sizes)
-        self._nearest, self._candidates = self._looked_up(self._keys, self._places)
+        self._nearest, self._candidates = self._look_up(self._keys, self._places)
         self._shared = self._shared_keys()
         # The numbers of those of this batch that were stored, by the keys that others of it share.
         self._recent: dict[int, list[int]] = {}
@@ -105,7 +105,7 @@ class KeyBatches(BatchIndex):
             # Of some key, the newest ones may be others now.
             self._link()
             own = np.flatnonzero(self._places == place)
-            return self._looked_up(self._keys[own], self._places[own])[0].get(place)
+            return self._look_up(self._keys[own], self._places[own])[0].get(place)
         matches = self._matches([place] * len(recent), recent)
         return min([match for _, match in matches] + ([nearest] if nearest else []), default=None)
 
@@ -125,7 +125,7 @@ class KeyBatches(BatchIndex):
         self._chains.add(self._keys[rows], numbers[self._places[rows]])
         self._pending = {}
 
-    def _looked_up(self, keys: Array, places: Array) -> tuple[dict[int, Match], Array]:
+    def _look_up(self, keys: Array, places: Array) -> tuple[dict[int, Match], Array]:
         """Return the nearest match of each place among the chains, and how many were compared."""
         of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key, _MOST_PAIRS)
         if len(of_keys) > _MOST_PAIRS:
@@ -134,7 +134,7 @@ class KeyBatches(BatchIndex):
                 of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key)
             else:
                 first, second = (
-                    self._looked_up(keys[part], places[part]) for part in (is_first, ~is_first)
+                    self._look_up(keys[part], places[part]) for part in (is_first, ~is_first)
                 )
                 return first[0] | second[0], first[1] + second[1]
         pairs = np.unique(places[of_keys].astype(np.uint64) << np.uint64(32) | numbers)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, spread
+from dedup.index.buckets import Buckets, run_positions
 from dedup.index.design import Design, most_candidates
 from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
@@ -39,7 +39,7 @@ class Blocks:
             [(shift, width)] = table.segments
             buckets = Buckets(width, [column.dtype for column in columns])
             buckets.fill(prints.bits_of(rows, shift, width).astype(np.int64), *columns)
-            flipped = flips(width, table.radius).astype(np.int64) if table.radius else None
+            flipped = flip_masks(width, table.radius).astype(np.int64) if table.radius else None
             self._tables.append(_Table(shift, (1 << width) - 1, flipped, buckets))
             columns = columns[:1]
 
@@ -93,10 +93,10 @@ class Blocks:
         if probed:
             if sum(int(sizes.sum()) for *_, sizes in probed) > most_candidates(size):
                 return None
-            candidates += [column[spread(starts, sizes)] for column, starts, sizes in probed]
+            candidates += [column[run_positions(starts, sizes)] for column, starts, sizes in probed]
         return candidates
 
-    def candidates_of(self, queries: Array) -> Iterator[tuple[Array, Array, Array]]:
+    def candidates_of_many(self, queries: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Yield for each table the column of its values, and starts and sizes of runs in it.
 
         They are the candidates of each of *queries*: shape (n, flips).
@@ -112,7 +112,7 @@ class Blocks:
 
 
 @cache
-def flips(key_bits: int, radius: int) -> Array:
+def flip_masks(key_bits: int, radius: int) -> Array:
     """Return the masks that flip up to *radius* of *key_bits* bits, as uint64."""
     masks = [
         sum(1 << bit for bit in bits)

@@ -1,19 +1,16 @@
 """Buckets: many small growing runs of numbers in one large array."""
 
-import sys
 from array import array
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from dedup.index.free_runs import FreeRuns
 from dedup.methods.hashing import Array
 
 _FIRST = 4
 _STEP = 8
-_TRIED = 4
 _MEMBERS_AT_ONCE = 1 << 20
 
 
@@ -33,7 +30,7 @@ class Buckets:
         self._capacities = array("I", bytes(4 * count))
         self.columns: list[Array] = [np.empty(0, dtype) for dtype in dtypes]
         self._used = 0
-        self._free = _FreeRuns()
+        self._free = FreeRuns()
 
     def run(self, key: int) -> slice:
         """Return where the bucket of *key* is in the columns; valid until the next change."""
@@ -86,7 +83,7 @@ class Buckets:
             self.columns[number] = closed_up
         _view(self._starts)[:] = ends - capacities
         _view(self._capacities)[:] = capacities
-        self._used, self._free = int(ends[-1]), _FreeRuns()
+        self._used, self._free = int(ends[-1]), FreeRuns()
 
     def remove(self, key: int, position: int) -> None:
         """Remove the row at *position* of the columns, which is in the bucket of *key*."""
@@ -100,7 +97,9 @@ class Buckets:
 
     def rows(self) -> Array:
         """Return the positions of all rows."""
-        return spread(_view(self._starts).astype(np.int64), _view(self._sizes).astype(np.int64))
+        return run_positions(
+            _view(self._starts).astype(np.int64), _view(self._sizes).astype(np.int64)
+        )
 
     def all_rows(self) -> Array:
         """Return the first column, with rows between that were moved or removed."""
@@ -112,7 +111,7 @@ class Buckets:
         capacities = sizes + sizes // 4
         ends = np.cumsum(capacities)
         starts = ends - capacities
-        rows = spread(starts, sizes)
+        rows = run_positions(starts, sizes)
         _view(self._starts)[:] = starts
         _view(self._sizes)[:] = sizes
         _view(self._capacities)[:] = capacities
@@ -160,7 +159,7 @@ class Buckets:
         return books + sum(column.nbytes for column in self.columns)
 
 
-def spread_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
+def run_positions_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
     """Yield the numbers of runs and the positions of their members, about a million at a time."""
     ends = np.cumsum(sizes)
     first = 0
@@ -169,7 +168,10 @@ def spread_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]
         last = int(np.searchsorted(ends, before + _MEMBERS_AT_ONCE, "right"))
         if last > first:
             part = slice(first, last)
-            yield np.repeat(np.arange(first, last), sizes[part]), spread(starts[part], sizes[part])
+            yield (
+                np.repeat(np.arange(first, last), sizes[part]),
+                run_positions(starts[part], sizes[part]),
+            )
             first = last
             continue
         # A single run longer than a part.
@@ -185,10 +187,10 @@ def _view(numbers: "array[int]") -> Array:
     return np.frombuffer(numbers, np.uint32)
 
 
-def spread(starts: Array, sizes: Array) -> Array:
+def run_positions(starts: Array, sizes: Array) -> Array:
     """Return the positions of all members of runs: start, start + 1, ... of each in turn.
 
-    >>> spread(np.array([10, 50]), np.array([3, 2])).tolist()
+    >>> run_positions(np.array([10, 50]), np.array([3, 2])).tolist()
     [10, 11, 12, 50, 51]
     """
     ends = np.cumsum(sizes)
@@ -197,7 +199,7 @@ def spread(starts: Array, sizes: Array) -> Array:
     return positions
 
 
-def different(numbers: Array) -> Array:
+def sort_unique(numbers: Array) -> Array:
     """Sort *numbers*, and return the different ones; of a few, faster than np.unique."""
     numbers.sort()
     is_first = np.ones(len(numbers), np.bool_)
@@ -205,7 +207,7 @@ def different(numbers: Array) -> Array:
     return numbers[is_first]
 
 
-def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
+def unique_pairs(owners: Array, values: Array) -> tuple[Array, Array]:
     """Return the different pairs of the two columns."""
     order = np.lexsort((values, owners))
     owners, values = owners[order], values[order]
@@ -214,65 +216,8 @@ def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
     return owners[is_first], values[is_first]
 
 
-def lower_to_least(limits: Array, owners: Array, distances: Array) -> None:
+def lower_limits(limits: Array, owners: Array, distances: Array) -> None:
     """Lower the limit of each of the sorted *owners* to the least of its *distances*."""
     if len(owners):
         firsts = np.flatnonzero(np.diff(owners, prepend=-1))
         limits[owners[firsts]] = np.minimum.reduceat(distances, firsts)
-
-
-class _FreeRuns:
-    """Free runs of an array: merged with their neighbours, found by size."""
-
-    def __init__(self) -> None:
-        self._length_at: dict[int, int] = {}
-        self._start_before: dict[int, int] = {}
-        # Runs by the number of bits of their length, and which of these there are, as bits.
-        self._by_magnitude: defaultdict[int, set[int]] = defaultdict(set)
-        self._magnitudes = 0
-
-    def add(self, start: int, length: int) -> None:
-        if (before := self._start_before.get(start)) is not None:
-            length += self._remove(before)
-            start = before
-        if start + length in self._length_at:
-            length += self._remove(start + length)
-        self._length_at[start] = length
-        self._start_before[start + length] = start
-        magnitude = length.bit_length()
-        self._by_magnitude[magnitude].add(start)
-        self._magnitudes |= 1 << magnitude
-
-    def take(self, length: int) -> int | None:
-        """Return the start of a run of *length*, no longer free, or ``None`` if there is none."""
-        magnitude = length.bit_length()
-        # Every run of a higher magnitude is long enough; of the same one, a few are tried.
-        for start in islice(self._by_magnitude.get(magnitude, ()), _TRIED):
-            if self._length_at[start] >= length:
-                break
-        else:
-            higher = self._magnitudes >> (magnitude + 1)
-            if not higher:
-                return None
-            magnitude += (higher & -higher).bit_length()
-            start = next(iter(self._by_magnitude[magnitude]))
-        rest = self._remove(start) - length
-        if rest:
-            self.add(start + length, rest)
-        return start
-
-    @property
-    def nbytes(self) -> int:
-        numbers = 2 * len(self._length_at) * sys.getsizeof(1 << 30)
-        books = [self._length_at, self._start_before, *self._by_magnitude.values()]
-        return numbers + sum(map(sys.getsizeof, books))
-
-    def _remove(self, start: int) -> int:
-        length = self._length_at.pop(start)
-        del self._start_before[start + length]
-        magnitude = length.bit_length()
-        self._by_magnitude[magnitude].discard(start)
-        if not self._by_magnitude[magnitude]:
-            del self._by_magnitude[magnitude]
-            self._magnitudes &= ~(1 << magnitude)
-        return length

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dedup.index.blocks import flips
-from dedup.index.buckets import distinct, lower_to_least, spread, spread_in_parts
+from dedup.index.blocks import flip_masks
+from dedup.index.buckets import lower_limits, run_positions, run_positions_in_parts, unique_pairs
 from dedup.index.design import Design, Table, most_candidates, segments_in_order
 from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
@@ -32,7 +32,7 @@ class CompactIndex:
         self.arrays = arrays
         self._pages, self._further_rows, self._further_pages, *self._tables = arrays
         self._prints = Fingerprints(design.bits)
-        self._flips = [flips(table.key_bits, table.radius) for table in design.tables]
+        self._flips = [flip_masks(table.key_bits, table.radius) for table in design.tables]
         self._size = sum(
             int((pages != _NOT_STORED).sum()) for pages in (self._pages, self._further_pages)
         )
@@ -55,7 +55,9 @@ class CompactIndex:
         order = np.lexsort(further[::-1])
         return cls(design, [pages, further[0][order], further[1][order], *tables])
 
-    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+    def matches_of_many(
+        self, queries: Array, *, nearest: bool = False
+    ) -> tuple[Array, Array, Array]:
         """Return the numbers of *queries*, pages and distances of all matches; no pair twice.
 
         *nearest*: only the oldest page of each fingerprint, and of those that are farther than
@@ -68,7 +70,7 @@ class CompactIndex:
             )
             there = self._pages[places] != _NOT_STORED
             return owners[there], self._pages[places][there], distances[there]
-        owners, values = self._near_of(queries, nearest)
+        owners, values = self._near_values_of_many(queries, nearest)
         first = permute(values, self.design.tables[0], self.design.bits)
         pages = self._pages[np.searchsorted(self._tables[0], first)]
         there = pages != _NOT_STORED
@@ -78,13 +80,13 @@ class CompactIndex:
             return owners, pages, distances
         starts = np.searchsorted(self._further_rows, values)
         sizes = np.searchsorted(self._further_rows, values, "right") - starts
-        further = self._further_pages[spread(starts, sizes)]
+        further = self._further_pages[run_positions(starts, sizes)]
         which = np.repeat(np.arange(len(values)), sizes)[further != _NOT_STORED]
         which = np.concatenate([np.arange(len(values)), which])
         pages = np.concatenate([pages, further[further != _NOT_STORED]])
         return owners[which], pages, distances[which]
 
-    def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
+    def _near_values_of_many(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
         """Return numbers of *queries* and fingerprints within the threshold; no pair twice."""
         bits, distance = self.design.bits, self.design.max_distance
         ranges = [
@@ -105,15 +107,15 @@ class CompactIndex:
             wanted = permute(queries, table, bits)
             probing = np.repeat(np.arange(len(queries)), table.probes)
             sizes[scanned[probing]] = 0
-            for probes, places in spread_in_parts(starts, sizes):
+            for probes, places in run_positions_in_parts(starts, sizes):
                 owner, values = probing[probes], stored[places]
                 distances = self._prints.distances(wanted[owner], values)
                 near = distances <= limits[owner]
                 owners.append(owner[near])
                 found.append(restore(values[near], table, bits))
                 if nearest and self._is_complete:
-                    lower_to_least(limits, owners[-1], distances[near])
-        return distinct(np.concatenate(owners), np.concatenate(found))
+                    lower_limits(limits, owners[-1], distances[near])
+        return unique_pairs(np.concatenate(owners), np.concatenate(found))
 
     def _ranges(
         self, queries: Array, table: Table, stored: Array, flipped: Array

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from dedup.methods.fingerprints import Segment, split_bits
+from dedup.methods.fingerprints import Fingerprints, Segment, split_bits
 
 # What a query costs, in ns, as measured with up to 10^7 fingerprints of 64 bits on one core: a look
 # at one bucket, and at each candidate in it; for a table that is probed at a radius its operations,
@@ -18,6 +18,13 @@ _SCANNED = 0.5
 _SKEW = 3
 # A table takes 12 bytes a key: there should be 2**4 fingerprints for each.
 MOST_KEY_BITS, _ROWS_OF_A_KEY = 24, 4
+# Up to here a scan of everything is faster than look-ups, and takes 12 bytes a fingerprint where
+# the empty tables take 3 MB: a crawl with one index a host may keep many of them.
+SCANNED_UP_TO = 12_288
+# How much larger arrays are, on average, than what stands in them.
+_ROOM, _ROOM_OF_A_BUCKET = 1.55, 3.0
+# The books of a free run, and how many rows a bucket has when it starts to leave runs behind.
+_FREE_RUN, _MOVES_FROM = 100, 12
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,22 @@ def most_candidates(size: int) -> float:
     return size * _SCANNED / _GATHERED if _GATHERED else math.inf
 
 
+def growing_form_bytes(design: Design, size: int) -> float:
+    """Estimate the bytes for each of *size* fingerprints that are added one by one."""
+    prints = Fingerprints(design.bits)
+    if not design.tables or size <= SCANNED_UP_TO:
+        return 1.25 * (8 * prints.words + 4)
+    inline = prints.words == 1
+    width = 8 if inline else 4
+    each = 4.0 if inline else 1.25 * (8 * prints.words + 4)
+    for table in design.tables:
+        buckets = 1 << table.key_bits
+        room = _ROOM + _ROOM_OF_A_BUCKET / (size / buckets + _ROOM_OF_A_BUCKET / 2)
+        books = 12 * buckets + _FREE_RUN * min(buckets, size / _MOVES_FROM)
+        each += width * room + books / max(size, 1)
+    return each
+
+
 def linear_scan(bits: int, max_distance: int) -> Design:
     """Return the design without tables."""
     return Design("linear scan", bits, max_distance, ())
@@ -131,7 +154,7 @@ def multi_index(bits: int, max_distance: int, blocks: int) -> Design:
     return Design(f"multi-index {blocks}", bits, max_distance, tables)
 
 
-def permuted(bits: int, max_distance: int, blocks: int) -> Design:
+def permuted_tables(bits: int, max_distance: int, blocks: int) -> Design:
     """Return Manku's design that keys each table by all but *max_distance* of *blocks* blocks.
 
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
@@ -142,7 +165,7 @@ def permuted(bits: int, max_distance: int, blocks: int) -> Design:
     return Design(f"permuted {blocks}", bits, max_distance, tuple(map(Table, keys)))
 
 
-def nested(bits: int, max_distance: int, blocks: int) -> Design:
+def nested_tables(bits: int, max_distance: int, blocks: int) -> Design:
     """Return Manku's design that splits the rest of each of *blocks* blocks into as many again."""
     _check_blocks(bits, max_distance, blocks)
     tables = []

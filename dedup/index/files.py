@@ -45,7 +45,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:
             position += -position % _ALIGNED
             try:
                 # Of the open file: another process may put a new one in its place meanwhile.
-                array = _mapped(file, dtype, tuple(shape), position)
+                array = _map_array(file, dtype, tuple(shape), position)
             except (ValueError, OSError) as error:
                 raise ValueError(f"{path} is damaged ({error}); build the index again") from error
             if xxhash.xxh3_64_hexdigest(array.data) != digest:
@@ -55,7 +55,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:
     return header, arrays
 
 
-def _mapped(file: BinaryIO, dtype: str, shape: tuple[int, ...], position: int) -> Array:
+def _map_array(file: BinaryIO, dtype: str, shape: tuple[int, ...], position: int) -> Array:
     if not all(shape):
         return np.empty(shape, dtype)
     return np.memmap(file, np.dtype(dtype), "c", position, shape)

@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 
 from dedup.index.base import Counts, Index, Match
-from dedup.index.design import MOST_KEY_BITS, Design, best_design
+from dedup.index.design import MOST_KEY_BITS, SCANNED_UP_TO, Design, best_design
 from dedup.index.rows import Rows
 from dedup.index.tables import Tables, WideTables
 from dedup.methods.fingerprints import Fingerprints, is_number
 from dedup.methods.hashing import Array
-
-# Up to here a scan of everything is faster than look-ups, and takes 12 bytes a fingerprint where
-# the empty tables take 3 MB: a crawl with one index a host may keep many of them.
-SCANNED_UP_TO = 12_288
 
 
 class GrowingIndex(Index):
@@ -86,7 +82,7 @@ class GrowingIndex(Index):
         return super().add_many(self._prints.array(sketches), pages)
 
     def _store(self, sketch: int, page: int, *, is_new: bool = False) -> None:
-        fingerprint = self._prints.checked(sketch)
+        fingerprint = self._prints.to_integer(sketch)
         if isinstance(self._stored, Rows) and len(self._stored) >= self._scanned_up_to:
             self._store_many(self._prints.array([fingerprint]), np.array([page], np.uint32))
         else:
@@ -106,7 +102,7 @@ class GrowingIndex(Index):
             self._stored = kind(self._prints, self.design, rows, pages)
 
     def discard(self, sketch: int, page: int) -> bool:
-        return self._stored.discard(self._prints.checked(sketch), page)
+        return self._stored.discard(self._prints.to_integer(sketch), page)
 
     def query(self, sketch: int, counts: Counts | None = None) -> Match | None:
         """Return the nearest stored page within *max_distance*, ties to the oldest, or ``None``.
@@ -121,7 +117,7 @@ class GrowingIndex(Index):
 
         Raises ValueError for a fingerprint of more than *bits* bits.
         """
-        pages, distances = self._matches(self._prints.checked(sketch), nearest=True)
+        pages, distances = self._matches(self._prints.to_integer(sketch), nearest=True)
         if not len(pages):
             return None
         nearest = distances.min()
@@ -132,19 +128,19 @@ class GrowingIndex(Index):
 
     def query_all(self, sketch: int) -> list[Match]:
         """Return all pages within *max_distance*, the nearest first, ties by age."""
-        pages, distances = self._matches(self._prints.checked(sketch))
+        pages, distances = self._matches(self._prints.to_integer(sketch))
         return sorted(map(Match, pages.tolist(), distances.tolist()))
 
     def _matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
         """Return pages and distances of all within *max_distance*; *nearest*: of the nearest."""
         return self._stored.matches(fingerprint, nearest=nearest)
 
-    def matches_of(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+    def matches_of_many(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
         """Return the numbers of *rows*, pages and distances of all matches; no pair twice.
 
         *nearest*: of the pages of a row, the nearest and oldest, and of the others not all.
         """
-        return self._stored.matches_of(rows, nearest=nearest)
+        return self._stored.matches_of_many(rows, nearest=nearest)
 
     def nearest_beyond(
         self, sketches: Iterable[int], within: float, counts: Counts | None = None
@@ -156,7 +152,9 @@ class GrowingIndex(Index):
         rows, pages = self._everything()
         limit = int(min(within, self.bits))
         for sketch in sketches:
-            distances = self._prints.distances(rows, self._prints.row(self._prints.checked(sketch)))
+            distances = self._prints.distances(
+                rows, self._prints.row(self._prints.to_integer(sketch))
+            )
             near = np.flatnonzero((distances > self.max_distance) & (distances <= limit))
             matches = (
                 Match(int(pages[place]), int(distances[place]))

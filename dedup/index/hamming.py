@@ -8,21 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from dedup.index.base import LAST_PAGE, Match, checked_page
+from dedup.index.base import LAST_PAGE, Match, page_number
 from dedup.index.compact import CompactIndex
-from dedup.index.design import Design, Table, multi_index, permuted
+from dedup.index.design import Design, Table, growing_form_bytes, multi_index, permuted_tables
 from dedup.index.files import read_file, write_file
-from dedup.index.growing import SCANNED_UP_TO, GrowingIndex
-from dedup.index.pairs import chunks, matches_with, near_by_lookup, near_by_sorting, near_pages
-from dedup.methods.fingerprints import Fingerprints, is_number
+from dedup.index.growing import GrowingIndex
+from dedup.index.pairs import batch_matches, chunks, page_pairs, pairs_by_lookup, pairs_by_sorting
+from dedup.methods.fingerprints import is_number
 from dedup.methods.hashing import Array
 
 # Distances up to which sorting for all pairs beats looking each fingerprint up.
 _MOST_PERMUTED = 3
-# How much larger arrays are, on average, than what stands in them.
-_ROOM, _ROOM_OF_A_BUCKET = 1.55, 3.0
-# The books of a free run, and how many rows a bucket has when it starts to leave runs behind.
-_FREE_RUN, _MOVES_FROM = 100, 12
 
 
 class HammingIndex(GrowingIndex):
@@ -65,7 +61,7 @@ class HammingIndex(GrowingIndex):
         nearest_pages = np.full(len(rows), -1, np.int64)
         nearest = np.full(len(rows), -1, np.int64)
         for start, part in chunks(rows):
-            owners, pages, distances = self.matches_of(part, nearest=True)
+            owners, pages, distances = self.matches_of_many(part, nearest=True)
             order = np.lexsort((pages, distances, owners))
             owners, pages, distances = owners[order], pages[order], distances[order]
             first = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -77,7 +73,7 @@ class HammingIndex(GrowingIndex):
         """Return the nearest page; if there is none, store the fingerprint and return ``None``."""
         match = self.query(sketch)
         if match is None:
-            number = checked_page(page, self._next_page)
+            number = page_number(page, self._next_page)
             self._store(sketch, number, is_new=True)
             self._next_page = max(self._next_page, number + 1)
         return match
@@ -116,15 +112,15 @@ class HammingIndex(GrowingIndex):
         """
         batch = self._empty()
         batch.add_many(fingerprints)
-        return matches_with(batch, list(self._parts()))
+        return batch_matches(batch, list(self._parts()))
 
     def pairs(self) -> Iterator[tuple[Array, Array, Array]]:
         """Yield first pages, second pages (of a higher number) and distances of all near pairs."""
-        near = partial(near_by_lookup, index=self._empty())
+        near = partial(pairs_by_lookup, index=self._empty())
         if self.bits <= 64 and self.max_distance <= _MOST_PERMUTED:
-            design = permuted(self.bits, self.max_distance, self.max_distance + 2)
-            near = partial(near_by_sorting, design=design)
-        yield from near_pages(*self._everything(), near)
+            design = permuted_tables(self.bits, self.max_distance, self.max_distance + 2)
+            near = partial(pairs_by_sorting, design=design)
+        yield from page_pairs(*self._everything(), near)
 
     def _empty(self) -> GrowingIndex:
         return GrowingIndex(self.bits, self.max_distance, design=self.design)
@@ -156,7 +152,7 @@ class HammingIndex(GrowingIndex):
 
     def describe(self, size: int) -> str:
         """Return how *size* fingerprints are searched, and at what cost, in two lines."""
-        growing = bytes_growing(self.design, size)
+        growing = growing_form_bytes(self.design, size)
         lines = [f"growing, {self.design.describe(size)}, about {growing:.0f} bytes each"]
         if self.bits <= 64:
             compact = CompactIndex.bytes_per_fingerprint(self.compact_design)
@@ -209,15 +205,15 @@ class HammingIndex(GrowingIndex):
         if self._compact is None:
             return found
         row = self._prints.row(fingerprint)[None]
-        _, *more = self._compact.matches_of(row, nearest=nearest)
+        _, *more = self._compact.matches_of_many(row, nearest=nearest)
         pages, distances = map(np.concatenate, zip(found, more, strict=True))
         return pages, distances
 
-    def matches_of(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
-        found = self._stored.matches_of(rows, nearest=nearest)
+    def matches_of_many(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+        found = self._stored.matches_of_many(rows, nearest=nearest)
         if self._compact is None:
             return found
-        more = self._compact.matches_of(rows, nearest=nearest)
+        more = self._compact.matches_of_many(rows, nearest=nearest)
         owners, pages, distances = map(np.concatenate, zip(found, more, strict=True))
         return owners, pages, distances
 
@@ -229,22 +225,6 @@ class HammingIndex(GrowingIndex):
     def _everything(self) -> tuple[Array, Array]:
         rows, pages = map(np.concatenate, zip(*self._parts(), strict=True))
         return rows, pages
-
-
-def bytes_growing(design: Design, size: int) -> float:
-    """Estimate the bytes for each of *size* fingerprints that are added one by one."""
-    prints = Fingerprints(design.bits)
-    if not design.tables or size <= SCANNED_UP_TO:
-        return 1.25 * (8 * prints.words + 4)
-    inline = prints.words == 1
-    width = 8 if inline else 4
-    each = 4.0 if inline else 1.25 * (8 * prints.words + 4)
-    for table in design.tables:
-        buckets = 1 << table.key_bits
-        room = _ROOM + _ROOM_OF_A_BUCKET / (size / buckets + _ROOM_OF_A_BUCKET / 2)
-        books = 12 * buckets + _FREE_RUN * min(buckets, size / _MOVES_FROM)
-        each += width * room + books / max(size, 1)
-    return each
 
 
 def _as_json(design: Design) -> Any:

@@ -33,7 +33,7 @@ class KeyChains:
             room = max(self._rows, len(self._keys) * 3 // 2)
             for column in (self._keys, self._positions, self._next):
                 column.resize(room, refcheck=False)  # no view of a column outlives its method
-        self._keys[first : self._rows] = _compared(keys)
+        self._keys[first : self._rows] = _low_bits(keys)
         self._positions[first : self._rows] = positions
         if self._rows > _ROWS_OF_A_CHAIN << self._bits:
             while self._rows > _ROWS_OF_A_CHAIN << self._bits:
@@ -66,7 +66,7 @@ class KeyChains:
         In no order. *most*: so many of each key, the newest ones; ``None``: all. *limit*: to stop
         where more than so many were found in all.
         """
-        wanted = _compared(keys)
+        wanted = _low_bits(keys)
         places = np.arange(len(wanted))
         rows = self._heads[self._chains(wanted)]
         counts = np.zeros(len(wanted), np.int64)
@@ -97,5 +97,5 @@ class KeyChains:
         return sum(column.nbytes for column in columns)
 
 
-def _compared(keys: Array) -> Array:
+def _low_bits(keys: Array) -> Array:
     return keys.astype(np.uint32)  # the lowest bits

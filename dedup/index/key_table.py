@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, different, spread
+from dedup.index.buckets import Buckets, run_positions, sort_unique
 from dedup.methods.hashing import Array
 
 # A crawl with one index a host may have many small ones. At last their number stays: making the
@@ -95,7 +95,7 @@ class KeyTable:
         if len(wanted) > _FEW_KEYS and most is None:
             numbers = np.fromiter(wanted, np.uint64, len(wanted))
             _, positions = self.postings(*self.runs(numbers))
-            return different(positions)
+            return sort_unique(positions)
         tags, positions = self._buckets.columns
         mask, tag_mask, tag_type = (1 << self._bits) - 1, self._tag_mask, tags.dtype.type
         found = []
@@ -108,7 +108,7 @@ class KeyTable:
                     newest = np.argpartition(pages[under_key], -most)[-most:]
                     under_key = under_key[newest]
                 found.append(under_key)
-        return different(np.concatenate(found)) if found else positions[:0]
+        return sort_unique(np.concatenate(found)) if found else positions[:0]
 
     def runs(self, keys: Array) -> tuple[Array, Array, Array]:
         """Return the starts, the sizes and the tags of *keys*, uint64, for `postings`.
@@ -126,7 +126,7 @@ class KeyTable:
 
     def postings(self, starts: Array, sizes: Array, tags: Array) -> tuple[Array, Array]:
         """Return the numbers of keys, and the positions under each of them, in their order."""
-        places = spread(starts, sizes)
+        places = run_positions(starts, sizes)
         found, positions = self._buckets.columns
         equal = found[places] == np.repeat(tags, sizes)
         return np.repeat(np.arange(len(sizes)), sizes)[equal], positions[places[equal]]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dedup.index.buckets import spread, spread_in_parts
+from dedup.index.buckets import run_positions, run_positions_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
 from dedup.index.growing import GrowingIndex
@@ -20,7 +20,7 @@ def chunks(rows: Array) -> Iterator[tuple[int, Array]]:
         yield start, rows[start : start + _QUERIES_AT_ONCE]
 
 
-def matches_with(
+def batch_matches(
     batch: GrowingIndex, parts: Sequence[tuple[Array, Array]]
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Yield pages of *batch*, pages of *parts* and distances of all matches between the two.
@@ -29,21 +29,21 @@ def matches_with(
     """
     for rows, pages in parts:
         for start, part in chunks(rows):
-            owners, numbers, distances = batch.matches_of(part)
+            owners, numbers, distances = batch.matches_of_many(part)
             if len(owners):
                 yield numbers, pages[start + owners], distances
 
 
-def near_by_lookup(values: Array, index: GrowingIndex) -> Iterator[tuple[Array, Array]]:
+def pairs_by_lookup(values: Array, index: GrowingIndex) -> Iterator[tuple[Array, Array]]:
     """Yield numbers of all pairs of *values* that *index*, an empty one, finds, each pair once."""
     numbers = index.add_many(values)
-    for owners, others, _ in matches_with(index, [(values, numbers)]):
+    for owners, others, _ in batch_matches(index, [(values, numbers)]):
         once = others < owners
         if once.any():
             yield others[once], owners[once]
 
 
-def near_by_sorting(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
+def pairs_by_sorting(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
     """Yield numbers of all pairs of *values* within the distance of *design*, each pair once.
 
     *values*: sorted, different fingerprints of up to 64 bits, shape (n,). For each table they are
@@ -86,7 +86,7 @@ def _differ_in_all(differing: Array, keys: list[np.uint64]) -> Array:
     return unseen
 
 
-def near_pages(
+def page_pairs(
     rows: Array, pages: Array, near: Callable[[Array], Iterator[tuple[Array, Array]]]
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Yield the pages (the lower number first) and distances of all near pairs of *rows*.
@@ -99,14 +99,14 @@ def near_pages(
     starts = ends - sizes
     # Equal fingerprints: every page with each of those behind it, in the order of pages.
     behind = np.arange(len(rows)) + 1
-    for first, second in spread_in_parts(behind, np.repeat(ends, sizes) - behind):
+    for first, second in run_positions_in_parts(behind, np.repeat(ends, sizes) - behind):
         yield pages[first], pages[second], np.zeros(len(first), np.uint8)
     for ones, others in near(values):
         differing = np.bitwise_count(values[ones] ^ values[others])
         distances = differing if values.ndim == 1 else differing.sum(axis=1, dtype=np.uint16)
         # Different ones: every page of the one with every page of the other.
-        member = spread(starts[ones], sizes[ones])
+        member = run_positions(starts[ones], sizes[ones])
         pair = np.repeat(np.arange(len(ones)), sizes[ones])
-        for first, second in spread_in_parts(starts[others][pair], sizes[others][pair]):
+        for first, second in run_positions_in_parts(starts[others][pair], sizes[others][pair]):
             one, other = pages[member[first]], pages[second]
             yield np.minimum(one, other), np.maximum(one, other), distances[pair[first]]

@@ -22,7 +22,7 @@ class Repeats:
         self._pages: dict[int, array[int]] = {}
         self._size = 0
 
-    def take(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+    def take_repeats(self, rows: Array, pages: Array) -> tuple[Array, Array]:
         """Take the further pages of *rows*; return the different rows, and the oldest pages."""
         if not self._prints.any_equal(rows):
             return rows, pages
@@ -39,7 +39,7 @@ class Repeats:
         insort(self._pages.setdefault(fingerprint, array("I")), page)
         self._size += 1
 
-    def with_further(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+    def expand(self, rows: Array, pages: Array) -> tuple[Array, Array]:
         """Return numbers of *rows* as often as each has pages, and all the pages.
 
         *pages*: the one of each that a table has; they come first.

@@ -20,14 +20,14 @@ class Rows:
         """Store *fingerprint*, new or not. When memory runs out, everything is as before."""
         if self._count == len(self._pages):
             # The pages last: they are the longer one if memory runs out in between.
-            self._rows, self._pages = longer(self._rows), longer(self._pages)
+            self._rows, self._pages = enlarge(self._rows), enlarge(self._pages)
         self._rows[self._count] = self._prints.row(fingerprint)
         self._pages[self._count] = page
         self._count += 1
 
     def discard(self, fingerprint: int, page: int) -> bool:
         """Forget *page* of *fingerprint*; return False if it is not stored."""
-        rows, pages = self._stored()
+        rows, pages = self._filled()
         of_page = np.flatnonzero(pages == page)
         equal = self._prints.equal(rows[of_page], self._prints.row(fingerprint))
         places = of_page[equal].tolist()
@@ -39,7 +39,7 @@ class Rows:
 
     def matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
         """Return pages and distances of all within the threshold; *nearest*: of the nearest."""
-        rows, pages = self._stored()
+        rows, pages = self._filled()
         distances = self._prints.distances(rows, self._prints.row(fingerprint))
         limit = self._max_distance
         if not self._count or (closest := int(distances.min())) > limit:
@@ -47,20 +47,22 @@ class Rows:
         near = np.flatnonzero(distances <= (closest if nearest else limit))
         return pages[near], distances[near]
 
-    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+    def matches_of_many(
+        self, queries: Array, *, nearest: bool = False
+    ) -> tuple[Array, Array, Array]:
         """Return the numbers of *queries*, and what `matches` does for each."""
-        rows, pages = self._stored()
+        rows, pages = self._filled()
         owners, places, distances = self._prints.scan(
             queries, rows, self._max_distance, nearest=nearest
         )
         return owners, pages[places], distances
 
-    def _stored(self) -> tuple[Array, Array]:
+    def _filled(self) -> tuple[Array, Array]:
         return self._rows[: self._count], self._pages[: self._count]
 
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no order."""
-        rows, pages = self._stored()
+        rows, pages = self._filled()
         return rows.copy(), pages.copy()
 
     def __len__(self) -> int:
@@ -71,7 +73,7 @@ class Rows:
         return self._rows.nbytes + self._pages.nbytes
 
 
-def longer(values: Array) -> Array:
+def enlarge(values: Array) -> Array:
     """Return *values* with room for half as many again."""
     array = np.empty((max(64, len(values) * 3 // 2), *values.shape[1:]), values.dtype)
     array[: len(values)] = values

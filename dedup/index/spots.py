@@ -62,7 +62,7 @@ class SpotIndex(KeyIndex):
     def _candidates_in(self, partition: int, sketch: Array, within: float) -> list[int]:
         runs = self._table.runs(_keys(sketch, np.uint64(partition)))
         first, _ = self._partitions.bounds(partition)
-        needed = least_shared(len(sketch), first, within)
+        needed = min_shared_spots(len(sketch), first, within)
         _, sizes, _ = runs
         rarest = np.argsort(sizes, kind="stable")[: len(sketch) - needed + 1]
         spots_before, positions = self._table.postings(*(column[rarest] for column in runs))
@@ -126,7 +126,7 @@ class Partitions:
         return jaccard_distance(smaller, smaller, larger) <= self._max_distance
 
 
-def least_shared(size: int, least_size: int, max_distance: float) -> int:
+def min_shared_spots(size: int, least_size: int, max_distance: float) -> int:
     """Return how many spots a sketch of *size* shares with any match of *least_size* or more.
 
     At least 1. More than *size* if it can have none.

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from dedup.index.blocks import Blocks
-from dedup.index.buckets import different, distinct, lower_to_least, spread_in_parts
+from dedup.index.buckets import lower_limits, run_positions_in_parts, sort_unique, unique_pairs
 from dedup.index.design import Design, most_candidates
 from dedup.index.repeats import Repeats
-from dedup.index.rows import NO_MATCHES, longer
+from dedup.index.rows import NO_MATCHES, enlarge
 from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
 
@@ -29,7 +29,7 @@ class Tables:
         self._prints = prints
         self._max_distance = design.max_distance
         self._repeats = Repeats(prints)
-        rows, pages = self._repeats.take(rows, pages)
+        rows, pages = self._repeats.take_repeats(rows, pages)
         self._count = len(rows)
         self._blocks = Blocks(prints, design, rows, self._values(rows), pages)
         self._first = self._blocks.first
@@ -117,7 +117,7 @@ class Tables:
         pages = np.empty(len(values), np.uint32)
         starts, sizes = self._blocks.runs(rows)
         _, once = np.unique(starts, return_index=True)
-        for _, places in spread_in_parts(starts[once], sizes[once]):
+        for _, places in run_positions_in_parts(starts[once], sizes[once]):
             stored = self._first.columns[0][places]
             which = np.minimum(np.searchsorted(values, stored), len(values) - 1)
             equal = values[which] == stored
@@ -131,17 +131,17 @@ class Tables:
         others not all.
         """
         row = self._prints.row(fingerprint)
-        values = self._near(fingerprint, row, nearest)
+        values = self._near_values(fingerprint, row, nearest)
         if not len(values):
             return NO_MATCHES
         rows = self._rows_of(values)
         pages, distances = self._pages_of(values, rows), self._prints.distances(rows, row)
         if nearest or not self._repeats:
             return pages, distances
-        which, pages = self._repeats.with_further(rows, pages)
+        which, pages = self._repeats.expand(rows, pages)
         return pages, distances[which]
 
-    def _near(self, fingerprint: int, row: Any, nearest: bool) -> Array:
+    def _near_values(self, fingerprint: int, row: Any, nearest: bool) -> Array:
         """Return the values of the fingerprints within the threshold, different and sorted.
 
         *nearest*: of those that are farther than others not all.
@@ -158,7 +158,7 @@ class Tables:
             if len(distances) and (closest := int(distances.min())) <= limit:
                 limit = closest if nearest else limit
                 found.append(values[distances <= limit])
-        return different(np.concatenate(found)) if found else candidates[0][:0]
+        return sort_unique(np.concatenate(found)) if found else candidates[0][:0]
 
     def _scan(self, row: Any, nearest: bool) -> Array:
         """Return what `_near` does, by comparing everything."""
@@ -170,21 +170,23 @@ class Tables:
             distances[places] = self._max_distance + 1
         return np.sort(values)
 
-    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+    def matches_of_many(
+        self, queries: Array, *, nearest: bool = False
+    ) -> tuple[Array, Array, Array]:
         """Return the numbers of *queries*, and what `matches` does for each; no pair twice."""
-        owners, values = self._near_of(queries, nearest)
+        owners, values = self._near_values_of_many(queries, nearest)
         rows = self._rows_of(values)
         distances = self._prints.distances(queries[owners], rows)
         once, which = np.unique(values, return_inverse=True)
         pages = self._pages_of(once, self._rows_of(once))[which]
         if nearest or not self._repeats:
             return owners, pages, distances
-        which, pages = self._repeats.with_further(rows, pages)
+        which, pages = self._repeats.expand(rows, pages)
         return owners[which], pages, distances[which]
 
-    def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
+    def _near_values_of_many(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
         """Return numbers of *queries*, and what `_near` finds for each; no pair twice."""
-        tables = list(self._blocks.candidates_of(queries))
+        tables = list(self._blocks.candidates_of_many(queries))
         met = np.sum([sizes.sum(axis=1) for _, _, sizes in tables], axis=0)
         scanned = met > most_candidates(self._count)
         owners, found = [np.empty(0, np.intp)], [tables[0][0][:0]]
@@ -194,15 +196,15 @@ class Tables:
         limits = np.full(len(queries), self._max_distance)
         for column, starts, sizes in tables:
             sizes[scanned] = 0
-            for probes, places in spread_in_parts(starts.ravel(), sizes.ravel()):
+            for probes, places in run_positions_in_parts(starts.ravel(), sizes.ravel()):
                 owner, values = probes // sizes.shape[1], column[places]
                 distances = self._prints.distances(queries[owner], self._rows_of(values))
                 near = distances <= limits[owner]
                 owners.append(owner[near])
                 found.append(values[near])
                 if nearest:
-                    lower_to_least(limits, owners[-1], distances[near])
-        return distinct(np.concatenate(owners), np.concatenate(found))
+                    lower_limits(limits, owners[-1], distances[near])
+        return unique_pairs(np.concatenate(owners), np.concatenate(found))
 
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no order."""
@@ -229,7 +231,7 @@ class WideTables(Tables):
 
     def _put(self, fingerprint: int) -> int:
         if self._used == len(self._rows) and not self._free:
-            self._rows = longer(self._rows)
+            self._rows = enlarge(self._rows)
         position = self._free.pop() if self._free else self._used
         self._used = max(self._used, position + 1)
         self._rows[position] = self._prints.row(fingerprint)

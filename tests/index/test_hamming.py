@@ -17,15 +17,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dedup.index import HammingIndex, Match, multi_index, nested, permuted
+from dedup.index import HammingIndex, Match, multi_index, nested_tables, permuted_tables
 from dedup.index.buckets import Buckets
 from dedup.index.growing import SCANNED_UP_TO as LIMIT
 
 MANKU = {
     "4 blocks": multi_index(64, 3, 4),
-    "10 tables": permuted(64, 3, 5),
-    "16 tables": nested(64, 3, 4),
-    "20 tables": permuted(64, 3, 6),
+    "10 tables": permuted_tables(64, 3, 5),
+    "16 tables": nested_tables(64, 3, 4),
+    "20 tables": permuted_tables(64, 3, 6),
     "2 halves": multi_index(64, 3, 2),
 }
 SHAPES = [
@@ -324,7 +324,7 @@ def test_an_index_of_wrong_shape_is_refused(arguments, message):
     [
         ({"compact_design": MANKU["10 tables"]}, "compact_design must be for 64 bits and distance"),
         ({"design": multi_index(64, 3, 4)}, "design must be for 64 bits and distance 4, got one"),
-        ({"design": permuted(64, 4, 6)}, "one segment of up to 24 bits, got permuted 6"),
+        ({"design": permuted_tables(64, 4, 6)}, "one segment of up to 24 bits, got permuted 6"),
         ({"design": multi_index(64, 4, 2)}, "one segment of up to 24 bits, got multi-index 2"),
         ({"expected_size": -1}, "expected_size must be 0 or more, got -1"),
     ],
@@ -335,7 +335,7 @@ def test_a_design_that_cannot_be_is_refused(arguments, message):
 
 
 def test_designs_are_kept_in_the_file(tmp_path):
-    index = HammingIndex(design=multi_index(64, 3, 6), compact_design=permuted(64, 3, 5))
+    index = HammingIndex(design=multi_index(64, 3, 6), compact_design=permuted_tables(64, 3, 5))
     index.save(tmp_path / "index")
     loaded = HammingIndex.load(tmp_path / "index")
     assert (loaded.design, loaded.compact_design) == (index.design, index.compact_design)
