@@ -15,15 +15,15 @@ _MEMBERS_AT_ONCE = 1 << 20
 
 
 class Buckets:
-    """A table of buckets by key, each a contiguous run in one array that all share.
+    """A table of buckets by key, each a contiguous run in one shared array.
 
-    A run that is full moves to another place half as large again. The places that are left behind
-    merge with their free neighbours and are used again; since two left-behind generations of runs
-    are together larger than the next one (1.5 is below the golden ratio), little stays unused.
+    A full run moves to a place half as large again. The old places merge with their free neighbours
+    and are used again; two old generations of a run together are larger than the next one (1.5 is
+    below the golden ratio), so little stays unused.
     """
 
     def __init__(self, key_bits: int, dtypes: Sequence[Any]) -> None:
-        """Create empty buckets for keys of *key_bits* bits: one or two columns, of *dtypes*."""
+        """Create empty buckets for keys of *key_bits* bits, with one or two columns of *dtypes*."""
         count = 1 << key_bits
         self._starts = array("I", bytes(4 * count))
         self._sizes = array("I", bytes(4 * count))
@@ -33,16 +33,16 @@ class Buckets:
         self._free = FreeRuns()
 
     def run(self, key: int) -> slice:
-        """Return where the bucket of *key* is in the columns; valid until the next change."""
+        """Return the run of *key* in the columns; valid until the next change."""
         start = self._starts[key]
         return slice(start, start + self._sizes[key])
 
     def runs(self, keys: Array) -> tuple[Array, Array]:
-        """Return the starts and the sizes of the buckets of *keys*."""
+        """Return the starts and sizes of the runs of *keys*."""
         return _view(self._starts)[keys].astype(np.int64), _view(self._sizes)[keys].astype(np.int64)
 
     def append(self, key: int, value: int, second: int = 0) -> None:
-        """Add a row to the bucket of *key*: *value*, and *second* if there is a second column."""
+        """Add *value* to the bucket of *key*, and *second* if there is a second column."""
         size = self._sizes[key]
         if size == self._capacities[key]:
             self._move(key, size + max(_STEP, size // 2) if size else _FIRST)
@@ -53,7 +53,7 @@ class Buckets:
         self._sizes[key] = size + 1
 
     def extend(self, keys: Array, *columns: Array) -> None:
-        """Add rows to the buckets of *keys*, in their order, as if one by one."""
+        """Add a row to the bucket of each of *keys*, with the same result as `append` in order."""
         order, sizes = self._by_bucket(keys)
         in_order = [values[order] for values in columns]
         own = np.flatnonzero(sizes)
@@ -71,7 +71,7 @@ class Buckets:
             self._close_up()
 
     def _close_up(self) -> None:
-        """Move all buckets to new columns, one behind the other, with room for a quarter more."""
+        """Move all buckets to new columns without gaps, with room for a quarter more rows."""
         sizes = _view(self._sizes).astype(np.int64)
         capacities = sizes + sizes // 4
         ends = np.cumsum(capacities)
@@ -86,7 +86,7 @@ class Buckets:
         self._used, self._free = int(ends[-1]), FreeRuns()
 
     def remove(self, key: int, position: int) -> None:
-        """Remove the row at *position* of the columns, which is in the bucket of *key*."""
+        """Remove the row at *position*, which must be in the bucket of *key*."""
         last = self._starts[key] + self._sizes[key] - 1
         for column in self.columns:
             column[position] = column[last]
@@ -102,11 +102,11 @@ class Buckets:
         )
 
     def all_rows(self) -> Array:
-        """Return the first column, with rows between that were moved or removed."""
+        """Return the first column, including stale rows that were moved or removed."""
         return self.columns[0][: self._used]
 
     def fill(self, keys: Array, *columns: Array) -> None:
-        """Put rows into buckets that are all empty, with room for a quarter more."""
+        """Fill the buckets, which must all be empty, with room for a quarter more rows."""
         order, sizes = self._by_bucket(keys)
         capacities = sizes + sizes // 4
         ends = np.cumsum(capacities)
@@ -121,8 +121,8 @@ class Buckets:
             self.columns[number][rows] = values[order]
 
     def _by_bucket(self, keys: Array) -> tuple[Array, Array]:
-        """Return the places in *keys* by bucket, in their order, and how many each bucket has."""
-        # Of numbers of 16 bits NumPy makes a radix sort, six times as fast.
+        """Return the stable order of *keys* by bucket, and the number of rows of each bucket."""
+        # NumPy sorts 16-bit numbers by radix, six times as fast.
         narrow = len(self._sizes) <= 1 << 16
         order = np.argsort(keys.astype(np.uint16) if narrow else keys, kind="stable")
         return order, np.bincount(keys, minlength=len(self._sizes))
@@ -141,14 +141,14 @@ class Buckets:
         if start is not None:
             return start
         start, end = self._used, self._used + length
-        # The last column is the shortest if memory ran out between them.
+        # The last column is the shortest if memory once ran out between the two.
         if end > len(self.columns[-1]):
             room = max(end, len(self.columns[-1]) * 9 // 8, 1024)
             for number, column in enumerate(self.columns):
                 if not column.flags.owndata:  # as it comes out of a pickle
                     self.columns[number] = column = column.copy()
-                # realloc: where the system can, the memory is moved without being copied. No view
-                # of a column outlives the method that made it.
+                # This calls realloc, which often moves memory without copying it. No view of a
+                # column outlives the method that made it.
                 column.resize(room, refcheck=False)
         self._used = end
         return start
@@ -160,7 +160,7 @@ class Buckets:
 
 
 def run_positions_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the numbers of runs and the positions of their members, about a million at a time."""
+    """Yield run numbers and the positions in these runs, about a million positions at a time."""
     ends = np.cumsum(sizes)
     first = 0
     while first < len(sizes):
@@ -183,12 +183,12 @@ def run_positions_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array,
 
 
 def _view(numbers: "array[int]") -> Array:
-    """Return the memory of *numbers* as an array, for vectorised use: one is read faster there."""
+    """Return *numbers* as a NumPy array; single elements are read faster from the original."""
     return np.frombuffer(numbers, np.uint32)
 
 
 def run_positions(starts: Array, sizes: Array) -> Array:
-    """Return the positions of all members of runs: start, start + 1, ... of each in turn.
+    """Return the positions in all runs: start, start + 1, ... for each run in turn.
 
     >>> run_positions(np.array([10, 50]), np.array([3, 2])).tolist()
     [10, 11, 12, 50, 51]
@@ -200,7 +200,7 @@ def run_positions(starts: Array, sizes: Array) -> Array:
 
 
 def sort_unique(numbers: Array) -> Array:
-    """Sort *numbers*, and return the different ones; of a few, faster than np.unique."""
+    """Sort *numbers* in place and return the unique ones; for few, faster than np.unique."""
     numbers.sort()
     is_first = np.ones(len(numbers), np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
@@ -208,7 +208,7 @@ def sort_unique(numbers: Array) -> Array:
 
 
 def unique_pairs(owners: Array, values: Array) -> tuple[Array, Array]:
-    """Return the different pairs of the two columns."""
+    """Return the unique pairs of *owners* and *values*, sorted."""
     order = np.lexsort((values, owners))
     owners, values = owners[order], values[order]
     is_first = np.ones(len(owners), bool)

@@ -17,17 +17,18 @@ _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 class CompactIndex:
     """Fingerprints of up to 64 bits in sorted arrays, which may be files mapped into memory.
 
-    Table *i* holds every fingerprint once, with the bits of its segments moved to the front, in
-    order; a key is then a range, found by binary search. The first table knows the oldest page of
-    each; further pages stand in two columns of their own, by fingerprint and page. Without tables,
-    all rows stand in one array as they come. Nothing can be added; pages can be forgotten.
+    Each table holds every fingerprint once, sorted, with the bits of the table's segments moved to
+    the front; the rows of a key are a range, found by binary search. The oldest page of a
+    fingerprint belongs to the first table; further pages are in two separate columns, sorted by
+    fingerprint and page. Without tables, all rows are in one unsorted array. Pages can be
+    discarded, but none can be added.
 
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3 (with a radius: Norouzi et al. 2012).
     """
 
     def __init__(self, design: Design, arrays: list[Array]) -> None:
-        """Take over *arrays* as those of another one: pages, further rows and pages, tables."""
+        """Use the *arrays* of another one: pages, further rows, further pages, and the tables."""
         self.design = design
         self.arrays = arrays
         self._pages, self._further_rows, self._further_pages, *self._tables = arrays
@@ -58,10 +59,10 @@ class CompactIndex:
     def matches_of_many(
         self, queries: Array, *, nearest: bool = False
     ) -> tuple[Array, Array, Array]:
-        """Return the numbers of *queries*, pages and distances of all matches; no pair twice.
+        """Return query numbers, pages and distances of all matches, each pair once.
 
-        *nearest*: only the oldest page of each fingerprint, and of those that are farther than
-        others not all.
+        With *nearest*, only the oldest page of each fingerprint, and perhaps not all fingerprints
+        that are farther than the nearest.
         """
         if not self.design.tables:
             distance = self.design.max_distance
@@ -87,7 +88,7 @@ class CompactIndex:
         return owners[which], pages, distances[which]
 
     def _near_values_of_many(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
-        """Return numbers of *queries* and fingerprints within the threshold; no pair twice."""
+        """Return query numbers and the fingerprints within the threshold, each pair once."""
         bits, distance = self.design.bits, self.design.max_distance
         ranges = [
             self._ranges(queries, *table)
@@ -129,15 +130,15 @@ class CompactIndex:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether nothing has been forgotten: the nearest row then has a page."""
+        """Whether nothing was discarded, so that the nearest row has a page."""
         return self._size == len(self._pages) + len(self._further_pages)
 
     def discard(self, row: Any, page: int) -> bool:
-        """Forget *page* of the fingerprint *row*; return False if it is not stored."""
+        """Remove *page* of the fingerprint *row*; return False if it is not stored."""
         before = self._size
         for place in self._places_of(row):
             further = slice(*(np.searchsorted(self._further_rows, row, side) for side in _SIDES))
-            # The oldest one first.
+            # The oldest page is the first.
             pages = np.append(self._pages[place], self._further_pages[further])
             left = pages[(pages != page) & (pages != _NOT_STORED)]
             self._size -= int((pages != _NOT_STORED).sum()) - len(left)
@@ -146,7 +147,7 @@ class CompactIndex:
         return self._size < before
 
     def _places_of(self, row: Any) -> list[int]:
-        """Return where *row* is in the first table; without tables, it may be more than once."""
+        """Return the places of *row* in the first table: without tables there may be several."""
         if self.design.tables:
             row = permute(np.array([row], np.uint64), self.design.tables[0], self.design.bits)[0]
             start, stop = (np.searchsorted(self._tables[0], row, side) for side in _SIDES)
@@ -154,7 +155,7 @@ class CompactIndex:
         return np.flatnonzero(self._tables[0] == row).tolist()
 
     def everything(self) -> tuple[Array, Array]:
-        """Return all fingerprints and their pages, in no order."""
+        """Return all fingerprints and their pages, in no particular order."""
         rows = self._tables[0]
         if self.design.tables:
             rows = restore(rows, self.design.tables[0], self.design.bits)
@@ -176,7 +177,7 @@ class CompactIndex:
 
 
 def permute(rows: Array, table: Table, bits: int) -> Array:
-    """Return fingerprints with the bits of the segments of *table* moved to the front."""
+    """Return the fingerprints with the bits of *table*'s segments moved to the front."""
     permuted = np.zeros_like(rows)
     for start, width in segments_in_order(table, bits):
         permuted = (permuted << np.uint64(width % 64)) | (
@@ -186,7 +187,7 @@ def permute(rows: Array, table: Table, bits: int) -> Array:
 
 
 def restore(permuted: Array, table: Table, bits: int) -> Array:
-    """Return the fingerprints that `permute` was given."""
+    """Return the fingerprints of which `permute` made *permuted*."""
     rows: Any = np.zeros_like(permuted)
     left = bits
     for start, width in segments_in_order(table, bits):

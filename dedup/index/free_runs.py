@@ -1,4 +1,4 @@
-"""The parts of an array that are free to be used again."""
+"""Bookkeeping of the unused parts of an array."""
 
 import sys
 from collections import defaultdict
@@ -8,12 +8,12 @@ _TRIED = 4
 
 
 class FreeRuns:
-    """Free runs of an array: merged with their neighbours, found by size."""
+    """The free runs of an array, merged with their neighbours and found by size."""
 
     def __init__(self) -> None:
         self._length_at: dict[int, int] = {}
         self._start_before: dict[int, int] = {}
-        # Runs by the number of bits of their length, and which of these there are, as bits.
+        # Starts by the bit length of the run's length, and a bit mask of the bit lengths in use.
         self._by_magnitude: defaultdict[int, set[int]] = defaultdict(set)
         self._magnitudes = 0
 
@@ -30,9 +30,9 @@ class FreeRuns:
         self._magnitudes |= 1 << magnitude
 
     def take(self, length: int) -> int | None:
-        """Return the start of a run of *length*, no longer free, or ``None`` if there is none."""
+        """Take a run of *length*; return its start, or ``None`` if no free run is long enough."""
         magnitude = length.bit_length()
-        # Every run of a higher magnitude is long enough; of the same one, a few are tried.
+        # Try a few runs of the same magnitude; every run of a higher one is long enough.
         for start in islice(self._by_magnitude.get(magnitude, ()), _TRIED):
             if self._length_at[start] >= length:
                 break

@@ -17,16 +17,16 @@ from dedup.index.pairs import batch_matches, chunks, page_pairs, pairs_by_lookup
 from dedup.methods.fingerprints import is_number
 from dedup.methods.hashing import Array
 
-# Distances up to which sorting for all pairs beats looking each fingerprint up.
+# Up to this distance, sorting finds all pairs faster than look-ups.
 _MOST_PERMUTED = 3
 
 
 class HammingIndex(GrowingIndex):
-    """An index over fingerprints with all that batches and researchers need, too.
+    """The growing index, with what batches and researchers need besides.
 
-    What is added goes into the growing form, buckets by blocks of bits. `compact` moves all of it
-    into the compact form, sorted arrays of a third of the size, in which it is also saved and
-    loaded; what is added after that grows in front of it.
+    New fingerprints go into the growing form, buckets by blocks of bits. `compact` moves them all
+    into the compact form, sorted arrays of a third of the size, which is also the form of files.
+    Fingerprints that are added later go into a new growing form beside it.
 
     Sources: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3; Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with Multi-Index Hashing",
@@ -44,8 +44,8 @@ class HammingIndex(GrowingIndex):
     ) -> None:
         """Create an empty index as `GrowingIndex` does.
 
-        *compact_design*: any design for the compact form; by default two halves probed at a radius
-        up to distance 3, else that of the growing form.
+        *compact_design*: any design, for the compact form. By default two halves that are probed at
+        a radius up to distance 3, and beyond that the design of the growing form.
         """
         super().__init__(bits, max_distance, expected_size=expected_size, design=design)
         self.compact_design = compact_design or (
@@ -55,7 +55,7 @@ class HammingIndex(GrowingIndex):
         self._compact: CompactIndex | None = None
 
     def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
-        """Return the nearest page (-1: none) and its distance for each of an array, shape (n,)."""
+        """Return each fingerprint's nearest page and its distance, shape (n,); -1 for none."""
         rows = self._prints.array(fingerprints)
         rows, which = np.unique(rows, axis=0, return_inverse=True)
         nearest_pages = np.full(len(rows), -1, np.int64)
@@ -70,7 +70,7 @@ class HammingIndex(GrowingIndex):
         return nearest_pages[which.ravel()], nearest[which.ravel()]
 
     def check_and_add(self, sketch: int, page: int | None = None) -> Match | None:
-        """Return the nearest page; if there is none, store the fingerprint and return ``None``."""
+        """Return the nearest page; if there is none, store *sketch* and return ``None``."""
         match = self.query(sketch)
         if match is None:
             number = page_number(page, self._next_page)
@@ -79,16 +79,17 @@ class HammingIndex(GrowingIndex):
         return match
 
     def check_and_add_many(self, fingerprints: Any) -> tuple[Array, Array]:
-        """Check and add one after the other; return what `query_many` would, per fingerprint."""
+        """Call `check_and_add` for each in order; return arrays as `query_many` does."""
         rows = self._prints.array(fingerprints)
         found = [self.check_and_add(value) for value in self._prints.integers(rows)]
         pages = np.array([match.page if match else -1 for match in found], np.int64)
         return pages, np.array([match.distance if match else -1 for match in found], np.int64)
 
     def remove(self, page: int) -> None:
-        """Forget *page*. Looks through the numbers of all pages.
+        """Remove *page* after a search through all page numbers.
 
-        The memory is used again, and not given back. Raises KeyError if it is not stored.
+        Its memory is used again but not returned to the system. Raises KeyError if *page* is not
+        stored.
         """
         rows, pages = self._everything()
         of_page = rows[pages == page] if is_number(page) and 0 <= page <= LAST_PAGE else rows[:0]
@@ -104,9 +105,9 @@ class HammingIndex(GrowingIndex):
         return self._compact.discard(np.uint64(sketch), page) or is_stored
 
     def join(self, fingerprints: Any) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield numbers of a new batch, pages and distances of all matches between the two.
+        """Yield arrays of batch numbers, pages and distances of all matches with a new batch.
 
-        The batch is indexed, and what is stored now goes by once.
+        Indexes the batch and reads the stored fingerprints once.
 
         Source: Manku et al. 2007, section 4.
         """
@@ -115,7 +116,7 @@ class HammingIndex(GrowingIndex):
         return batch_matches(batch, list(self._parts()))
 
     def pairs(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield first pages, second pages (of a higher number) and distances of all near pairs."""
+        """Yield arrays of lower pages, higher pages and distances of all pairs that match."""
         near = partial(pairs_by_lookup, index=self._empty())
         if self.bits <= 64 and self.max_distance <= _MOST_PERMUTED:
             design = permuted_tables(self.bits, self.max_distance, self.max_distance + 2)
@@ -126,18 +127,18 @@ class HammingIndex(GrowingIndex):
         return GrowingIndex(self.bits, self.max_distance, design=self.design)
 
     def compact(self) -> None:
-        """Move all that is stored into the compact form.
+        """Move all fingerprints into the compact form.
 
-        Raises ValueError for fingerprints of more than 64 bits, which have none.
+        Raises ValueError for fingerprints of more than 64 bits, which have no such form.
         """
         if self.bits > 64:
-            raise ValueError(f"there is no compact form for {self.bits} bits, but up to 64")
+            raise ValueError(f"the compact form is for up to 64 bits, got {self.bits}")
         rows, pages = self._everything()
         self._compact = CompactIndex.build(self.compact_design, rows, pages)
         self._clear()
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield page and fingerprint of all that is stored, by page."""
+        """Yield the page and fingerprint of everything stored, by page."""
         rows, pages = self._everything()
         order = np.argsort(pages, kind="stable")
         for _, places in chunks(order):
@@ -151,7 +152,7 @@ class HammingIndex(GrowingIndex):
         return super().nbytes + (0 if self._compact is None else self._compact.nbytes)
 
     def describe(self, size: int) -> str:
-        """Return how *size* fingerprints are searched, and at what cost, in two lines."""
+        """Return how *size* fingerprints are searched and at what cost: a line for each form."""
         growing = growing_form_bytes(self.design, size)
         lines = [f"growing, {self.design.describe(size)}, about {growing:.0f} bytes each"]
         if self.bits <= 64:
@@ -160,9 +161,9 @@ class HammingIndex(GrowingIndex):
         return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that is stored into the file *path*, in the compact form up to 64 bits.
+        """Write all fingerprints to the file *path*, in the compact form up to 64 bits.
 
-        The file is written aside and put in place at once: a crash leaves the old one.
+        Writes a temporary file and replaces *path* atomically: a crash leaves the old file.
         """
         rows, pages = self._everything()
         if self.bits <= 64:
@@ -180,9 +181,9 @@ class HammingIndex(GrowingIndex):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the index that `save` wrote; its arrays stay in the file, mapped into memory.
+        """Return the index in a file written by `save`, with its arrays mapped into memory.
 
-        Raises ValueError if the file was not written by `save`, is damaged or of another version;
+        Raises ValueError if the file is not such a file, is damaged or has another version, and
         OSError if it cannot be read.
         """
         header, arrays = read_file(Path(path))

@@ -106,8 +106,8 @@ def test_an_index_describes_its_designs():
         "among 1,000,000, 20 bytes each",
     ]
     assert HammingIndex(64, 40).describe(10).splitlines() == [
-        "growing, linear scan: each of 10 is compared, about 15 bytes each",
-        "compact, linear scan: each of 10 is compared, 12 bytes each",
+        "growing, linear scan: compares all 10, about 15 bytes each",
+        "compact, linear scan: compares all 10, 12 bytes each",
     ]
     assert len(HammingIndex(384, 29).describe(10).splitlines()) == 1
 
