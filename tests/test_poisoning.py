@@ -17,7 +17,7 @@ from dedup.detector import Detector
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.methods.hashing import PLAIN
-from dedup.methods.keyed import Keyed
+from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
 from dedup.scrapy_plugin import reading
 from dedup.text import Document
@@ -209,7 +209,7 @@ def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):
     assert judged(method, forgery, article(1)) == ["new", "near-duplicate"]
     distances = []
     for secret in (SECRET, SECRET.upper(), "another secret, as long"):
-        method = SimHash().with_hashing(Keyed(secret))
+        method = SimHash().with_hashing(KeyedHashing(secret))
         distances.append(method.distance(*method.sketches(documents)))
         assert judged(method, forgery, article(1)) == ["new", "new"]
     # As far apart as any two texts.
@@ -228,6 +228,6 @@ def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers):
 @pytest.mark.slow
 def test_copies_are_found_with_a_secret_as_without():
     for name in METHODS:
-        method = METHODS[name]().with_hashing(Keyed(SECRET))
+        method = METHODS[name]().with_hashing(KeyedHashing(SECRET))
         texts = [article(1), article(2), article(1).upper()]
         assert judged(method, *texts) == ["new", "new", "exact-duplicate"], name

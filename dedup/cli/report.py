@@ -11,7 +11,7 @@ from dedup.cli.errors import CommandError
 from dedup.cli.files import check_outputs, overwritable
 from dedup.detector import Detector
 from dedup.methods import METHODS, Method
-from dedup.methods.base import check_arguments
+from dedup.methods.arguments import check_arguments
 from dedup.report import Recorded, TextStore, numbers_of, write_html
 from dedup.rule import Kind
 from dedup.sqlite_file import LedgerError

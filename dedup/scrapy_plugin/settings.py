@@ -19,8 +19,8 @@ from scrapy.utils.misc import load_object
 from dedup.extraction import EXTRACTORS, Extractor
 from dedup.logs import logger_named
 from dedup.methods import METHODS, Method
-from dedup.methods.base import check_arguments
-from dedup.methods.keyed import Keyed, keyed
+from dedup.methods.arguments import check_arguments
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.rule import SHORT_PAGES
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.crawling import is_crawl
@@ -107,7 +107,7 @@ class DedupSettings:
         """
         placeholders = Placeholders(spider)
         read = _Reader(settings, placeholders)
-        method = read.keyed(read.method())
+        method = read.with_keyed_hashing(read.method())
         extractor = read.extractor()
         item_field = read.text("DEDUP_ITEM_FIELD", "") or None
         job = job_dir(settings)
@@ -356,7 +356,7 @@ class _Reader:
             raise SettingError(f"{name}: {error}") from error
         return method
 
-    def keyed(self, method: Method) -> Method:
+    def with_keyed_hashing(self, method: Method) -> Method:
         """Return *method* with the key of a secret, if there is one: that is not shown."""
         name = "DEDUP_SECRET"
         value = self._settings.get(name)
@@ -366,7 +366,7 @@ class _Reader:
             raise SettingError(f"{name} must be a string, got another type")
         self.shown[name] = "set" if value else ""
         try:
-            return keyed(method, Keyed(value)) if value else method
+            return with_keyed_hashing(method, KeyedHashing(value)) if value else method
         except ValueError as error:
             raise SettingError(f"{name}: {error}") from error
 
