@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from dedup.detector import Detector
 from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.logs import logger_named
-from dedup.scrapy_plugin.awaiting import called_within
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def ledger_when_free(settings: DedupSettings, crawler: "Crawler") -> Sqlit
         try:
             return open_ledger(settings, crawler)
         except LedgerInUseError:
-            await called_within(_SECONDS_BETWEEN_TRIES, lambda _: None)
+            await wait_for_call(_SECONDS_BETWEEN_TRIES, lambda _: None)
             if not crawler.crawling:
                 raise
         if monotonic() - told > _SECONDS_OF_A_LINE_WHILE_IN_USE:
