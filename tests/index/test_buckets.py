@@ -97,6 +97,7 @@ def test_free_runs_are_given_out_once_and_merge_with_their_neighbours(lengths, c
     assert free._length_at == ({0: end} if end else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
 @given(runs=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20)), max_size=30))
 def test_runs_are_spread_the_same_at_once_and_in_parts(at_once, runs):

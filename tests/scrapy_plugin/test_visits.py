@@ -172,6 +172,7 @@ class Swallow:
 OURS = "dedup.scrapy_plugin.ItemPipeline"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -222,6 +222,7 @@ class Unwilling:
     __reduce__ = __str__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["/0", "/5"])
 @pytest.mark.parametrize("form", ["xml", "pickle", "csv"])
 def test_half_of_an_item_that_cannot_be_written_is_taken_out(tmp_path: Path, form: str, first: str):
@@ -248,6 +249,7 @@ def fill(disk: Path, room: int = 0) -> None:
             file.truncate(max(0, file.tell() - room))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("full", ["/0", "/4"])
 @pytest.mark.parametrize("form", READERS)
