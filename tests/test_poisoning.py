@@ -216,6 +216,7 @@ def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):
     assert min(distances) > 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers):
     pages = [page(text).encode() for text in (forgery, article(1))]

@@ -161,6 +161,7 @@ def test_what_is_no_sketch_is_refused(name, cut):
         load_both()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=8, deadline=None)
 @given(
@@ -188,6 +189,7 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
     assert beyond == list(index.nearest_beyond(known, within))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=8, deadline=None)
 @given(limit=st.sampled_from([3, 10**6]), chooser=st.randoms(use_true_random=False))

@@ -64,7 +64,7 @@ class Checkpoints:
     def _has_news(self) -> bool:
         if not self._store.has_news:
             return False
-        if not self._feeds.are_remembered:
+        if not self._feeds.has_storage:
             self._tell(
                 "Nobody stores the items of this crawl, neither a feed nor a pipeline: its pages "
                 "are not remembered in %s", self._store.name,
@@ -120,13 +120,14 @@ class Checkpoints:
         are_safe = self._feeds.can_be_flushed or await self._are_feeds_stored()
         if are_safe and self._has_news:
             await self._write()
-        if left := self._store.unpublished:
+        # Without anybody who stores them, that was the warning.
+        if self._feeds.has_storage and (left := self._store.unpublished):
             logger.warning("%d pages are not in the ledger: a next crawl stores them again", left)
 
     async def _are_feeds_stored(self) -> bool:
-        if not await self._feeds.closed_within(_SECONDS_IN_SILENCE):
+        if not await self._feeds.wait_until_closed(_SECONDS_IN_SILENCE):
             logger.info("The ledger waits for the feeds, which are being stored")
-            if not await self._feeds.closed_within(_SECONDS_FOR_FEEDS):
+            if not await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS):
                 self._tell("The feeds are not closed yet, and the ledger does not wait any longer")
                 return False
         if not self._feeds.are_stored:

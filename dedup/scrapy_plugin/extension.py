@@ -164,7 +164,7 @@ class Extension:
         self._feeds.take_over()
         if self._checkpoints:
             self._checkpoints.start()
-            for path in self._feeds.overwritten() if len(self._detector) else ():
+            for path in self._feeds.files_to_overwrite() if len(self._detector) else ():
                 logger.warning(
                     "%s is overwritten, and %s knows %d pages, which are not stored again while "
                     "they are unchanged: append (-o), use another file, or start afresh (-a "

@@ -12,7 +12,7 @@ from scrapy.utils.asyncio import call_later
 from dedup.detector import Detector
 from dedup.rule import Kind, Rule
 from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.awaiting import called_within
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.baggage import hands_on_items
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.notices import Notices
@@ -91,7 +91,7 @@ class Links:
                 links.claim = claim
                 return
             assert claim
-            if not await called_within(self._settings.wait_timeout, claim.when_ended):
+            if not await wait_for_call(self._settings.wait_timeout, claim.when_ended):
                 return
 
     def output_ends(self, response: Response, *, failed: bool) -> None:

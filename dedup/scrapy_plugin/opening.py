@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from dedup.detector import Detector
 from dedup.logs import logger_named
 from dedup.rule import Rule
-from dedup.scrapy_plugin.awaiting import called_within
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
 
@@ -109,7 +109,7 @@ async def store_when_free(settings: DedupSettings, crawler: "Crawler") -> Store:
         try:
             return open_store(settings, crawler)
         except LedgerInUseError:
-            await called_within(_SECONDS_BETWEEN_TRIES, lambda _: None)
+            await wait_for_call(_SECONDS_BETWEEN_TRIES, lambda _: None)
             if not crawler.crawling:
                 raise
         if monotonic() - told > _SECONDS_OF_A_LINE_WHILE_IN_USE:

@@ -77,6 +77,7 @@ def test_what_comes_at_once_takes_little_more_than_its_rows(at_once):
     assert buckets.nbytes < 100_000 * 12 * 1.55
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
 @given(runs=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20)), max_size=30))
 def test_runs_are_spread_the_same_at_once_and_in_parts(at_once, runs):

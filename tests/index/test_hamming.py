@@ -454,6 +454,7 @@ def saved(tmp_path):
     return tmp_path / "index"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(150))
 def test_a_damaged_file_is_told_wherever_it_is_damaged(saved, seed):
     whole = bytearray(saved.read_bytes())

@@ -163,6 +163,7 @@ def test_sketches_match_if_they_share_a_key(one, other):
     assert matches(method, one, other) == share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 10, 20])
 @pytest.mark.parametrize("terms", [1, 2, 3, 5])
 def test_pages_match_with_the_probability_of_the_paper(count, terms):

@@ -30,12 +30,14 @@ def sketched(method, text):
     return None if sketch is None else method.to_bytes(sketch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])
 def test_each_secret_gives_every_method_other_sketches(method, text):
     hashings = (PLAIN, KEYED, KeyedHashing(SECRET[::-1]))
     assert len({sketched(method.with_hashing(one), text) for one in hashings}) == 3
 
 
+@pytest.mark.slow
 def test_a_secret_gives_the_same_sketches_each_time(method):
     with_secret, again = (method.with_hashing(one) for one in (KEYED, KeyedHashing(f" {SECRET}\n")))
     for text in TEXTS:
@@ -136,6 +138,7 @@ for text in texts:
 """
 
 
+@pytest.mark.slow
 def test_another_process_is_sent_what_it_needs(method):
     method, texts = method.with_hashing(KEYED), [ENGLISH, CHINESE]
     sketched(method, article(3))  # words that are remembered are not sent

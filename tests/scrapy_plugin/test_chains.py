@@ -162,6 +162,7 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_each_product_is_stored_once_however_it_is_handed_on(way: str):
     result = run(SHOP, STARTS, handing_on(way))
@@ -170,6 +171,7 @@ def test_each_product_is_stored_once_however_it_is_handed_on(way: str):
     assert result.messages() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["cb_kwargs", "meta"])
 def test_items_of_every_kind_are_handed_on(kind: str, way: str):

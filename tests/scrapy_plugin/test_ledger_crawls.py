@@ -816,6 +816,7 @@ def test_a_crawl_that_cannot_start_does_not_bar_the_next_one(site, ledger):
     assert done.stdout.splitlines() == ["no database", "no database", "stored"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [

@@ -173,6 +173,7 @@ class Swallow:
 OURS = "dedup.scrapy_plugin.ItemPipeline"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -89,6 +89,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
         assert reader.identity["scope"] == "host"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,4 +1,4 @@
-"""Files that the system may not have written to the disk yet."""
+"""Files that the operating system may not have written to the disk yet."""
 
 import os
 import stat
@@ -7,10 +7,10 @@ from typing import IO
 
 
 class Disk:
-    """Has the system write files to the disk, which others may rename, remove or close meanwhile.
+    """Makes the system write files to the disk; others may rename, remove or close them meanwhile.
 
-    What comes to a file after `take`, while it is written, is for the next time. If the system
-    fails once, nothing can be relied on any more: it forgets what it could not write.
+    What is written to a file after `take` waits for the next time. After one failure nothing can be
+    relied on any more, since the system forgets what it could not write.
     """
 
     def __init__(self) -> None:
@@ -18,8 +18,8 @@ class Disk:
         self._changed: set[Hashable] = set()
         self._failure: OSError | None = None
 
-    def changed(self, key: Hashable, file: IO[bytes]) -> None:
-        """Remember that *file*, known as *key*, was written to; what is no regular file is not."""
+    def note_write(self, key: Hashable, file: IO[bytes]) -> None:
+        """Note that something was written to *file*, called *key*; ignore it if it is a pipe."""
         if key not in self._descriptors:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return
@@ -27,13 +27,13 @@ class Disk:
         self._changed.add(key)
 
     def take(self) -> list[int]:
-        """Return what was written to since the last time, for `synchronise`: new descriptors."""
+        """Return new descriptors of the files written to since the last call, for `synchronise`."""
         taken = [os.dup(self._descriptors[key]) for key in self._changed]
         self._changed.clear()
         return taken
 
     def synchronise(self, taken: list[int]) -> None:
-        """Have the system write what was *taken* to the disk; may be called in another thread.
+        """Write the files *taken* to the disk, and close them; may be called in another thread.
 
         Raises OSError if that fails, or has failed before.
         """
@@ -42,8 +42,8 @@ class Disk:
         if self._failure:
             raise self._failure
 
-    def closed(self, key: Hashable) -> None:
-        """Synchronise the file known as *key*, which was closed, and forget it."""
+    def finish(self, key: Hashable) -> None:
+        """Write the file called *key*, which was closed, to the disk, and forget it."""
         self._changed.discard(key)
         if key in self._descriptors:
             self._synchronise(self._descriptors.pop(key))

@@ -1,4 +1,4 @@
-"""Whether anybody stores the items of a crawl without feeds."""
+"""Whether anybody but feeds stores the items of a crawl."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-def has_storing_part(crawler: "Crawler") -> bool:
-    """Return whether an item may be stored by a pipeline, or by who is told of scraped items.
+def has_other_store(crawler: "Crawler") -> bool:
+    """Return whether a pipeline, or a receiver of the signal item_scraped, may store items.
 
-    Any pipeline is taken for one that stores, but for ours; of the receivers, those that are not
-    Scrapy's own, which count.
+    Every pipeline but ours is assumed to store them, and so is every receiver that is not Scrapy's:
+    Scrapy's own ones only count.
     """
     assert crawler.engine
-    # A processor of items of somebody else's need not have pipelines.
+    # Somebody else's item processor need not have pipelines.
     pipelines = getattr(crawler.engine.scraper.itemproc, "middlewares", None)
     if pipelines is None or not all(_is_of(type(pipeline), "dedup") for pipeline in pipelines):
         return True
@@ -27,7 +27,7 @@ def has_storing_part(crawler: "Crawler") -> bool:
 
 
 def _owner(receiver: Any) -> Any:
-    """Return the class of a method, or a function itself."""
+    """Return the class of a bound method, or the function itself."""
     return type(receiver.__self__) if hasattr(receiver, "__self__") else receiver
 
 

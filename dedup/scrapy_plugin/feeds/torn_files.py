@@ -1,7 +1,7 @@
-"""Feed files that are appended to: whether they are whole, and what ends what is torn in them.
+"""Feed files that items are appended to: whether they are torn, and how to mend them.
 
-A crawl that was killed leaves half of an item at the end of its feed. Formats of lines and records
-are mended by what is added; in all others, what is appended cannot be read, so it is refused.
+A crawl that was killed leaves half of an item at the end of its feed. In files of lines or records,
+adding an end mends that. In all others nobody could read what is appended, so they are refused.
 """
 
 import codecs
@@ -29,7 +29,7 @@ from dedup.scrapy_plugin.feeds.whole_files import (
 _PLAIN_ENCODINGS = ("utf-8", "ascii", "iso8859-1")
 
 
-_MENDED = (
+_MENDABLE = (
     exporters.CsvItemExporter,
     exporters.JsonLinesItemExporter,
     exporters.PprintItemExporter,
@@ -37,11 +37,11 @@ _MENDED = (
 
 
 class TornFeedError(Exception):
-    """A feed is torn, and what is appended to it could not be read."""
+    """A feed is torn, and nobody could read what is appended to it."""
 
 
 def is_appended_to(slot: FeedSlot) -> bool:
-    """Return whether the items of *slot* are going to be appended to a file with content."""
+    """Return whether the next item of *slot* opens a file with content, to append to it."""
     storage = slot.storage
     return (
         slot.file is None
@@ -53,18 +53,18 @@ def is_appended_to(slot: FeedSlot) -> bool:
 
 
 def mend(slot: FeedSlot, beginning: Callable[[], bytes]) -> None:
-    """End what is torn in the file of *slot*, which `is_appended_to`, if its form can be mended.
+    """Mend the file of *slot*, which `is_appended_to`, if it is torn and its format allows that.
 
     *beginning* returns what would be written first to an empty file.
 
-    Raises TornFeedError if it can be mended but for that the file may be appended to only, OSError.
+    Raises TornFeedError if it must be cut and may only be appended to, and OSError.
     """
     exporter = slot.exporters[slot.format]
-    if "postprocessing" in slot.feed_options or not issubclass(exporter, _MENDED):
+    if "postprocessing" in slot.feed_options or not issubclass(exporter, _MENDABLE):
         return
     path = slot.storage.path  # type: ignore[attr-defined]  # it is_appended_to
     if not os.access(path, os.R_OK):
-        return  # it may be written only, so nobody can look
+        return  # it cannot be read, only written
     with open(path, "rb") as file:
         if issubclass(exporter, exporters.CsvItemExporter):
             missing = _missing_in_csv(file, slot.feed_options, beginning)
@@ -79,35 +79,35 @@ def mend(slot: FeedSlot, beginning: Callable[[], bytes]) -> None:
                 end.truncate(size - missing.cut)
             except PermissionError as error:
                 if missing.must_cut:
-                    raise TornFeedError(f"{path} is torn, and may only be appended to") from error
+                    raise TornFeedError(f"{path} is torn, and can only be appended to") from error
         if missing.added:
             end.write(missing.added)
 
 
 def check(slot: FeedSlot) -> bool:
-    """Return whether it is known that the file of *slot*, which `is_appended_to`, can be read on.
+    """Return whether readers of the file of *slot* are sure to find what is appended to it.
 
-    Raises TornFeedError if it cannot, OSError if it cannot be read.
+    Only for files that `is_appended_to` is true of. Raises TornFeedError if they will not find it,
+    OSError if the file cannot be read.
     """
     path = slot.storage.path  # type: ignore[attr-defined]  # it is_appended_to
     if not os.access(path, os.R_OK):
         return False
     if "postprocessing" not in slot.feed_options and issubclass(
-        slot.exporters[slot.format], _MENDED
+        slot.exporters[slot.format], _MENDABLE
     ):
         return True
     whole = is_whole(slot)
     if whole is False:
         raise TornFeedError(
-            f"{path} is torn, as by a crawl that was killed: what is appended to it could not be "
-            "read. Move it away, it is still good for what was stored up to there, or use another "
-            "file for this crawl"
+            f"{path} is torn, as if a crawl was killed: nobody could read what is appended to it. "
+            "Move it away (all but its end can still be used), or use another file for this crawl"
         )
     return whole is not None
 
 
 def is_whole(slot: FeedSlot) -> bool | None:
-    """Return whether the local file of *slot* can be read to its end; ``None``: who knows."""
+    """Return whether the local file of *slot* can be read to its end, ``None`` if unknown."""
     check = _check_of(slot)
     if check is None or not isinstance(slot.storage, FileFeedStorage):
         return None
@@ -116,14 +116,14 @@ def is_whole(slot: FeedSlot) -> bool | None:
 
 
 def is_document(slot: FeedSlot) -> bool:
-    """Return whether a file has to end with the crawl: two of them in one file are no valid one."""
+    """Return whether the format allows one document a file, as JSON and XML do."""
     kinds = (exporters.JsonItemExporter, exporters.XmlItemExporter)
     return "postprocessing" not in slot.feed_options and slot.exporters[slot.format] in kinds
 
 
 def _check_of(slot: FeedSlot) -> Callable[[BinaryIO], bool] | None:
     if "postprocessing" in slot.feed_options:
-        # The last plugin is the one that writes the file.
+        # The last plugin writes the file.
         plugin = load_object(slot.feed_options["postprocessing"][-1])
         if slot.feed_options.get("lzma_format") == lzma.FORMAT_RAW:
             return None
@@ -140,17 +140,17 @@ class _Missing(NamedTuple):
     """What a torn file lacks."""
 
     added: bytes = b""
-    """What is to be added."""
+    """What must be added."""
     cut: int = 0
-    """How many bytes are to be removed before, a part of a character."""
+    """How many bytes, part of a character, must be removed before that."""
     must_cut: bool = False
-    """Whether what is added could not be read otherwise."""
+    """Whether nobody could read what is added unless they are removed."""
 
 
 def _missing_in_lines(file: BinaryIO, encoding: str | None) -> _Missing:
     text, cut, encoding = _end_of(file, encoding or "utf-8")
     added = "" if text.endswith("\n") or not text else "\n"
-    return _Missing(_encoded(added, encoding), cut, _is_wide(encoding))
+    return _Missing(_encode(added, encoding), cut, _is_wide(encoding))
 
 
 def _missing_in_csv(
@@ -158,25 +158,25 @@ def _missing_in_csv(
 ) -> _Missing:
     kwargs = options["item_export_kwargs"]
     arguments = {name: kwargs[name] for name in _ARGUMENTS_OF_CSV if name in kwargs}
-    form = csv.writer(io.StringIO(), **arguments).dialect
+    dialect = csv.writer(io.StringIO(), **arguments).dialect
     end, cut, encoding = _end_of(file, options["encoding"] or "utf-8")
-    is_ended = end.endswith(form.lineterminator) and not cut
-    if is_ended and not _is_wide(encoding) and _has_pairs_of_quotes(file, form):
+    is_ended = end.endswith(dialect.lineterminator) and not cut
+    if is_ended and not _is_wide(encoding) and _has_pairs_of_quotes(file, dialect):
         return _Missing()
     if not is_ended and (size := file.seek(0, os.SEEK_END)) < BLOCK:
         file.seek(0)
-        if beginning().startswith(file.read()):  # a torn header, which is going to be written
+        if beginning().startswith(file.read()):  # a torn header, which will be written again
             return _Missing(cut=size, must_cut=True)
-    record = _open_record(file, encoding, form)
+    record = _open_record(file, encoding, dialect)
     if record is None:
         return _Missing(cut=cut, must_cut=_is_wide(encoding))
-    escape, quote = form.escapechar or "", form.quotechar or ""
-    ends = [closed + form.lineterminator for closed in ("", quote, escape, escape + quote)]
-    if record.endswith("\r") and form.lineterminator == "\r\n":
+    escape, quote = dialect.escapechar or "", dialect.quotechar or ""
+    ends = [closed + dialect.lineterminator for closed in ("", quote, escape, escape + quote)]
+    if record.endswith("\r") and dialect.lineterminator == "\r\n":
         ends.insert(0, "\n")
     for added in ends:
-        if _is_closed(record + added, form):
-            return _Missing(_encoded(added, encoding), cut, _is_wide(encoding))
+        if _is_closed(record + added, dialect):
+            return _Missing(_encode(added, encoding), cut, _is_wide(encoding))
     raise TornFeedError(f"{file.name} is torn within a field that cannot be closed")
 
 
@@ -186,10 +186,10 @@ _ARGUMENTS_OF_CSV = (
 )  # fmt: skip
 
 
-def _has_pairs_of_quotes(file: BinaryIO, form: Any) -> bool:
-    """Return whether the file is sure to end outside of quotes, without reading records."""
-    quote = form.quotechar or ""
-    if form.escapechar or not form.doublequote or form.quoting == csv.QUOTE_NONE:
+def _has_pairs_of_quotes(file: BinaryIO, dialect: Any) -> bool:
+    """Return whether the file is certain to end outside of quotes; reads no records."""
+    quote = dialect.quotechar or ""
+    if dialect.escapechar or not dialect.doublequote or dialect.quoting == csv.QUOTE_NONE:
         return False
     if not (quote and quote.isascii()):
         return False
@@ -200,8 +200,8 @@ def _has_pairs_of_quotes(file: BinaryIO, form: Any) -> bool:
     return number % 2 == 0
 
 
-def _open_record(file: BinaryIO, encoding: str, form: Any) -> str | None:
-    """Return the last record of a file if it has no end, as a reader of the format takes it."""
+def _open_record(file: BinaryIO, encoding: str, dialect: Any) -> str | None:
+    """Return the last record of a file if a reader of the format finds no end of it."""
     record: list[str] = []
     has_ended = is_open = False
 
@@ -220,33 +220,40 @@ def _open_record(file: BinaryIO, encoding: str, form: Any) -> str | None:
         is_open = bool(record) and not has_ended
 
     file.seek(0)
-    with text_of(file, encoding) as text, _fields_of_any_size():
+    with text_of(file, encoding) as text, _allow_large_fields():
         try:
-            for _ in csv.reader(lines(text), _readable(form)):
+            for _ in csv.reader(lines(text), _dialect_of_reader(dialect)):
                 has_ended = True
         except csv.Error as error:
-            raise TornFeedError(f"{file.name} is no CSV of its feed ({error})") from error
+            raise TornFeedError(
+                f"{file.name} is not CSV as the feed writes it ({error})"
+            ) from error
     found = "".join(record)
-    return found if is_open or (found and not found.endswith(form.lineterminator)) else None
+    return found if is_open or (found and not found.endswith(dialect.lineterminator)) else None
 
 
-def _is_closed(record: str, form: Any) -> bool:
-    """Return whether a reader takes what follows *record* for another one."""
-    following = f"0{form.lineterminator}"
-    with _fields_of_any_size():
-        rows = list(csv.reader(io.StringIO(record + following, newline=""), _readable(form)))
-        return rows[-1:] == list(csv.reader([following], _readable(form))) and len(rows) > 1
+def _is_closed(record: str, dialect: Any) -> bool:
+    """Return whether a reader finds another record in what follows *record*."""
+    following = f"0{dialect.lineterminator}"
+    with _allow_large_fields():
+        rows = list(
+            csv.reader(io.StringIO(record + following, newline=""), _dialect_of_reader(dialect))
+        )
+        return (
+            rows[-1:] == list(csv.reader([following], _dialect_of_reader(dialect)))
+            and len(rows) > 1
+        )
 
 
-def _readable(form: Any) -> Any:
-    """Return *form* for a reader, which shall leave numbers alone and take what is wrong."""
-    if form.quoting == csv.QUOTE_NONE:
-        return csv.reader([], form, strict=False).dialect
-    return csv.reader([], form, quoting=csv.QUOTE_MINIMAL, strict=False).dialect
+def _dialect_of_reader(dialect: Any) -> Any:
+    """Return *dialect* for a reader that converts no numbers and tolerates errors."""
+    if dialect.quoting == csv.QUOTE_NONE:
+        return csv.reader([], dialect, strict=False).dialect
+    return csv.reader([], dialect, quoting=csv.QUOTE_MINIMAL, strict=False).dialect
 
 
 @contextmanager
-def _fields_of_any_size() -> Iterator[None]:
+def _allow_large_fields() -> Iterator[None]:
     limit = csv.field_size_limit(LARGEST_ITEM)
     try:
         yield
@@ -257,7 +264,7 @@ def _fields_of_any_size() -> Iterator[None]:
 def _end_of(file: BinaryIO, encoding: str) -> tuple[str, int, str]:
     """Return the end of a text file, the length of a torn character there, and the encoding.
 
-    The encoding is one that writes no mark at its beginning.
+    The encoding returned writes no byte order mark.
     """
     file.seek(0)
     encoding = _without_mark(encoding, file.read(4))
@@ -265,7 +272,7 @@ def _end_of(file: BinaryIO, encoding: str) -> tuple[str, int, str]:
     begin = max(0, size - BLOCK)
     file.seek(begin - begin % 4)
     end = file.read()
-    if not _is_wide(encoding):  # a character of some encodings is found from the line's begin only
+    if not _is_wide(encoding):  # some encodings can only be decoded from the beginning of a line
         end = end[end.rfind(b"\n", 0, -1) + 1 :]
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     text = decoder.decode(end)
@@ -287,7 +294,7 @@ def _is_wide(encoding: str) -> bool:
     return encoding.startswith(("utf-16", "utf-32"))
 
 
-def _encoded(text: str, encoding: str) -> bytes:
+def _encode(text: str, encoding: str) -> bytes:
     encoder = codecs.getincrementalencoder(encoding)()
     encoder.setstate(0)  # as in the middle of a file
     return encoder.encode(text, True)

@@ -1,6 +1,6 @@
-"""Whether files of items are whole: nothing but complete documents, items or compressed streams.
+"""Finds out whether files are whole: complete documents, items or compressed streams only.
 
-Each is read in pieces, from its beginning.
+A file is read in blocks, from its beginning.
 """
 
 import bz2
@@ -23,7 +23,7 @@ from scrapy.extensions import postprocessing
 
 BLOCK = 1 << 20
 LARGEST_ITEM = 1 << 28
-"""Bytes (or characters): what seems to be a larger item is damage, and is not read into memory."""
+"""Bytes or characters. What seems to be a larger item is damage, and is not read into memory."""
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def text_of(file: BinaryIO, encoding: str) -> Iterator[io.TextIOWrapper]:
 
 
 def _is_json_whole(file: BinaryIO) -> bool:
-    """Return whether a file has nothing but arrays, one after the other."""
+    """Return whether a file holds only arrays, one after the other."""
     decoder = json.JSONDecoder()
     text, at, is_within = "", 0, False
     with text_of(file, "utf-8") as source:
@@ -67,7 +67,7 @@ _BETWEEN_ITEMS = re.compile(r"[\s,]*")
 
 
 def _is_xml_whole(file: BinaryIO) -> bool:
-    """Return whether a file has nothing but documents, one after the other."""
+    """Return whether a file holds only documents, one after the other."""
     begin = depth = 0
 
     def opened(_name: str, _attributes: object) -> None:
@@ -109,17 +109,17 @@ def _is_pickle_whole(file: BinaryIO) -> bool:
     try:
         while file.tell() < size:
             begin = file.tell()
-            # It reads, and runs nothing.
+            # It only reads the file, and runs nothing of it.
             for code, _, at in pickletools.genops(_Bounded(file)):  # type: ignore[arg-type]
                 if code.name == "PROTO" and at != begin:
-                    return False  # another one begins within a torn one
+                    return False  # a torn pickle, and another one within it
     except ValueError:
         return False
     return True
 
 
 class _Bounded:
-    """A file that is not read into memory because of a wrong length."""
+    """A file that does not read what a damaged length asks for into memory."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -156,9 +156,9 @@ def _is_gzip_whole(file: BinaryIO) -> bool:
 def _are_streams_whole(
     decompressor: Callable[[], "bz2.BZ2Decompressor | lzma.LZMADecompressor"],
 ) -> Callable[[BinaryIO], bool]:
-    """Return what says whether a file has nothing but compressed streams, one after the other.
+    """Return a check whether a file holds only compressed streams, one after the other.
 
-    Python's own readers take a torn stream, and all that follows it, for padding.
+    Python's own readers mistake a torn stream, and all that follows it, for padding.
     """
 
     def are_whole(file: BinaryIO) -> bool:

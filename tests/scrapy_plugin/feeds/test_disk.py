@@ -16,9 +16,9 @@ def descriptors() -> int:
 def test_what_is_written_after_it_was_taken_is_for_the_next_time(tmp_path: Path):
     disk = Disk()
     with (tmp_path / "feed").open("ab") as file:
-        disk.changed(1, file)
+        disk.note_write(1, file)
         taken = disk.take()
-        disk.changed(1, file)
+        disk.note_write(1, file)
         disk.synchronise(taken)
         again = disk.take()
         assert len(again) == 1
@@ -31,11 +31,11 @@ def test_no_descriptor_is_left(tmp_path: Path):
     before, disk = descriptors(), Disk()
     for number in range(5):
         with (tmp_path / str(number)).open("ab") as file:
-            disk.changed(number, file)
+            disk.note_write(number, file)
             disk.synchronise(disk.take())
-            disk.changed(number, file)
+            disk.note_write(number, file)
         if number < 3:
-            disk.closed(number)
+            disk.finish(number)
     disk.close()
     assert descriptors() == before
 
@@ -43,9 +43,9 @@ def test_no_descriptor_is_left(tmp_path: Path):
 def test_what_is_no_regular_file_is_left_out():
     disk = Disk()
     with open("/dev/null", "ab") as file:
-        disk.changed(1, file)
+        disk.note_write(1, file)
         assert disk.take() == []
-        disk.closed(1)
+        disk.finish(1)
 
 
 def test_a_failure_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -56,10 +56,10 @@ def test_a_failure_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     disk = Disk()
     with (tmp_path / "feed").open("ab") as file:
-        disk.changed(1, file)
+        disk.note_write(1, file)
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", failing)
-        disk.closed(1)
+        disk.finish(1)
     for _ in range(2):
         with pytest.raises(OSError, match="Input/output"):
             disk.synchronise(disk.take())

@@ -158,7 +158,7 @@ def test_feeds_that_take_nothing_are_told_of(tmp_path: Path):
     assert len(result.items) == 3
     assert remembered(ledger) == []
     [message] = result.messages()
-    assert message.startswith("No feed has taken any of 3 items")
+    assert message.startswith("No feed accepted any of 3 items")
 
 
 def test_a_filter_that_raises_fails_the_item_and_leaves_it_in_the_feeds_before(tmp_path: Path):
@@ -222,6 +222,7 @@ class Unwilling:
     __reduce__ = __str__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["/0", "/5"])
 @pytest.mark.parametrize("form", ["xml", "pickle", "csv"])
 def test_half_of_an_item_that_cannot_be_written_is_taken_out(tmp_path: Path, form: str, first: str):
@@ -248,6 +249,7 @@ def fill(disk: Path, room: int = 0) -> None:
             file.truncate(max(0, file.tell() - room))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("full", ["/0", "/4"])
 @pytest.mark.parametrize("form", READERS)
@@ -427,7 +429,7 @@ def test_a_second_document_in_a_file_is_told_of(tmp_path: Path, form: str):
     feeds = {str(feed): {"format": form}}
     assert not run({"/a": SITE["/a"]}, ledger, FEEDS=feeds).messages()
     [message] = run({"/b": SITE["/b"]}, ledger, FEEDS=feeds).messages()
-    assert "more than one document" in message
+    assert "as another document" in message
     assert remembered(ledger) == ["/a", "/b"]
 
 
@@ -449,7 +451,7 @@ def test_files_of_other_exporters_cannot_be_looked_into_and_that_is_told(tmp_pat
     first = run({"/a": SITE["/a"]}, ledger, **options).messages()
     assert not any("whole" in message for message in first)
     again = run({"/b": SITE["/b"]}, ledger, **options).messages()
-    assert len([m for m in again if "whether it is whole cannot be told" in m]) == 1
+    assert len([m for m in again if "which may be torn: nobody can tell" in m]) == 1
     assert remembered(ledger) == ["/a", "/b"]
 
 
@@ -483,7 +485,7 @@ def test_a_feed_that_is_removed_meanwhile_is_not_remembered(tmp_path: Path):
         DEDUP_CHECKPOINT_INTERVAL=0,
     )  # fmt: skip
     assert remembered(ledger) == []
-    assert any("was removed while it was written to" in message for message in result.messages())
+    assert any("was removed while it was written" in message for message in result.messages())
 
 
 def test_a_feed_that_is_renamed_meanwhile_is_remembered(tmp_path: Path):
@@ -553,7 +555,8 @@ def test_a_dry_run_is_not_remembered(tmp_path: Path):
     result = run(SITE, ledger, keep_items=False, DEDUP_CHECKPOINT_INTERVAL=0.01)
     assert result.stats["item_scraped_count"] == 2  # duplicates are dropped as ever
     assert remembered(ledger) == []
-    assert len([m for m in result.messages() if m.startswith("Nobody stores the items")]) == 1
+    [message] = result.messages()
+    assert message.startswith("Nobody stores the items")
     feed = tmp_path / "feed.jl"
     run(SITE, ledger, FEEDS={str(feed): {"format": "jsonlines"}})
     assert urls_in(feed) == remembered(ledger) == ["/print/a", "/b"]

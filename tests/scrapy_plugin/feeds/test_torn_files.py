@@ -204,7 +204,7 @@ def test_a_file_that_may_be_appended_to_only_is_refused_if_that_does_not_help(
 ):
     content = "url,te".encode(encoding)  # half a header, or half a character
     path = append_only(content[:-1])
-    with pytest.raises(TornFeedError, match="may only be appended to"):
+    with pytest.raises(TornFeedError, match="can only be appended to"):
         Feed(path, form, encoding=encoding).mend()
     assert path.read_bytes() == content[:-1]
 
