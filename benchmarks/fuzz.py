@@ -29,7 +29,7 @@ from crawler.demo.site import pages as demo_pages
 from dedup.extraction import EXTRACTORS
 from dedup.methods import METHODS
 from dedup.page import Page, PageReader
-from dedup.records.decoding import decoded_html
+from dedup.records.decoding import decode_html
 from dedup.workers import InlinePool, ReadError, WorkerPool
 from dedup.workers.protocol import Task
 
@@ -69,7 +69,7 @@ class Mutations:
         data = self._cut(chance)
         for _ in range(chance.choice((0, 1, 1, 2, 3, 6))):
             data = chance.choice(self._OF_BYTES)(self, data, chance)
-        text = data.decode("utf-8", "replace") if chance.random() < 0.5 else decoded_html(data)
+        text = data.decode("utf-8", "replace") if chance.random() < 0.5 else decode_html(data)
         for _ in range(chance.choice((0, 1, 1, 2, 3, 6))):
             text = chance.choice(self._OF_TEXT)(self, text, chance)
         return text

@@ -24,7 +24,7 @@ from dedup.extraction import language_of_script, text_of_fragment, trafilatura
 from dedup.methods import METHODS
 from dedup.page import _outside_markup, extracted_of
 from dedup.records.base import timestamp
-from dedup.records.decoding import decoded_html
+from dedup.records.decoding import decode_html
 from dedup.report.tally import url_pattern
 from dedup.scopes import domain, host
 from dedup.text import Document, printable, without_surrogates
@@ -173,7 +173,7 @@ FUNCTIONS = {
     "the language of a script": (language_of_script, ""),
     "what is printed": (lambda text: printable(text), ""),
     "words that differ": (lambda text: list(word_diff(text, text[::-1])), "a"),
-    "decoding": (lambda text: decoded_html(text.encode("utf-8", "replace")), "<meta "),
+    "decoding": (lambda text: decode_html(text.encode("utf-8", "replace")), "<meta "),
     "a URL's path": (of_url, "http://a.org/"),
     "a URL's host": (of_url, "http://"),
     "a URL's parameters": (of_url, "http://a.org/?"),

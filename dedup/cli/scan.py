@@ -21,7 +21,7 @@ from dedup.cli.methods import created, extractor_named, json_object, method_clas
 from dedup.cli.terminal import console, progress
 from dedup.files import replacing
 from dedup.methods import Method
-from dedup.records import Fields, Folder, Form, form_of
+from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.scan import Found, Outcome, RecordReader, ScanLedger, scan, write_clusters
 from dedup.text import printable
@@ -34,16 +34,16 @@ examples:
   dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
   dedup scan site/ -o unique/ --clusters clusters.jsonl    files of HTML or text
 
-forms, by the end of the name: .jsonl .jl .ndjson .json (an object in each line), .csv .tsv,
+formats, by the end of the name: .jsonl .jl .ndjson .json (an object in each line), .csv .tsv,
 .parquet .pq, .warc; but for Parquet with .gz after it, lines with .zst, too; or a folder
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
-        help="files of one form, or folders: together one collection")  # fmt: skip
+        help="files of one format, or folders: together one collection")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT",
-        help="where the unique records go, in the inputs' form and order")  # fmt: skip
+        help="where the unique records go, in the inputs' format and order")  # fmt: skip
     content = parser.add_mutually_exclusive_group()
     content.add_argument("--text-field", metavar="NAME",
         help="the field or column of the text (default: text)")  # fmt: skip
@@ -87,11 +87,11 @@ def run(options: argparse.Namespace) -> None:
     workers = _cores() if options.workers is None else options.workers
     if workers < 1:
         raise CommandError(f"--workers must be 1 or more, got {workers}")
-    form = _form(options)
-    _check_outputs(options, form)
-    with _ledger(options, form, method) as ledger, progress(None) as advance:
+    format_ = _format(options)
+    _check_outputs(options, format_)
+    with _ledger(options, format_, method) as ledger, progress(None) as advance:
         outcome = scan(
-            RecordReader(form, method, extractor),
+            RecordReader(format_, method, extractor),
             workers=workers,
             keep=options.keep,
             min_tokens=options.min_tokens,
@@ -107,11 +107,11 @@ def run(options: argparse.Namespace) -> None:
             outputs.enter_context(replacing(path, is_new=is_new)) if path else None
             for path in (options.json, options.clusters)
         )
-        written = _write(form, outcome, options.output, outputs, is_new=is_new)
+        written = _write(format_, outcome, options.output, outputs, is_new=is_new)
         if clusters_file:
             write_clusters(clusters_file, outcome)
-        form.check_unchanged()
-        figures = _figures(form, outcome, options)
+        format_.check_unchanged()
+        figures = _figures(format_, outcome, options)
         figures["from_ledger"] = ledger.found if ledger else 0
         figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
         if json_file:
@@ -119,13 +119,13 @@ def run(options: argparse.Namespace) -> None:
     _show(figures, options)
 
 
-def _form(options: argparse.Namespace) -> Form:
-    kind = form_of(options.inputs)
+def _format(options: argparse.Namespace) -> Format:
+    kind = format_of(options.inputs)
     own_fields = kind in (Folder, Warc)
     if own_fields and (options.text_field or options.html_field or options.key_field):
         raise CommandError(f"a {kind.name} has no fields to be named")
     if options.date_field and (own_fields or options.keep != "newest"):
-        raise CommandError("--date-field is for --keep newest, of forms with fields")
+        raise CommandError("--date-field is for --keep newest, of formats with fields")
     if options.follow_links and kind is not Folder:
         raise CommandError("--follow-links is for folders")
     if options.keep == "newest" and not (own_fields or options.date_field):
@@ -152,11 +152,11 @@ def _form(options: argparse.Namespace) -> Form:
     return kind(options.inputs, fields)
 
 
-def _check_outputs(options: argparse.Namespace, form: Form) -> None:
-    form.check_output(options.output)
+def _check_outputs(options: argparse.Namespace, format_: Format) -> None:
+    format_.check_output(options.output)
     output = options.output.resolve()
     files = [options.clusters, options.json]
-    if isinstance(form, Folder):
+    if isinstance(format_, Folder):
         if output.exists() or options.output.is_symlink():
             raise CommandError(f"{options.output} exists; name a folder that does not")
         if not output.parent.is_dir():
@@ -179,18 +179,20 @@ def _check_outputs(options: argparse.Namespace, form: Form) -> None:
 
 
 @contextmanager
-def _ledger(options: argparse.Namespace, form: Form, method: Method) -> Iterator[ScanLedger | None]:
+def _ledger(
+    options: argparse.Namespace, format_: Format, method: Method
+) -> Iterator[ScanLedger | None]:
     if options.ledger is None:
         yield None
         return
-    fields = form.fields
+    fields = format_.fields
     identity = {
-        "inputs": form.state,
+        "inputs": format_.state,
         "encoding": fields.encoding,
         "html field" if fields.is_html else "text field": fields.content,
         "key field": fields.key,
         "date field": fields.date,
-        "extractor": options.extractor if form.has_html else None,
+        "extractor": options.extractor if format_.has_html else None,
         **method.identity,
     }
     with closing(ScanLedger(options.ledger, identity)) as ledger:
@@ -202,12 +204,14 @@ def _ledger(options: argparse.Namespace, form: Form, method: Method) -> Iterator
             raise
 
 
-def _write(form: Form, outcome: Outcome, output: Path, outputs: ExitStack, *, is_new: bool) -> int:
+def _write(
+    format_: Format, outcome: Outcome, output: Path, outputs: ExitStack, *, is_new: bool
+) -> int:
     """Write the kept records aside, to take their place when *outputs* is closed; return bytes."""
-    if isinstance(form, Folder):
-        return form.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
+    if isinstance(format_, Folder):
+        return format_.copy(outputs.enter_context(_new_folder(output)), outcome.keep)
     file = outputs.enter_context(replacing(output, is_new=is_new))
-    form.write(file, output, outcome.keep)
+    format_.write(file, output, outcome.keep)
     return file.tell()
 
 
@@ -230,7 +234,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _figures(form: Form, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
+def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
     return {
         "records": len(outcome.found),
         "kept": sum(outcome.keep),
@@ -241,12 +245,12 @@ def _figures(form: Form, outcome: Outcome, options: argparse.Namespace) -> dict[
         "kept_short": outcome.short,
         "kept_unread": outcome.count(Found.UNREAD),
         "bad": outcome.count(Found.BAD),
-        "links_left_out": form.links_left_out,
+        "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,
         "method": options.method,
         "keep": options.keep,
-        "bytes_read": form.nbytes,
+        "bytes_read": format_.nbytes,
     }
 
 

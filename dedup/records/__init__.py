@@ -1,9 +1,9 @@
-"""Files of records, in the forms that pages are kept in: read in order, written back unchanged."""
+"""Files of records: read in order, and written back unchanged."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from dedup.records.base import Fields, Form, Item, Record, RecordError
+from dedup.records.base import Fields, Format, RawRecord, Record, RecordError
 from dedup.records.compressed import COMPRESSIONS
 from dedup.records.delimited import Delimited
 from dedup.records.folder import Folder
@@ -11,7 +11,7 @@ from dedup.records.lines import JsonLines
 from dedup.records.parquet import Parquet
 from dedup.records.warc import Warc
 
-FORMS: dict[str, type[Form]] = {
+FORMATS: dict[str, type[Format]] = {
     "jsonl": JsonLines,
     "csv": Delimited,
     "parquet": Parquet,
@@ -20,53 +20,53 @@ FORMS: dict[str, type[Form]] = {
 }
 
 __all__ = [
-    "FORMS",
+    "FORMATS",
     "Fields",
     "Folder",
-    "Form",
-    "Item",
+    "Format",
+    "RawRecord",
     "Record",
     "RecordError",
-    "form_of",
-    "form_of_name",
+    "format_of",
+    "format_of_name",
 ]
 
 
-def form_of(paths: Sequence[Path]) -> type[Form]:
-    """Return the one form that *paths* have by their suffixes.
+def format_of(paths: Sequence[Path]) -> type[Format]:
+    """Return the format that all *paths* share, by their suffixes.
 
-    Raises RecordError if they have different ones or none, or do not exist.
+    Raises RecordError if the formats differ, one is unknown, or a path does not exist.
     """
-    kinds = {path: _form_of(path) for path in paths}
+    kinds = {path: _format_of(path) for path in paths}
     for path, kind in kinds.items():
         if kind is not kinds[paths[0]]:
             raise RecordError(
-                f"all inputs must have one form, and {path} is no {kinds[paths[0]].name}"
+                f"all inputs must have one format, and {path} is not {kinds[paths[0]].name}"
             )
     return kinds[paths[0]]
 
 
-def _form_of(path: Path) -> type[Form]:
+def _format_of(path: Path) -> type[Format]:
     if path.is_dir():
         return Folder
     if not path.exists():
         raise RecordError(f"{path} does not exist")
-    if not path.is_file():  # it is read twice
-        raise RecordError(f"{path} is no regular file")
-    return form_of_name(path)
+    if not path.is_file():  # a pipe cannot be read twice
+        raise RecordError(f"{path} is not a regular file")
+    return format_of_name(path)
 
 
-def form_of_name(path: Path) -> type[Form]:
-    """Return the form of a file by the suffixes of its name; raises RecordError if it has none."""
+def format_of_name(path: Path) -> type[Format]:
+    """Return the format of a file by its suffixes; raises RecordError if they are unknown."""
     name = path.name.lower()
     compression = next((end for end in COMPRESSIONS if name.endswith(end)), "")
-    for form in FORMS.values():
-        if name.removesuffix(compression).endswith(form.suffixes):
-            if compression and compression not in form.compressions:
-                raise RecordError(f"{path}: {form.name} with {compression} cannot be read")
-            return form
-    suffixes = [suffix for form in FORMS.values() for suffix in form.suffixes]
+    for format_ in FORMATS.values():
+        if name.removesuffix(compression).endswith(format_.suffixes):
+            if compression and compression not in format_.compressions:
+                raise RecordError(f"{path}: {format_.name} with {compression} cannot be read")
+            return format_
+    suffixes = [suffix for format_ in FORMATS.values() for suffix in format_.suffixes]
     raise RecordError(
-        f"{path} is of no known form: its name must end in one of {', '.join(suffixes)} "
+        f"{path} has an unknown format: its name must end in one of {', '.join(suffixes)} "
         f"({', '.join(COMPRESSIONS)} after it), or it must be a folder"
     )

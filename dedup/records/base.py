@@ -1,4 +1,4 @@
-"""The interface of a form, and what its records consist of."""
+"""The interface of a record format, and the records it yields."""
 
 import os
 from abc import ABC, abstractmethod
@@ -11,15 +11,15 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 
 class RecordError(ValueError):
-    """What is wrong with a record, or with a file from there on."""
+    """A record is malformed, or its file cannot be read beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Where a record has what: names of fields or columns.
+    """The fields or columns that hold the parts of a record.
 
-    *content* is that of the text, or of HTML if *is_html*. Without a *key*, it is "url" where there
-    is one. Text is of *encoding*, which must be a superset of ASCII.
+    *content* names the field of the text, or of the HTML if *is_html*. If *key* is ``None``, the
+    field "url" is the key where it exists. *encoding* must be a superset of ASCII.
     """
 
     content: str = "text"
@@ -32,22 +32,22 @@ class Fields:
 DEFAULT_KEY = "url"
 
 
-class Item(NamedTuple):
-    """A record as its file has it, not looked into yet.
+class RawRecord(NamedTuple):
+    """A record as it stands in its file, before it is parsed.
 
-    *source* and *number* (1, 2, ... in each file) say where it is, *size* how much of it there is,
-    in bytes or characters. *raw* is what `Form.record` takes; an item with an *error* has none.
+    *source* and *number* (1, 2, ... in each file) say where it is. *size* is its length in bytes or
+    characters. *data* is the argument of `Format.parse`, ``None`` if there is an *error*.
     """
 
     source: str
     number: int
     size: int
-    raw: Any
+    data: Any
     error: str | None = None
 
 
 class Record(NamedTuple):
-    """What is judged: ``None`` stands for what a record has not, or not filled in.
+    """A parsed record; ``None`` stands for a missing or empty field.
 
     *date* is in seconds since 1970.
     """
@@ -58,52 +58,52 @@ class Record(NamedTuple):
     date: float | None = None
 
 
-class Form(ABC):
-    """Files of one form, which together are one collection of records.
+class Format(ABC):
+    """Files of one format, which together form one collection of records.
 
-    They are read twice: once to judge the records, and once to write those that are kept. An
-    instance can be sent to other processes, to have `record` called there.
+    They are read twice: once to judge the records, and once to write the unique ones. An instance
+    can be sent to other processes, which then call `parse`.
     """
 
     name: ClassVar[str]
 
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """How the names of such files end, in lower case and without what a compression adds."""
+    """The ends of such file names, in lower case and without the suffix of a compression."""
 
     compressions: ClassVar[tuple[str, ...]] = ()
-    """The suffixes of compressions that such a file may be in."""
+    """The suffixes of the compressions that such files may have."""
 
     links_left_out = 0
-    """How many links were not followed."""
+    """The number of links that were not followed."""
 
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
-        """Prepare to read *paths*; raises RecordError if that can be known to fail."""
+        """Prepare to read *paths*; raises RecordError if that is sure to fail."""
         self.paths = paths
         self.fields = fields
-        self._found = self._states()
+        self._initial_states = self._states()
 
     @abstractmethod
-    def items(self) -> Iterator[Item]:
-        """Yield the records in order, equal ones each time. Raises OSError."""
+    def raw_records(self) -> Iterator[RawRecord]:
+        """Yield the records, in the same order each time; raises OSError."""
 
     @abstractmethod
-    def record(self, raw: Any) -> Record:
-        """Return the record of an item; raises RecordError if it is not as it must be."""
+    def parse(self, data: Any) -> Record:
+        """Return the record that `RawRecord.data` holds; raises RecordError if it is malformed."""
 
     @abstractmethod
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
-        """Write the items whose element of *keep* is not zero, unchanged and in order.
+        """Write the records whose element of *keep* is not zero, unchanged and in order.
 
         *file* will be at *path*, whose suffix says how it is compressed.
         """
 
     def check_output(self, path: Path) -> None:
-        """Raise RecordError if what is to be written cannot be at *path*."""
-        ends = [end + more for more in ("", *self.compressions) for end in self.suffixes]
+        """Raise RecordError if `write` cannot write to *path*."""
+        ends = [end + suffix for suffix in ("", *self.compressions) for end in self.suffixes]
         if ends and not path.name.lower().endswith(tuple(ends)):
             raise RecordError(
-                f"{path} must end in one of {', '.join(ends)}: what is kept is written as it was "
-                f"read, and that was {self.name}"
+                f"{path} must end in one of {', '.join(ends)}: the output has the format of the "
+                f"input, {self.name}"
             )
 
     @property
@@ -113,20 +113,22 @@ class Form(ABC):
 
     @property
     def nbytes(self) -> int:
-        """How large the files are, in bytes."""
-        return sum(size for size, _ in self._found)
+        """The total size of the files, in bytes."""
+        return sum(size for size, _ in self._initial_states)
 
     @property
     def state(self) -> list[list[Any]]:
-        """What is equal as long as the files are: of each path, its size and its last change."""
+        """The path, size and last change of each file: equal as long as the files are unchanged."""
         return [
             [str(path.resolve()), *state]
-            for path, state in zip(self.paths, self._found, strict=True)
+            for path, state in zip(self.paths, self._initial_states, strict=True)
         ]
 
     def check_unchanged(self) -> None:
-        """Raise RecordError if a file has changed since this was made."""
-        for path, before, now in zip(self._files(), self._found, self._states(), strict=True):
+        """Raise RecordError if a file has changed since this object was made."""
+        for path, before, now in zip(
+            self._files(), self._initial_states, self._states(), strict=True
+        ):
             if before != now:
                 raise RecordError(f"{path} has changed while it was read; scan it again")
 
@@ -138,23 +140,23 @@ class Form(ABC):
         return [(state.st_size, state.st_mtime_ns) for state in states]
 
 
-def named(value: Any, field: str) -> str | None:
-    """Return the text that is the *value* of *field*; raises RecordError if it is none."""
+def text_of(value: Any, field: str) -> str | None:
+    """Return the *value* of *field*; raises RecordError if it is neither a string nor ``None``."""
     if value is None or isinstance(value, str):
         return value
     raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")
 
 
 def key_of(value: Any) -> str | None:
-    """Return the key that *value* is: numbers will do, too."""
+    """Return *value* as a key; a number becomes its string."""
     return value if value is None or isinstance(value, str) else str(value)
 
 
 def timestamp(value: Any, field: str) -> float | None:
-    """Return a date in seconds since 1970; ``None`` if there is none.
+    """Return a date in seconds since 1970; ``None`` for an empty value.
 
-    *value*: a number of such seconds, or a string of ISO 8601 or of an HTTP header; without a time
-    zone it is in UTC. Raises RecordError for anything else.
+    *value* is a number of such seconds, or a date as ISO 8601 or an HTTP header writes it. A date
+    without a time zone is in UTC. Raises RecordError for anything else.
 
     >>> timestamp("2024-05-01", "date"), timestamp("Wed, 01 May 2024 00:00:00 GMT", "date")
     (1714521600.0, 1714521600.0)
@@ -171,7 +173,7 @@ def timestamp(value: Any, field: str) -> float | None:
     except (ValueError, TypeError, OverflowError):
         pass
     raise RecordError(
-        f"the field {field!r} must be a date of ISO 8601 or seconds since 1970, got {value!r:.60}"
+        f"the field {field!r} must be an ISO 8601 date or seconds since 1970, got {value!r:.60}"
     )
 
 

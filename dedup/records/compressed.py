@@ -1,4 +1,4 @@
-"""Files that may be compressed, as the end of their names tells."""
+"""Files that are compressed if their suffix says so."""
 
 import gzip
 import importlib
@@ -18,13 +18,13 @@ _BUFFER = 1 << 20
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """Open *path*, decompressed, to be read.
+    """Open *path* to read its decompressed content.
 
-    Whatever shows the file to be damaged or cut off raises RecordError.
+    Raises RecordError if the file turns out to be damaged or cut off.
     """
     with open(path, "rb") as file:
         try:
-            yield _decompressed(file, path.suffix.lower())
+            yield _decompress(file, path.suffix.lower())
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise RecordError(f"the file is damaged or cut off here ({error})") from error
         except Exception as error:
@@ -33,7 +33,7 @@ def reading(path: Path) -> Iterator[BinaryIO]:
             raise RecordError(f"the file is damaged ({error})") from error
 
 
-def _decompressed(file: BinaryIO, suffix: str) -> BinaryIO:
+def _decompress(file: BinaryIO, suffix: str) -> BinaryIO:
     if suffix == ".gz":
         return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=file), _BUFFER))
     if suffix == ".zst":
@@ -43,20 +43,20 @@ def _decompressed(file: BinaryIO, suffix: str) -> BinaryIO:
 
 @contextmanager
 def writing(file: BinaryIO, path: Path) -> Iterator[BinaryIO]:
-    """Yield what compresses into *file* as the name *path* asks for."""
+    """Yield a file that writes to *file*, compressed as the suffix of *path* says."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        with gzip.GzipFile("", "wb", 6, file, mtime=0) as compressed:
-            yield cast(BinaryIO, compressed)
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as output:
+            yield cast(BinaryIO, output)
     elif suffix == ".zst":
-        with zstd().ZstdFile(file, "w") as compressed:
-            yield compressed
+        with zstd().ZstdFile(file, "w") as output:
+            yield output
     else:
         yield file
 
 
 def zstd() -> Any:
-    """Return the module of Python 3.14, or its backport; raises RecordError if there is none."""
+    """Return Python 3.14's zstd module, or its backport; raises RecordError without either."""
     name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     try:
         return importlib.import_module(name)

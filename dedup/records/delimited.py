@@ -1,4 +1,4 @@
-"""CSV, with whatever delimiter its header shows."""
+"""CSV, with the delimiter that its header uses."""
 
 import csv
 from codecs import BOM_UTF8
@@ -6,21 +6,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from dedup.records.base import DEFAULT_KEY, Fields, Form, Item, Record, RecordError, timestamp
+from dedup.records.base import (
+    DEFAULT_KEY,
+    Fields,
+    Format,
+    RawRecord,
+    Record,
+    RecordError,
+    timestamp,
+)
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
 _DELIMITERS = ",;\t|"
-# The library's own limit of a field is 128 KB; this is what fits a long on every platform.
+# The csv module limits a field to 128 KB by default; this fits a C long on every platform.
 _LONGEST = 2**31 - 1
-# A quote that is never closed would make a header of the whole file.
+# An unclosed quote would turn the whole file into a header.
 _LONGEST_HEADER = 1 << 20
 
 
-class Delimited(Form):
+class Delimited(Format):
     """Tables of text with a header; header and rows are written back byte for byte.
 
-    The delimiter is the one of ``, ; tab |`` that the header has most of. All files must have the
-    same header.
+    The delimiter is the most frequent of ``, ; tab |`` in the header. All files must have the same
+    columns.
     """
 
     name = "csv"
@@ -33,17 +41,17 @@ class Delimited(Form):
         self._header, self._delimiter, self._columns = headers[0]
         for path, (_, _, columns) in zip(paths, headers, strict=True):
             if columns != self._columns:
-                raise RecordError(f"{path} has other columns than {paths[0]}")
+                raise RecordError(f"the columns of {path} and {paths[0]} differ")
         key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in self._columns else None)
-        self._places = [
-            _place(name, self._columns, str(paths[0]))
+        self._positions = [
+            _position(name, self._columns, str(paths[0]))
             for name in (fields.content, key, fields.date)
         ]
 
-    def items(self) -> Iterator[Item]:
-        return (item for item, _ in self._rows())
+    def raw_records(self) -> Iterator[RawRecord]:
+        return (raw for raw, _ in self._rows())
 
-    def _rows(self) -> Iterator[tuple[Item, bytes]]:
+    def _rows(self) -> Iterator[tuple[RawRecord, bytes]]:
         for path in self.paths:
             source, number = str(path), 0
             lines: list[bytes] = []
@@ -61,64 +69,67 @@ class Delimited(Form):
                         number += 1
                         if error is None and len(row) != len(self._columns):
                             error = f"{len(row)} columns, where the header has {len(self._columns)}"
-                        data = b"".join(lines)
-                        raw = (
-                            [None if place is None else row[place] for place in self._places]
+                        line = b"".join(lines)
+                        data = (
+                            [
+                                None if position is None else row[position]
+                                for position in self._positions
+                            ]
                             if error is None
                             else None
                         )
-                        yield Item(source, number, len(data), raw, error), data
+                        yield RawRecord(source, number, len(line), data, error), line
             except RecordError as error:
-                yield Item(source, number + 1, 0, None, str(error)), b""
+                yield RawRecord(source, number + 1, 0, None, str(error)), b""
 
     def _reader(self, file: BinaryIO, lines: list[bytes]) -> Iterator[list[str]]:
-        """Return the rows of *file*; the lines that each consists of are added to *lines*."""
+        """Return the rows of *file*; adds the lines of each row to *lines* as it is read."""
         encoding = self.fields.encoding
 
-        def decoded() -> Iterator[str]:
+        def decode() -> Iterator[str]:
             first = True
             for line in file:
                 lines.append(line)
-                # What cannot be decoded is left to `record`, which can say whose it is.
+                # `parse` reports invalid bytes, since it knows their record.
                 text = (line.removeprefix(BOM_UTF8) if first else line).decode(
                     encoding, "surrogateescape"
                 )
                 first = False
                 yield text
 
-        return csv.reader(decoded(), delimiter=self._delimiter, strict=True)
+        return csv.reader(decode(), delimiter=self._delimiter, strict=True)
 
-    def record(self, raw: list[str | None]) -> Record:
-        content, key, date = raw
+    def parse(self, data: list[str | None]) -> Record:
+        content, key, date = data
         for value in (content, key, date):
             if value and not value.isascii():
                 try:
                     value.encode()
                 except UnicodeEncodeError as error:
-                    wrong = f"byte 0x{ord(value[error.start]) & 0xFF:02x}"
-                    raise RecordError(f"not {self.fields.encoding} ({wrong})") from error
+                    byte = ord(value[error.start]) & 0xFF
+                    raise RecordError(f"not {self.fields.encoding} (byte 0x{byte:02x})") from error
         seconds = timestamp(date, self.fields.date) if self.fields.date else None
         return Record(content, self.fields.is_html, key or None, seconds)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
-            output.write(_ended(self._header))
-            for (_, data), kept in zip(self._rows(), keep, strict=True):
-                if kept:
-                    output.write(_ended(data))
+            output.write(_with_line_end(self._header))
+            for (_, line), is_unique in zip(self._rows(), keep, strict=True):
+                if is_unique:
+                    output.write(_with_line_end(line))
 
 
-def _ended(row: bytes) -> bytes:
+def _with_line_end(row: bytes) -> bytes:
     return row if row.endswith(b"\n") else row + b"\n"
 
 
 def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:
-    """Return the next row, ``None`` after the last one, and what is wrong with it."""
-    limit = csv.field_size_limit(_LONGEST)  # of the whole process
+    """Return the next row (``None`` after the last one), and its error, if any."""
+    limit = csv.field_size_limit(_LONGEST)  # a global of the csv module
     try:
         return next(rows, None), None
     except csv.Error as error:
-        return [], f"no row of CSV ({error})"
+        return [], f"not a CSV row ({error})"
     finally:
         csv.field_size_limit(limit)
 
@@ -140,14 +151,14 @@ def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     try:
         names = next(csv.reader([text], delimiter=delimiter), [])
     except csv.Error as error:
-        raise RecordError(f"{path}, header: no row of CSV ({error})") from error
+        raise RecordError(f"{path}, header: not a CSV row ({error})") from error
     if not names:
-        raise RecordError(f"{path} is empty: a header with the names of the columns was expected")
+        raise RecordError(f"{path} is empty: it must have a header with the names of the columns")
     return line, delimiter, names
 
 
 def _first_row(file: BinaryIO) -> bytes:
-    """Return the first line of *file*, or more of them: a name in quotes may hold line ends."""
+    """Return the header row of *file*; a quoted name may span several lines."""
     row = bytearray()
     quotes = 0
     while len(row) <= _LONGEST_HEADER and (line := file.readline(_LONGEST_HEADER + 1)):
@@ -158,12 +169,12 @@ def _first_row(file: BinaryIO) -> bytes:
     return bytes(row)
 
 
-def _place(name: str | None, columns: list[str], source: str) -> int | None:
+def _position(name: str | None, columns: list[str], source: str) -> int | None:
     if name is None:
         return None
     if columns.count(name) != 1:
         raise RecordError(
-            f"{source} has {columns.count(name) or 'no'} columns {name!r}; "
+            f"{source} has {columns.count(name) or 'no'} columns named {name!r}; "
             f"it has {', '.join(columns):.200}"
         )
     return columns.index(name)

@@ -8,30 +8,30 @@ from typing import BinaryIO
 
 from dedup.records.base import (
     DEFAULT_KEY,
-    Form,
-    Item,
+    Format,
+    RawRecord,
     Record,
     RecordError,
     key_of,
-    named,
+    text_of,
     timestamp,
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
-# A file that has no lines, or a small one that decompresses to endless ones, shall not take all
-# memory. A line of short numbers takes some 40 times its length.
+# Protects memory from files without line ends and from decompression bombs. A parsed line of short
+# numbers takes some 40 times its length.
 _LONGEST_LINE = 1 << 26
-_TOO_LONG = f"the line has more than {_LONGEST_LINE >> 20} MB"
+_TOO_LONG = f"the line is longer than {_LONGEST_LINE >> 20} MB"
 
 
-class JsonLines(Form):
-    """Lines of JSON, which are written back byte for byte; empty ones are no records."""
+class JsonLines(Format):
+    """Lines of JSON, written back byte for byte; empty lines are skipped."""
 
     name = "jsonl"
     suffixes = (".jsonl", ".jl", ".ndjson", ".json")
     compressions = COMPRESSIONS
 
-    def items(self) -> Iterator[Item]:
+    def raw_records(self) -> Iterator[RawRecord]:
         for path in self.paths:
             source, number = str(path), 0
             try:
@@ -43,25 +43,25 @@ class JsonLines(Form):
                             continue
                         number += 1
                         if line is None:
-                            yield Item(source, number, 0, None, _TOO_LONG)
+                            yield RawRecord(source, number, 0, None, _TOO_LONG)
                         else:
-                            yield Item(source, number, len(line), line)
+                            yield RawRecord(source, number, len(line), line)
             except RecordError as error:
-                yield Item(source, number + 1, 0, None, str(error))
+                yield RawRecord(source, number + 1, 0, None, str(error))
 
-    def record(self, raw: bytes) -> Record:
+    def parse(self, data: bytes) -> Record:
         fields = self.fields
         try:
-            value = json.loads(raw.decode(fields.encoding))
+            value = json.loads(data.decode(fields.encoding))
         except UnicodeDecodeError as error:
             raise RecordError(f"not {fields.encoding} ({error.reason} at {error.start})") from error
         except (ValueError, RecursionError) as error:
-            whole = "" if raw.endswith(b"\n") else ", and the line does not end: half-written?"
-            raise RecordError(f"no JSON ({error}){whole}") from error
+            hint = "" if data.endswith(b"\n") else ", and the line does not end: half-written?"
+            raise RecordError(f"not JSON ({error}){hint}") from error
         if not isinstance(value, dict):
-            raise RecordError(f"a JSON object was expected, got {type(value).__name__}")
+            raise RecordError(f"must be a JSON object, got {type(value).__name__}")
         return Record(
-            named(value.get(fields.content), fields.content),
+            text_of(value.get(fields.content), fields.content),
             fields.is_html,
             key_of(value.get(fields.key or DEFAULT_KEY)),
             timestamp(value.get(fields.date), fields.date) if fields.date else None,
@@ -69,15 +69,15 @@ class JsonLines(Form):
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
-            for item, kept in zip(self.items(), keep, strict=True):
-                if kept:
-                    output.write(item.raw)
-                    if not item.raw.endswith(b"\n"):  # the last one of a file
+            for raw, is_unique in zip(self.raw_records(), keep, strict=True):
+                if is_unique:
+                    output.write(raw.data)
+                    if not raw.data.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the lines; ``None`` for one that is too long."""
+    """Yield the lines, ``None`` for each that is too long."""
     while line := file.readline(_LONGEST_LINE + 1):
         if len(line) <= _LONGEST_LINE:
             yield line

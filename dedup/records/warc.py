@@ -1,4 +1,4 @@
-"""WARC, read by warcio."""
+"""WARC, by warcio."""
 
 import zlib
 from array import array
@@ -8,19 +8,19 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from dedup.records.base import Fields, Form, Item, Record, RecordError, timestamp
-from dedup.records.decoding import decoded_html
+from dedup.records.base import Fields, Format, RawRecord, Record, RecordError, timestamp
+from dedup.records.decoding import decode_html
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _NO_ID = 0
 
 
-class Warc(Form):
-    """Archives of crawls: the pages in them are judged, and written back byte for byte.
+class Warc(Format):
+    """Archives of crawls, whose pages are the records; written back byte for byte.
 
-    A page is a response with status 2xx and HTML or plain text. A record about a response that is
-    dropped (its request, its metadata: WARC-Concurrent-To, WARC-Refers-To) is dropped with it;
-    every other record is kept. The key is WARC-Target-URI, the date WARC-Date.
+    A page is a response with status 2xx and HTML or plain text. When a page is dropped, so are the
+    records that refer to it (WARC-Concurrent-To, WARC-Refers-To), such as its request. Every other
+    record is kept. The key is WARC-Target-URI, the date WARC-Date.
     """
 
     name = "warc"
@@ -30,10 +30,10 @@ class Warc(Form):
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         super().__init__(paths, fields)
         try:
-            import warcio.archiveiterator  # noqa: F401  # said now and not in the middle
+            import warcio.archiveiterator  # noqa: F401  # fails at the start, not halfway
         except ImportError as error:
             raise RecordError("WARC needs: pip install 'scrapy-dedup[warc]'") from error
-        # 8 bytes a page, to know which other records belong to one that is dropped.
+        # The id of each page, in 8 bytes, to find the records that refer to a dropped one.
         self._ids = array("Q")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -43,70 +43,70 @@ class Warc(Form):
     def has_html(self) -> bool:
         return True
 
-    def items(self) -> Iterator[Item]:
+    def raw_records(self) -> Iterator[RawRecord]:
         self._ids = array("Q")
         for path in self.paths:
             number = 0
             try:
                 for entry in _Entries(path):
-                    wrong = None
+                    error_of_body = None
                     try:
                         body = entry.body()
                     except RecordError:
                         raise
-                    except Exception as error:  # whatever a decoder raises
-                        body, wrong = b"", f"its body cannot be decoded ({error})"
+                    except Exception as error:  # decoders raise anything
+                        body, error_of_body = b"", f"its body cannot be decoded ({error})"
                     entry.check_whole()
                     if body is None:
                         continue
                     number += 1
                     self._ids.append(_digest(entry.header("WARC-Record-ID")))
                     uri, date = entry.header("WARC-Target-URI"), entry.header("WARC-Date")
-                    raw = (body, entry.content_type, uri, date)
-                    yield Item(str(path), number, len(body), None if wrong else raw, wrong)
+                    data = None if error_of_body else (body, entry.content_type, uri, date)
+                    yield RawRecord(str(path), number, len(body), data, error_of_body)
             except RecordError as error:
                 self._ids.append(_NO_ID)
-                yield Item(str(path), number + 1, 0, None, str(error))
+                yield RawRecord(str(path), number + 1, 0, None, str(error))
 
-    def record(self, raw: tuple[bytes, str, str | None, str | None]) -> Record:
-        body, content_type, url, date = raw
-        text = decoded_html(body, content_type)
+    def parse(self, data: tuple[bytes, str, str | None, str | None]) -> Record:
+        body, content_type, url, date = data
+        text = decode_html(body, content_type)
         is_html = _media_type(content_type) in _HTML_TYPES
         seconds = timestamp(date, "WARC-Date") if self.fields.date else None
         return Record(text, is_html, url, seconds)
 
     def check_output(self, path: Path) -> None:
         super().check_output(path)
-        for given in self.paths:
-            if given.suffix.lower() != path.suffix.lower():
+        for source in self.paths:
+            if source.suffix.lower() != path.suffix.lower():
                 raise RecordError(
-                    f"{path} must be compressed as {given} is: its records are copied as they are"
+                    f"{path} must be compressed like {source}: records are copied byte for byte"
                 )
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
-        if len(self._ids) < len(keep):  # nobody has read the records before
-            deque(self.items(), maxlen=0)
-        dropped = {id_ for id_, kept in zip(self._ids, keep, strict=True) if not kept} - {_NO_ID}
-        verdicts = iter(keep)
-        for given in self.paths:
-            with open(given, "rb") as source:
+        if len(self._ids) < len(keep):  # the records were not read in this process
+            deque(self.raw_records(), maxlen=0)
+        duplicates = {id_ for id_, flag in zip(self._ids, keep, strict=True) if not flag} - {_NO_ID}
+        flags = iter(keep)
+        for input_ in self.paths:
+            with open(input_, "rb") as source:
                 try:
-                    for entry in _Entries(given):
+                    for entry in _Entries(input_):
                         entry.check_whole()
-                        about = map(entry.header, ("WARC-Concurrent-To", "WARC-Refers-To"))
+                        references = map(entry.header, ("WARC-Concurrent-To", "WARC-Refers-To"))
                         if entry.is_page:
-                            kept = bool(next(verdicts))
+                            is_unique = bool(next(flags))
                         else:
-                            kept = dropped.isdisjoint(map(_digest, about))
-                        if kept:
+                            is_unique = duplicates.isdisjoint(map(_digest, references))
+                        if is_unique:
                             source.seek(entry.offset)
                             file.write(source.read(entry.length) + entry.end)
                 except RecordError:
-                    next(verdicts)  # that of the damaged record
+                    next(flags)  # of the damaged record
 
 
 class _Entries:
-    """The records of a file, each valid until the next one is asked for."""
+    """The records of a file; each is valid until the next one is read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -127,10 +127,10 @@ class _Entries:
                 zlib.error,
                 EOFError,
                 ValueError,
-                AttributeError,  # warcio's own, of a head that lacks what must be in one
+                AttributeError,  # raised by warcio for an incomplete header
             ) as error:
                 first_line = next(filter(None, map(str.strip, str(error).splitlines())), "")
-                raise RecordError(f"no record of WARC ({first_line})") from error
+                raise RecordError(f"not a WARC record ({first_line})") from error
 
 
 class _Entry:
@@ -153,7 +153,7 @@ class _Entry:
         return value
 
     def body(self) -> bytes | None:
-        """Return the body of a page, decompressed; ``None`` for another record."""
+        """Return the decoded body of a page; ``None`` for any other record."""
         return self._record.content_stream().read() if self.is_page else None
 
     def check_whole(self) -> None:
@@ -172,7 +172,7 @@ class _Entry:
 
     @property
     def end(self) -> bytes:
-        """What comes between this record and the next one, and is not counted in its length."""
+        """The separator before the next record, which `length` does not count."""
         return b"" if self._records.reader.decompressor else b"\r\n\r\n"
 
 

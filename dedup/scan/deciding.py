@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from itertools import islice
 
 from dedup.limits import cut
-from dedup.records import Item, RecordError
+from dedup.records import RawRecord, RecordError
 from dedup.scan.judging import Found, Judge, Outcome
 from dedup.scan.ledger import ScanLedger
 from dedup.scan.reading import ReadRecords, RecordReader, Sketched
@@ -99,7 +99,7 @@ class _FieldsSeen:
     """Whether the fields that were asked for are there at all."""
 
     def __init__(self, reader: RecordReader) -> None:
-        self._form = reader.form
+        self._format = reader.format
         self._records = 0
         self._wanted = {"text": False, "key": False, "date": False}
 
@@ -115,11 +115,11 @@ class _FieldsSeen:
     def check(self) -> None:
         """Raise RecordError if there is no record, or if none so far has a field."""
         if not self._records:
-            names = ", ".join(map(str, self._form.paths))
-            links = self._form.links_left_out
+            names = ", ".join(map(str, self._format.paths))
+            links = self._format.links_left_out
             but = f", but {links:,} links, which --follow-links follows" if links else ""
             raise RecordError(f"there is no record in {names}{but}")
-        fields = self._form.fields
+        fields = self._format.fields
         names_of = {"text": fields.content, "key": fields.key, "date": fields.date}
         for kind, name in names_of.items():
             if name is not None and not self._wanted[kind]:
@@ -156,9 +156,9 @@ def _pool(reader: RecordReader, workers: int) -> Iterator[tuple[Pool, int]]:
     Texts are read in this process if one is enough for them; HTML is always read in others, which
     may crash, hang or be killed.
     """
-    has_html = reader.form.has_html
+    has_html = reader.format.has_html
     if not has_html:
-        workers = min(workers, 1 + reader.form.nbytes // _BYTES_OF_A_WORKER)
+        workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
     if workers == 1 and not has_html:
         pool: Pool = InlinePool(reader)
         tasks = 1
@@ -175,29 +175,29 @@ def _pool(reader: RecordReader, workers: int) -> Iterator[tuple[Pool, int]]:
 
 def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[list[Sketched]]:
     """Yield the records from number *first* on, in order, while others are being read."""
-    under_way: deque[tuple[list[Item], Future[list[Sketched]]]] = deque()
-    items = islice(reader.form.items(), first, None)
-    batches = _batches(items, 1 if reader.form.has_html else _RECORDS_OF_A_TASK)
+    under_way: deque[tuple[list[RawRecord], Future[list[Sketched]]]] = deque()
+    raws = islice(reader.format.raw_records(), first, None)
+    batches = _batches(raws, 1 if reader.format.has_html else _RECORDS_OF_A_TASK)
     while True:
         for batch in islice(batches, tasks - len(under_way)):
-            raws = [item.raw for item in batch if item.error is None]
-            under_way.append((batch, pool.submit(ReadRecords(raws))))
+            data = [raw.data for raw in batch if raw.error is None]
+            under_way.append((batch, pool.submit(ReadRecords(data))))
         if not under_way:
             return
         batch, future = under_way.popleft()
         read = iter(_result(future, batch, pool))
         yield [
-            (next(read) if item.error is None else Sketched(error=cut(item.error))).told_of(item)
-            for item in batch
+            (next(read) if raw.error is None else Sketched(error=cut(raw.error))).told_of(raw)
+            for raw in batch
         ]
 
 
-def _batches(items: Iterator[Item], most: int) -> Iterator[list[Item]]:
-    batch: list[Item] = []
+def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
+    batch: list[RawRecord] = []
     size = 0
-    for item in items:
-        batch.append(item)
-        size += item.size
+    for raw in raws:
+        batch.append(raw)
+        size += raw.size
         if len(batch) == most or size >= _SIZE_OF_A_TASK:
             yield batch
             batch, size = [], 0
@@ -205,7 +205,7 @@ def _batches(items: Iterator[Item], most: int) -> Iterator[list[Item]]:
         yield batch
 
 
-def _result(future: Future[list[Sketched]], batch: list[Item], pool: Pool) -> list[Sketched]:
+def _result(future: Future[list[Sketched]], batch: list[RawRecord], pool: Pool) -> list[Sketched]:
     """Return what was read of *batch*: one by one where reading all of it at once fails."""
     try:
         return future.result()
@@ -216,7 +216,7 @@ def _result(future: Future[list[Sketched]], batch: list[Item], pool: Pool) -> li
             return [Sketched(has_field=True, unread=cut(f"{error.cause}: {error}"))]
     return [
         result
-        for item in batch
-        if item.error is None
-        for result in _result(pool.submit(ReadRecords([item.raw])), [item], pool)
+        for raw in batch
+        if raw.error is None
+        for result in _result(pool.submit(ReadRecords([raw.data])), [raw], pool)
     ]

@@ -8,7 +8,7 @@ from dedup.extraction import Extractor
 from dedup.limits import cut, kept_url
 from dedup.methods import Method
 from dedup.page import Page, PageReader
-from dedup.records import Form, Item, Record, RecordError
+from dedup.records import Format, RawRecord, Record, RecordError
 
 
 class Sketched(NamedTuple):
@@ -29,27 +29,27 @@ class Sketched(NamedTuple):
     error: str | None = None
     unread: str | None = None
 
-    def told_of(self, item: Item) -> "Sketched":
-        """Return this with the place of *item* in what is wrong with it."""
+    def told_of(self, raw: RawRecord) -> "Sketched":
+        """Return a copy whose error messages name the file and record number of *raw*."""
         if self.error is None and self.unread is None:
             return self
         error, unread = (
-            wrong and f"{item.source}, record {item.number}: {wrong}"
+            wrong and f"{raw.source}, record {raw.number}: {wrong}"
             for wrong in (self.error, self.unread)
         )
         return self._replace(error=error, unread=unread)
 
 
 class RecordReader:
-    """Reads records of one form; sent to each worker once."""
+    """Reads records of one format; sent to each worker once."""
 
-    def __init__(self, form: Form, method: Method, extractor: Extractor) -> None:
-        self.form = form
+    def __init__(self, format_: Format, method: Method, extractor: Extractor) -> None:
+        self.format = format_
         self.method = method
         self._pages = PageReader(extractor, method)
 
     def warm_up(self) -> None:
-        if self.form.has_html:
+        if self.format.has_html:
             self._pages.warm_up()
 
     def read(self, raws: Sequence[Any]) -> list[Sketched]:
@@ -70,7 +70,7 @@ class RecordReader:
 
     def _record(self, raw: Any) -> Record | RecordError:
         try:
-            return self.form.record(raw)
+            return self.format.parse(raw)
         except RecordError as error:
             return error
 

@@ -1,4 +1,4 @@
-"""What is said of a part of URLs, and how sure it is."""
+"""Advice about a part of URLs, and the confidence in it."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -8,10 +8,10 @@ from typing import Any
 from dedup.url_advice.rules import Rule
 
 LEAST_COMPARED = 5
-"""How many pages must have been compared before anything is advised."""
+"""The fewest compared pages that a rule needs."""
 
 LEAST_CONFIDENCE = 0.9
-"""How sure it must be that content is equal, where a page was found that differs."""
+"""The confidence that a rule needs if any page differs, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,19 +19,19 @@ class Advice:
     """A part of URLs, and how the content of pages depended on it.
 
     *kind* says what *name* is: a "parameter" of the query, "parameters" that come together
-    (separated by commas), a "path-parameter" (``;sid=1``), a
-    "segment" of the path, an "index" page, a last "slash", a "suffix" of the last segment, a
-    "version" (any in this place), a "value" (this one in this place), a "host" (with its scheme).
-    What it is compared with is the URL without it, or, of a value or host, with *other*.
+    (separated by commas), a "path-parameter" (``;sid=1``), a "segment" of the path, an "index"
+    page, a last "slash", a "suffix" of the last segment, a "version" (any in this place), a "value"
+    (this one in this place), a "host" (with its scheme). A URL is compared with the URL without
+    the part; if the part is a value or host, with the URL that has *other* in its place.
 
-    *pages*: how many URLs have it; *compared*: how many URLs could have been left out, since
-    another one differs in this part only; *agreed*: how many of these had the content of the one
-    that would have stayed, on average over which one that is, rounded down; *alone*: how many of
-    the pages have no such URL; *confidence*: lower bound
-    of the share that agrees (95 %, Wilson). *examples*, *counterexamples*: pairs of URLs.
+    *pages*: the number of URLs with the part. *compared*: the number of URLs that a crawl could
+    skip, since another URL differs in this part only. *agreed*: how many of these have the content
+    of the URL that the crawl would fetch instead, averaged over the choice of that URL and rounded
+    down. *alone*: the number of URLs with no such counterpart. *confidence*: the lower bound of the
+    share that agrees (95 %, Wilson). *examples*, *counterexamples*: pairs of URLs.
 
-    *discarder*: the rule for duplicate-url-discarder, *deny*: the regular expression for a link
-    extractor, where one can be given.
+    *discarder*: the rule for duplicate-url-discarder, if there is one. *deny*: the regular
+    expression for a link extractor, if there is one.
     """
 
     kind: str
@@ -51,11 +51,11 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """What it would have meant to crawl with all the rules.
+class Effect:
+    """What crawling with all the rules would have changed.
 
-    *pages* that would not have been fetched; *contents*: how many of these differ from the one
-    fetched in their place, on average over which one that is, rounded up.
+    *pages*: the number of pages not fetched. *contents*: how many of these differ from the page
+    fetched in their place, averaged over the choice of that page and rounded up.
     """
 
     pages: int
@@ -64,27 +64,27 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class UrlAdvice:
-    """All of the advice, of *pages* that were looked at; the surest and most useful first."""
+    """All advice from *pages* pages; the surest and most useful first."""
 
     pages: int
     advice: tuple[Advice, ...]
-    with_deny: Followed
-    with_discarder: Followed
+    with_deny: Effect
+    with_discarder: Effect
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it in the form of the JSON report."""
+        """Return the advice as the JSON report has it."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]  # a dictionary
 
 
 def is_advised(agreed: int, compared: int) -> bool:
-    """Return whether a part is advised of whose cases *agreed* of *compared* had equal content."""
+    """Return whether to advise a rule if *agreed* of *compared* cases had equal content."""
     if compared < LEAST_COMPARED:
         return False
     return agreed == compared or confidence(agreed, compared) > LEAST_CONFIDENCE
 
 
 def confidence(agreed: int, compared: int) -> float:
-    """Return the lower bound of a share of which *agreed* of *compared* were seen, 0 to 1.
+    """Return the lower bound of a share, 0 to 1, if *agreed* of *compared* cases agreed.
 
     >>> round(confidence(5, 5), 2), round(confidence(40, 40), 2), confidence(0, 0)
     (0.57, 0.91, 0.0)
@@ -94,5 +94,5 @@ def confidence(agreed: int, compared: int) -> float:
     if not compared:
         return 0.0
     share, z2 = agreed / compared, 1.96**2
-    spread = sqrt(z2 * (share * (1 - share) + z2 / (4 * compared)) / compared)
-    return max(0.0, (share + z2 / (2 * compared) - spread) / (1 + z2 / compared))
+    margin = sqrt(z2 * (share * (1 - share) + z2 / (4 * compared)) / compared)
+    return max(0.0, (share + z2 / (2 * compared) - margin) / (1 + z2 / compared))

@@ -1,14 +1,14 @@
-"""URLs and which of them have equal content -> what in URLs never changed it.
+"""URLs and their contents -> the parts of URLs that never changed the content.
 
-The other way round than URL filters work, which are told what does not matter. Here pages that were
-read say what did not: a part of a URL is left out, or another put in its place, and if that URL was
-crawled too, the contents of both can be compared.
+URL filters must be told which parts of a URL do not matter. This module learns it from a crawl: it
+removes or replaces a part of a URL, and if the crawl visited the resulting URL too, it compares the
+contents of both.
 
-Nothing here depends on the order of the pages, nor on which of them a crawl kept.
+The result depends neither on the order of the pages nor on which of them the crawl stored.
 
 Source: Bar-Yossef, Keidar, Schonfeld, "Do Not Crawl in the DUST: Different URLs with Similar Text",
-WWW 2007. They mine the rules from a list of URLs and sample pages to test them; here every page has
-been read.
+WWW 2007. They mine rules from a list of URLs and test them on sample pages; here the contents of
+all pages are known.
 """
 
 from collections import Counter
@@ -16,16 +16,16 @@ from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from itertools import chain
 
-from dedup.url_advice.advice import Advice, Followed, UrlAdvice
+from dedup.url_advice.advice import Advice, Effect, UrlAdvice
 from dedup.url_advice.pages import Pages
-from dedup.url_advice.parts import Found, Parts
-from dedup.url_advice.rules import Forms, deny_rule, hosts_of
+from dedup.url_advice.parts import Finding, Parts
+from dedup.url_advice.rules import CanonicalUrls, deny_rule, hosts_of
 from dedup.url_advice.sameness import Near
 from dedup.url_advice.urls import Url
 
-_MOST_SHOWN = 40
-# Below, contents depend on the part: that is what it is for.
-_LEAST_TELLING = 0.5
+_MOST_ADVICE = 40
+# Below this confidence, the part selects the content.
+_LEAST_SHOWN_CONFIDENCE = 0.5
 
 
 def url_advice(
@@ -33,16 +33,15 @@ def url_advice(
     near: Near = lambda pairs: (),
     incomplete: Collection[str] = (),
 ) -> UrlAdvice:
-    """Return what in URLs never changed the content, from pairs of a URL and its content.
+    """Return the parts of URLs that never changed the content, from pairs of URL and content.
 
-    Pages of equal contents are the same, and those whose contents *near* says to be near each
-    other: it is given pairs of contents, and gives back those that are. A content that is ``None``
-    is not known, and like no other. Of the hosts in *incomplete* there are more URLs than these;
-    for them there are no rules.
+    Pages are the same if their contents are equal, or near each other: *near* takes pairs of
+    contents and returns those that are near. ``None`` is an unknown content, unlike any other. The
+    hosts in *incomplete* have more URLs than *pages*; there are no rules for them.
 
-    A rule is advised if at least 5 URLs were compared and all agreed, or with a confidence above
-    .9; a regular expression to deny is given only if each page that it would bar has another one,
-    not barred, with its content.
+    A rule is advised if at least five URLs could be compared and none disagreed, or if the
+    confidence is above 0.9. A deny expression is given only if every page that it bars has the same
+    content as a page that it does not bar.
 
     >>> shop = "http://shop.example/"
     >>> pages = [(f"{shop}{n}{query}", n) for n in range(9) for query in ("", "?ref=home")]
@@ -52,86 +51,88 @@ def url_advice(
     >>> advice.deny
     '^https?://shop\\\\.example/[^#]*[?&]ref(?:[=&#]|$)'
     """
-    known = Pages(pages, near)
-    found = [
-        item
-        for item in Parts(known).found()
-        if item.advice.is_advised or item.advice.confidence >= _LEAST_TELLING
+    crawl = Pages(pages, near)
+    findings = [
+        finding
+        for finding in Parts(crawl).findings()
+        if finding.advice.is_advised or finding.advice.confidence >= _LEAST_SHOWN_CONFIDENCE
     ]
-    found = sorted(found, key=lambda item: item.rank)[:_MOST_SHOWN]
-    advice, barred = _with_deny(found, known, incomplete)
-    advice, with_discarder = _with_discarder(advice, known, incomplete)
-    return UrlAdvice(len(known.urls), tuple(advice), Followed(barred, 0), with_discarder)
+    best = sorted(findings, key=lambda finding: finding.rank)[:_MOST_ADVICE]
+    advice, with_deny = _add_deny_rules(best, crawl, incomplete)
+    advice, with_discarder = _check_discarder_rules(advice, crawl, incomplete)
+    return UrlAdvice(len(crawl.urls), tuple(advice), with_deny, with_discarder)
 
 
-def _with_deny(
-    found: Iterable[Found], pages: Pages, incomplete: Collection[str]
-) -> tuple[list[Advice], int]:
-    """Return the advice with regular expressions, and how many pages they bar together.
+def _add_deny_rules(
+    findings: Iterable[Finding], pages: Pages, incomplete: Collection[str]
+) -> tuple[list[Advice], Effect]:
+    """Return the advice with deny expressions, and their effect together.
 
-    Together, they leave to each page one that is the same.
+    Together, they leave for each barred page one with the same content.
     """
-    left = Counter(pages.contents.values())
-    barred, contents_barred = set[Url](), set[int]()
+    remaining = Counter(pages.contents.values())
+    barred_urls, barred_contents = set[Url](), set[int]()
     advice = []
-    for item in found:
+    for finding in findings:
         deny = None
-        if item.may_bar:
-            lost = Counter(pages.contents[url] for url in item.members - barred)
-            left.subtract(lost)
-            gone = {content for content in lost if not left[content]}
-            relied_on_them = (
-                other
-                for content in gone
-                for other in pages.sameness.neighbours(content)
-                if other in contents_barred
+        if finding.may_bar:
+            losses = Counter(pages.contents[url] for url in finding.members - barred_urls)
+            remaining.subtract(losses)
+            last_copies = {content for content in losses if not remaining[content]}
+            dependants = (
+                neighbour
+                for content in last_copies
+                for neighbour in pages.sameness.neighbours(content)
+                if neighbour in barred_contents
             )
             if all(
-                pages.sameness.is_left(content, left) for content in chain(gone, relied_on_them)
+                pages.sameness.is_in(content, remaining)
+                for content in chain(last_copies, dependants)
             ):
-                deny = _deny(item, pages, incomplete)
+                deny = _deny_rule(finding, pages, incomplete)
             if deny:
-                barred |= item.members
-                contents_barred |= lost.keys()
+                barred_urls |= finding.members
+                barred_contents |= losses.keys()
             else:
-                left.update(lost)
-        advice.append(replace(item.advice, deny=deny))
-    return advice, len(barred)
+                remaining.update(losses)
+        advice.append(replace(finding.advice, deny=deny))
+    return advice, Effect(len(barred_urls), 0)
 
 
-def _deny(item: Found, pages: Pages, incomplete: Collection[str]) -> str | None:
-    """Return the regular expression that bars the members, ``None`` if it barred others too."""
-    deny = deny_rule(item.part)
-    if deny is None or item.part.host_alone in incomplete:
+def _deny_rule(finding: Finding, pages: Pages, incomplete: Collection[str]) -> str | None:
+    """Return the expression that bars exactly the members, ``None`` if there is none."""
+    deny = deny_rule(finding.part)
+    if deny is None or finding.part.host_alone in incomplete:
         return None
-    return deny if pages.bars_only(deny, item.part, item.members) else None
+    return deny if pages.bars_only(deny, finding.part, finding.members) else None
 
 
-def _with_discarder(
-    found: Iterable[Advice], known: Pages, incomplete: Collection[str]
-) -> tuple[list[Advice], Followed]:
-    """Return the advice, without rules that lose more together than alone.
+def _check_discarder_rules(
+    all_advice: Iterable[Advice], pages: Pages, incomplete: Collection[str]
+) -> tuple[list[Advice], Effect]:
+    """Remove rules that lose more together than alone, and those for *incomplete* hosts.
 
-    And without those for hosts that are *incomplete*.
+    Return the advice and the effect of the remaining rules together.
     """
-    forms = Forms(known.urls)
-    pages = lost = 0
-    advice = []
-    for item in found:
-        if item.discarder and hosts_of(item.discarder) & set(incomplete):
-            item = replace(item, discarder=None)
-        if item.discarder:
-            changed = forms.changed_by(item.discarder, known.concerned_by(item.discarder))
-            before, after = forms.classes(changed)
+    canonical = CanonicalUrls(pages.urls)
+    skips = losses = 0
+    checked = []
+    for advice in all_advice:
+        rule = advice.discarder
+        if rule and hosts_of(rule) & set(incomplete):
+            advice = replace(advice, discarder=None)
+        elif rule:
+            changes = canonical.changes(rule, pages.urls_for(rule))
+            before, after = canonical.classes(changes)
             (compared, agreed), (compared_then, agreed_then) = (
-                known.evidence(classes.values()) for classes in (before, after)
+                pages.evidence(classes.values()) for classes in (before, after)
             )
-            loses = compared_then - agreed_then - (compared - agreed)
-            if loses <= item.compared - item.agreed:
-                forms.take(changed, after)
-                pages += compared_then - compared
-                lost += loses
+            losses_of_rule = compared_then - agreed_then - (compared - agreed)
+            if losses_of_rule <= advice.compared - advice.agreed:
+                canonical.apply(changes, after)
+                skips += compared_then - compared
+                losses += losses_of_rule
             else:
-                item = replace(item, discarder=None)
-        advice.append(item)
-    return advice, Followed(pages, lost)
+                advice = replace(advice, discarder=None)
+        checked.append(advice)
+    return checked, Effect(skips, losses)

@@ -12,14 +12,13 @@ from dedup.url_advice.urls import Part, Url
 
 
 class Pages:
-    """The URLs of a crawl in their own order, whatever that of the pages was, and their contents.
+    """The URLs of a crawl in alphabetical order, and their contents.
 
-    *urls* are as they were written, *contents* numbers, of which *sameness* says which are the
-    same.
+    *urls* has each URL as written, *contents* its content as a number; *sameness* compares those.
     """
 
     def __init__(self, pages: Iterable[tuple[str, Hashable]], near: Near) -> None:
-        """Take pairs of a URL and its content, ``None`` for one like no other; *near*: `Near`."""
+        """Take pairs of a URL and its content, ``None`` if that is unknown; *near*: see `Near`."""
         self.urls: dict[Url, str] = {}
         self.contents: dict[Url, int] = {}
         self._by_host: dict[str, list[Url]] = defaultdict(list)
@@ -42,47 +41,49 @@ class Pages:
                 self._texts[url.host].append(text)
                 for name in {pair.partition("=")[0] for pair in url.query}:
                     self._by_parameter[url.host, name].append(url)
-            elif self.contents[url] != number:  # two forms of one URL: it is not known what it has
+            elif self.contents[url] != number:  # written in two ways, with two contents
                 self.contents[url] = len(contents)
                 contents.append(None)
 
         def near_numbers(pairs: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-            known = {
-                (contents[one], contents[other]): (one, other)
-                for one, other in pairs
-                if contents[one] is not None and contents[other] is not None
+            by_contents = {
+                (contents[a], contents[b]): (a, b)
+                for a, b in pairs
+                if contents[a] is not None and contents[b] is not None
             }
-            return (known[pair] for pair in near(known.keys()))
+            return (by_contents[pair] for pair in near(by_contents.keys()))
 
         self.sameness = Sameness(near_numbers)
 
-    def same(self, one: Url, other: Url) -> bool:
-        """Return whether two URLs have the same content, if that was looked into."""
-        return self.sameness.same(self.contents[one], self.contents[other])
+    def are_same(self, a: Url, b: Url) -> bool:
+        """Return whether two URLs have the same content, as far as `sameness` has compared them."""
+        return self.sameness.are_same(self.contents[a], self.contents[b])
 
     def evidence(self, classes: Iterable[Sequence[Url]]) -> tuple[int, int]:
-        """Return how many URLs of *classes* could be left out, and how many of them agreed.
+        """Return how many URLs of *classes* a crawl could skip, and how many of these agreed.
 
-        Of each class one would stay.
+        It would fetch one URL of each class.
         """
         contents = [[self.contents[url] for url in urls] for urls in classes if len(urls) > 1]
         self.sameness.compare_within(contents)
-        return sum(map(len, contents)) - len(contents), sum(map(self.sameness.agreeing, contents))
+        return sum(map(len, contents)) - len(contents), sum(
+            map(self.sameness.count_agreeing, contents)
+        )
 
     def bars_only(self, deny: str, part: Part, members: Collection[Url]) -> bool:
         """Return whether *deny* bars *members*, and no other URL of their host.
 
-        It is a regular expression for *part*: what it bars has one of the names in it.
+        *deny* is a regular expression for *part*; a URL that it bars contains one of its names.
         """
-        barred = re.compile(deny).search
+        bars = re.compile(deny).search
         of_all, of_members = (
-            # Most texts need no look with the regular expression.
-            sum(map(bool, map(barred, _with_any(part.names, texts))))
+            # Searching for the names first spares most texts the regular expression.
+            sum(map(bool, map(bars, _with_any(part.names, texts))))
             for texts in (self._texts[part.host_alone], [self.urls[url] for url in members])
         )
         return of_all == of_members == len(members)
 
-    def concerned_by(self, rule: Rule) -> Iterable[Url]:
+    def urls_for(self, rule: Rule) -> Iterable[Url]:
         """Return the URLs that *rule* may change."""
         hosts = hosts_of(rule)
         if names := parameters_of(rule):

@@ -1,4 +1,4 @@
-"""What is left when a part of URLs is left out, or replaced, and had the same content or not."""
+"""URLs without a part, or with another in its place: do they have the same content?"""
 
 import re
 from collections import Counter, defaultdict
@@ -19,20 +19,20 @@ from dedup.url_advice.urls import (
     without_parts,
 )
 
-# Of siblings, such as the versions of a documentation, each is compared with each by its texts,
-# and by its sketches with those that have most texts in common with it.
+# Siblings are, for example, the versions of a documentation. All pairs are compared by their texts;
+# each is compared by sketches only with those that share most texts with it.
 _MOST_SIBLINGS = 64
 _MOST_RIVALS = 4
-# Where examples are sought.
+# Where to look for examples.
 _PAIRS_OF_A_CLASS = 100
-# Of each part there is a URL without it: hostile sites could make more than there is time for.
+# Each part costs time, and a hostile site could have any number.
 _MOST_PARTS = 20
 _MOST_PARTS_OF_ALL = 1_000_000
 _NUMBERS = re.compile(r"(\d+)")
 
 
-class Found(NamedTuple):
-    """A part with its advice, and what a rule would bar: *members*, if it *may_bar* them."""
+class Finding(NamedTuple):
+    """A part with its advice, and the URLs that have it; a rule *may_bar* these *members*."""
 
     part: Part
     advice: Advice
@@ -46,75 +46,75 @@ class Found(NamedTuple):
 
 
 _Bases = Mapping[Url, list[Url]]
-"""What is left when a part is left out, and the URLs that have it."""
+"""URLs by what remains of them without a part."""
 
 
 class Parts:
-    """The parts of the URLs of a crawl, and what its pages say of them."""
+    """The parts of the URLs of a crawl, and the evidence about them."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._urls = _with_few_parts(pages.urls)
 
-    def found(self) -> Iterator[Found]:
-        """Yield all parts of which enough URLs can be compared; the advice has no ``deny`` yet."""
+    def findings(self) -> Iterator[Finding]:
+        """Yield the parts with enough comparable URLs; the advice has no ``deny`` yet."""
         yield from self._removals()
         yield from self._values()
         yield from self._siblings()
 
-    def _removals(self) -> Iterator[Found]:
-        """Yield what URLs can be without."""
-        found: dict[Part, dict[Url, list[Url]]] = defaultdict(lambda: defaultdict(list))
+    def _removals(self) -> Iterator[Finding]:
+        """Yield the parts that a URL can do without."""
+        bases_of: dict[Part, dict[Url, list[Url]]] = defaultdict(lambda: defaultdict(list))
         pages: Counter[Part] = Counter()
         for url in self._urls:
             for part, base in without_parts(url):
                 pages[part] += 1
-                # Of most parts, each URL leaves another base: those that nobody has tell nothing.
+                # A base that is no page of the crawl gives no evidence.
                 if base in self._pages.urls:
-                    found[part][base].append(url)
-        for part, bases in found.items():
-            yield from self._judged(part, bases, pages[part])
+                    bases_of[part][base].append(url)
+        for part, bases in bases_of.items():
+            yield from self._finding(part, bases, pages[part])
 
-    def _values(self) -> Iterator[Found]:
-        """Yield parameters, and the places where any version may stand, with all their values."""
-        found: dict[Part, list[Url]] = defaultdict(list)
+    def _values(self) -> Iterator[Finding]:
+        """Yield the parts that have values: parameters, and places of versions."""
+        urls_of: dict[Part, list[Url]] = defaultdict(list)
         for url in self._urls:
             for part in parts_with_values(url):
-                found[part].append(url)
-        for part, urls in found.items():
+                urls_of[part].append(url)
+        for part, urls in urls_of.items():
             if len(urls) >= LEAST_COMPARED:
                 bases: dict[Url, list[Url]] = defaultdict(list)
                 for url in urls:
                     bases[without(url, part)].append(url)
-                yield from self._judged(part, bases, len(urls))
+                yield from self._finding(part, bases, len(urls))
 
-    def _judged(self, part: Part, bases: _Bases, pages: int) -> Iterator[Found]:
-        """Yield the part, unless too few of its URLs can be compared."""
-        known = self._pages.urls
-        classes = [[*urls, base] if base in known else urls for base, urls in bases.items()]
+    def _finding(self, part: Part, bases: _Bases, pages: int) -> Iterator[Finding]:
+        """Yield the finding about *part*, unless too few of its URLs can be compared."""
+        crawl = self._pages.urls
+        classes = [[*urls, base] if base in crawl else urls for base, urls in bases.items()]
         if sum(map(len, classes)) - len(classes) < LEAST_COMPARED:
             return
         compared, agreed = self._pages.evidence(classes)
-        alone = pages - sum(len(urls) for base, urls in bases.items() if base in known)
-        advised = is_advised(agreed, compared)
+        alone = pages - sum(len(urls) for base, urls in bases.items() if base in crawl)
+        gives_rule = is_advised(agreed, compared)
         members = {url for urls in bases.values() for url in urls}
-        rule = discarder_rule(part, members) if advised else None
+        rule = discarder_rule(part, members) if gives_rule else None
         pairs = (
             pair for urls in classes for pair in islice(combinations(urls, 2), _PAIRS_OF_A_CLASS)
         )
         advice = self._advice(part, None, pages, compared, agreed, alone, pairs, rule)
-        # A page that differs from what is left over would be lost.
-        yield Found(part, advice, members, advised and not alone and agreed == compared)
+        # Barring a page without an equal counterpart would lose its content.
+        yield Finding(part, advice, members, gives_rule and not alone and agreed == compared)
 
-    def _siblings(self) -> Iterator[Found]:
-        """Yield folders and hosts that repeat another one, page by page."""
+    def _siblings(self) -> Iterator[Finding]:
+        """Yield the folders and hosts that repeat another one, page by page."""
         members: dict[Part, dict[Url, Url]] = defaultdict(dict)
         for url in self._pages.urls:
             for part, base in in_any_folder(url):
                 members[part][base] = url
-        # More pages, then https, then the later version.
+        # Few pages first, http before https, old versions before new ones.
         parts = sorted(
-            (part for part, found in members.items() if len(found) >= LEAST_COMPARED),
+            (part for part, urls in members.items() if len(urls) >= LEAST_COMPARED),
             key=lambda part: (
                 len(members[part]),
                 part.name.startswith("https:"),
@@ -125,55 +125,55 @@ class Parts:
         pages = [members[part] for part in parts]
         for number, other in self._best_rivals(pages):
             both = [(url, pages[other][b]) for b, url in pages[number].items() if b in pages[other]]
-            yield self._judged_sibling(parts[number], parts[other], both, pages[number].values())
+            yield self._sibling_finding(parts[number], parts[other], both, pages[number].values())
 
     def _best_rivals(self, pages: Sequence[Mapping[Url, Url]]) -> Iterator[tuple[int, int]]:
-        """Yield which of *pages* repeats which later one most."""
+        """Yield pairs of numbers: a sibling in *pages*, and the later one that it repeats most."""
         times = Counter(chain.from_iterable(pages))
-        several = (base for base, count in times.items() if count > 1)
-        numbers = {base: number for number, base in enumerate(several)}
+        repeats = (base for base, count in times.items() if count > 1)
+        numbers = {base: number for number, base in enumerate(repeats)}
         of_urls = self._pages.contents
         contents = [
-            {numbers[base]: of_urls[url] for base, url in found.items() if base in numbers}
-            for found in pages
+            {numbers[base]: of_urls[url] for base, url in urls.items() if base in numbers}
+            for urls in pages
         ]
-        shared: list[list[int]] = [[] for _ in numbers]
-        for number, found in enumerate(contents):
-            for base in found:
-                shared[base].append(number)
-        compared: Counter[tuple[int, int]] = Counter()
-        equal: Counter[tuple[int, int]] = Counter()
-        for base, sharing in enumerate(shared):
+        siblings_of: list[list[int]] = [[] for _ in numbers]
+        for number, content_of in enumerate(contents):
+            for base in content_of:
+                siblings_of[base].append(number)
+        common_bases: Counter[tuple[int, int]] = Counter()
+        common_texts: Counter[tuple[int, int]] = Counter()
+        for base, siblings in enumerate(siblings_of):
             by_content: dict[int, list[int]] = defaultdict(list)
-            for number in sharing[-_MOST_SIBLINGS:]:
+            for number in siblings[-_MOST_SIBLINGS:]:
                 by_content[contents[number][base]].append(number)
-            compared.update(combinations(sharing[-_MOST_SIBLINGS:], 2))
-            for alike in by_content.values():
-                equal.update(combinations(alike, 2))
+            common_bases.update(combinations(siblings[-_MOST_SIBLINGS:], 2))
+            for equals in by_content.values():
+                common_texts.update(combinations(equals, 2))
         rivals: dict[int, list[int]] = defaultdict(list)
-        for (number, other), count in compared.items():
+        for (number, other), count in common_bases.items():
             if count >= LEAST_COMPARED:
                 rivals[number].append(other)
         for number, others in sorted(rivals.items()):
-            agreed: Counter[int] = Counter()
-            for other in nlargest(_MOST_RIVALS, others, key=lambda o: (equal[number, o], o)):
+            agreements: Counter[int] = Counter()
+            for other in nlargest(_MOST_RIVALS, others, key=lambda o: (common_texts[number, o], o)):
                 both = contents[number].keys() & contents[other].keys()
                 pairs = [(contents[number][base], contents[other][base]) for base in both]
                 self._pages.sameness.compare(pairs)
-                agreed[other] = sum(starmap(self._pages.sameness.same, pairs))
-            # Whatever the best one repeats itself, the better one repeats too: it is that one.
-            yield number, max(agreed, key=lambda other: (agreed[other], other))
+                agreements[other] = sum(starmap(self._pages.sameness.are_same, pairs))
+            # On a tie the latest wins: it is the one that the others repeat.
+            yield number, max(agreements, key=lambda other: (agreements[other], other))
 
-    def _judged_sibling(
+    def _sibling_finding(
         self, part: Part, other: Part, both: Sequence[tuple[Url, Url]], urls: Collection[Url]
-    ) -> Found:
-        agreed = sum(self._pages.same(*pair) for pair in both)
+    ) -> Finding:
+        agreed = sum(self._pages.are_same(*pair) for pair in both)
         rule = None
         if part.kind == "host" and is_advised(agreed, len(both)):
             rule = www_rule(part.name, other.name)
         alone = len(urls) - len(both)
         advice = self._advice(part, other.name, len(urls), len(both), agreed, alone, both, rule)
-        return Found(part, advice, set(urls), advice.is_advised and agreed == len(urls))
+        return Finding(part, advice, set(urls), advice.is_advised and agreed == len(urls))
 
     def _advice(
         self,
@@ -187,9 +187,9 @@ class Parts:
         rule: Rule | None,
     ) -> Advice:
         examples: tuple[list[tuple[str, str]], list[tuple[str, str]]] = [], []
-        for one, another in pairs:
-            examples[self._pages.same(one, another)].append(
-                (self._pages.urls[one], self._pages.urls[another])
+        for pair in pairs:
+            examples[self._pages.are_same(*pair)].append(
+                (self._pages.urls[pair[0]], self._pages.urls[pair[1]])
             )
             if min(map(len, examples)) > 1:
                 break
@@ -213,7 +213,7 @@ class Parts:
 
 
 def _with_few_parts(urls: Collection[Url]) -> list[Url]:
-    """Return *urls*, but for those with most parts if they have too many of them."""
+    """Return *urls* without those with most parts, if all parts together are too many."""
     counts = Counter(url.number_of_parts for url in urls)
     most = total = 0
     for number, count in sorted(counts.items()):
@@ -227,7 +227,7 @@ def _with_few_parts(urls: Collection[Url]) -> list[Url]:
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
     """Return a key by which v1.10 comes after v1.9."""
     return tuple(
-        # Not as an int, of which Python reads no more than 4,300 digits.
+        # Not as an int: Python refuses to parse more than 4,300 digits.
         (False, len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (True, 0, part)
         for part in _NUMBERS.split(name)
     )

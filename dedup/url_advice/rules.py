@@ -1,4 +1,4 @@
-"""A part of URLs -> the rules that leave it out: for duplicate-url-discarder, and to deny links."""
+"""A part of URLs -> the rules against it: for duplicate-url-discarder, and to deny links."""
 
 import re
 from collections import defaultdict
@@ -8,14 +8,14 @@ from typing import Any
 from dedup.url_advice.urls import Part, Url
 
 Rule = Mapping[str, Any]
-"""What a file of rules for duplicate-url-discarder is made of."""
+"""An entry of a rule file for duplicate-url-discarder."""
 
 _Classes = dict[Url, list[Url]]
-"""Forms, and the URLs that have them."""
+"""URLs by their canonical form."""
 
 _SEGMENT = re.compile(r"/[^/]*")
 _WWW = re.compile(r"^www\d*\.")
-# What bars the URLs with a part, given host and name as regular expressions.
+# The expression that bars the URLs with a part, given its host and name as expressions.
 _DENY: dict[str, Callable[[str, str], str]] = {
     "parameter": lambda host, name: rf"^https?://{host}/[^#]*[?&]{name}(?:[=&#]|$)",
     "parameters": lambda host, name: rf"^https?://{host}/[^#]*[?&](?:{name})(?:[=&#]|$)",
@@ -37,10 +37,10 @@ def deny_rule(part: Part) -> str | None:
 
 
 def discarder_rule(part: Part, urls: Iterable[Url]) -> Rule | None:
-    """Return the rule for duplicate-url-discarder, ``None`` if it has none for such a part.
+    """Return the rule for duplicate-url-discarder, ``None`` if there is none for such a part.
 
-    It takes URLs for one that differ in the part only, and fetches the first of them it meets.
-    *urls*: those that have it.
+    With the rule, it fetches only the first of the URLs that differ in nothing but the part.
+    *urls*: those with the part.
     """
     everywhere = [part.host + "/"]
     if part.kind in ("parameter", "parameters"):
@@ -55,9 +55,11 @@ def discarder_rule(part: Part, urls: Iterable[Url]) -> Rule | None:
     return _rule_for(everywhere, "normalizer") if part.kind == "slash" else None
 
 
-def www_rule(one: str, other: str) -> Rule | None:
+def www_rule(origin: str, other: str) -> Rule | None:
     """Return the rule for two origins that differ in www. only, ``None`` for others."""
-    (scheme, _, host), (other_scheme, _, other_host) = one.partition("://"), other.partition("://")
+    (scheme, _, host), (other_scheme, _, other_host) = (
+        text.partition("://") for text in (origin, other)
+    )
     bare = _without_www(host)
     is_www = scheme == other_scheme and bare == _without_www(other_host)
     return (
@@ -74,46 +76,49 @@ def hosts_of(rule: Rule) -> set[str]:
 
 
 def parameters_of(rule: Rule) -> list[str]:
-    """Return the query parameters that a rule leaves out; none, if it changes other things."""
+    """Return the query parameters that a rule removes; an empty list if it removes none."""
     return rule["args"] if rule["processor"] == "queryRemoval" else []
 
 
-class Forms:
-    """What duplicate-url-discarder makes of URLs, by more and more rules: it fetches one a form."""
+class CanonicalUrls:
+    """The canonical forms that duplicate-url-discarder gives URLs, as rules are added.
+
+    It fetches one URL of each form.
+    """
 
     def __init__(self, urls: Container[Url]) -> None:
         self._urls = urls
-        # Of URLs that are not their own form, and of forms that are more or others than their URL.
+        # Only URLs that differ from their form, and forms with other members than themselves.
         self._forms: dict[Url, Url] = {}
         self._members: dict[Url, list[Url]] = {}
 
-    def changed_by(self, rule: Rule, urls: Iterable[Url]) -> dict[Url, Url]:
-        """Return the new forms of those of *urls* that have another one with *rule*."""
+    def changes(self, rule: Rule, urls: Iterable[Url]) -> dict[Url, Url]:
+        """Return the new forms of the *urls* whose form changes with *rule*."""
         patterns = [pattern.partition("/") for pattern in rule["urlPattern"]["include"]]
         folders: dict[str, tuple[str, ...]] = defaultdict(tuple)
         for host, _, path in patterns:
-            for name in (host, "www." + host):  # as duplicate-url-discarder has it
+            for name in (host, "www." + host):  # as duplicate-url-discarder matches hosts
                 folders[name] += ("/" + path,)
-        changed = {}
+        changes = {}
         for url in urls:
             if url.path.startswith(folders[url.host]):
                 form = self._forms.get(url, url)
                 if (new := _canonical(form, rule)) != form:
-                    changed[url] = new
-        return changed
+                    changes[url] = new
+        return changes
 
-    def classes(self, changed: Mapping[Url, Url]) -> tuple[_Classes, _Classes]:
-        """Return the URLs of the forms that are concerned: as it is, and if *changed* were so."""
-        concerned = {*changed.values(), *(self._forms.get(url, url) for url in changed)}
-        before = {form: self._urls_of(form) for form in concerned}
-        after = {form: [url for url in urls if url not in changed] for form, urls in before.items()}
-        for url, form in changed.items():
+    def classes(self, changes: Mapping[Url, Url]) -> tuple[_Classes, _Classes]:
+        """Return the URLs of the affected forms before and after *changes*, which is a preview."""
+        forms = {*changes.values(), *(self._forms.get(url, url) for url in changes)}
+        before = {form: self._urls_of(form) for form in forms}
+        after = {form: [url for url in urls if url not in changes] for form, urls in before.items()}
+        for url, form in changes.items():
             after[form].append(url)
         return before, after
 
-    def take(self, changed: Mapping[Url, Url], after: _Classes) -> None:
-        """Make it so."""
-        self._forms.update(changed)
+    def apply(self, changes: Mapping[Url, Url], after: _Classes) -> None:
+        """Apply the changes that `classes` previewed."""
+        self._forms.update(changes)
         self._members.update(after)
 
     def _urls_of(self, form: Url) -> list[Url]:
@@ -128,7 +133,7 @@ def _rule_for(include: list[str], processor: str, *arguments: Any) -> Rule:
 
 
 def _canonical(url: Url, rule: Rule) -> Url:
-    """Return what duplicate-url-discarder makes of *url* by *rule*."""
+    """Return the form that duplicate-url-discarder gives *url* by *rule*."""
     arguments = rule.get("args", [])
     if rule["processor"] == "queryRemoval":
         return url.without_parameters(arguments)

@@ -1,4 +1,4 @@
-"""Which contents are the same: equal ones, and those that are near each other."""
+"""Which contents are the same: those that are equal or near each other."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -6,18 +6,18 @@ from itertools import combinations, islice
 from typing import Any
 
 Near = Callable[[Collection[tuple[Any, Any]]], Iterable[tuple[Any, Any]]]
-"""Given pairs of different contents, returns those that are near each other."""
+"""Takes pairs of different contents; returns those that are near each other."""
 
 _PAIRS_AT_ONCE = 1 << 16
-# Of URLs that would be one, with more contents than that, only equal ones are the same: such a
-# content changes with each visit, and the pairs would be too many.
-_MOST_COMPARED = 16
+# In a class of URLs with more contents than this, only equal contents are the same: such contents
+# change with each visit, and there would be too many pairs.
+_MOST_CONTENTS = 16
 
 
 class Sameness:
-    """Says which contents are the same, of those pairs that it was told to compare.
+    """Says which contents are the same, among the pairs that it has compared.
 
-    Being near does not carry over: of three contents in a row, the outer ones may be different.
+    Nearness is not transitive: a may be near b and b near c, but a not near c.
     """
 
     def __init__(self, near: Near) -> None:
@@ -27,10 +27,10 @@ class Sameness:
     def compare(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Find out which of *pairs* of contents are near each other."""
         rest = iter(pairs)
-        while some := {pair for pair in islice(rest, _PAIRS_AT_ONCE) if pair[0] != pair[1]}:
-            for one, other in self._near(some):
-                self._neighbours[one].add(other)
-                self._neighbours[other].add(one)
+        while batch := {pair for pair in islice(rest, _PAIRS_AT_ONCE) if pair[0] != pair[1]}:
+            for a, b in self._near(batch):
+                self._neighbours[a].add(b)
+                self._neighbours[b].add(a)
 
     def compare_within(self, classes: Iterable[Collection[Any]]) -> None:
         """Find out which contents of each class are near each other."""
@@ -38,34 +38,33 @@ class Sameness:
         self.compare(
             pair
             for contents in different
-            if len(contents) <= _MOST_COMPARED
+            if len(contents) <= _MOST_CONTENTS
             for pair in combinations(contents, 2)
         )
 
-    def same(self, one: Any, other: Any) -> bool:
-        return one == other or other in self._neighbours.get(one, ())
+    def are_same(self, a: Any, b: Any) -> bool:
+        return a == b or b in self.neighbours(a)
 
-    def agreeing(self, contents: Sequence[Any]) -> int:
-        """Return how many others of a class have the content of the one that stays.
+    def count_agreeing(self, contents: Sequence[Any]) -> int:
+        """Return how many pages of a class agree with the one that a crawl would fetch.
 
-        On average over which one stays, rounded down: all, only if each is the same as each.
+        *contents*: those of the class. The result is averaged over the choice of the fetched page
+        and rounded down, so it is all of the others only if every two contents are the same.
         """
         if len(contents) == 2:
-            return int(self.same(*contents))
+            return int(self.are_same(*contents))
         counts = Counter(contents)
         pairs = sum(
             count
-            * (count - 1 + sum(counts[other] for other in counts.keys() & self.neighbours(one)))
-            for one, count in counts.items()
+            * (count - 1 + sum(counts[other] for other in counts.keys() & self.neighbours(content)))
+            for content, count in counts.items()
         )
         return pairs // len(contents)
 
-    def is_left(self, content: Any, left: Mapping[Any, int]) -> bool:
-        """Return whether something that is the same as *content* is *left*, by how often."""
-        return left[content] > 0 or any(
-            left[other] > 0 for other in self._neighbours.get(content, ())
-        )
+    def is_in(self, content: Any, counts: Mapping[Any, int]) -> bool:
+        """Return whether *counts* has a content that is the same as *content*."""
+        return counts[content] > 0 or any(counts[near] > 0 for near in self.neighbours(content))
 
     def neighbours(self, content: Any) -> Collection[Any]:
-        """Return what is known to be near *content*, and not equal."""
+        """Return the contents that are known to be near *content*, without itself."""
         return self._neighbours.get(content, ())

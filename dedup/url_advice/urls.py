@@ -1,4 +1,4 @@
-"""A URL -> what it is without one of its parts, or with any other in its place."""
+"""A URL -> the URL without one of its parts, or with a placeholder for it."""
 
 import re
 from collections import defaultdict
@@ -15,7 +15,7 @@ _VERSION = re.compile(
 _YEAR_OR_LESS = re.compile(r"\d{1,8}")
 _INDEX = re.compile(r"(?:index|default|home)(?:\.[a-z]{2,5})?", re.IGNORECASE)
 _EXTENSION = re.compile(r"(?<=.)\.[A-Za-z]\w{0,9}$")
-# As in tea-print.html and tea.amp.html; an extension alone is met above.
+# As in tea-print.html and tea.amp.html; _EXTENSION matches an extension alone.
 _LAST_WORD = re.compile(
     r"(?<=.)(?:[-_][A-Za-z]{2,12}(?=(?:\.\w{1,10})?$)|\.[A-Za-z]{2,12}(?=\.\w{1,10}$))"
 )
@@ -24,7 +24,7 @@ _DEEPEST_SIBLINGS = 3
 
 
 def is_version(segment: str) -> bool:
-    """Return whether a segment of a path names a version, and is no mere number.
+    """Return whether a segment of a path names a version; a mere number does not.
 
     >>> [is_version(segment) for segment in ("v1.2", "3.0rc1", "latest", "2024", "print")]
     [True, True, True, False, False]
@@ -33,7 +33,7 @@ def is_version(segment: str) -> bool:
 
 
 class Url(NamedTuple):
-    """A URL of the web without its fragment; *query*: its parameters, sorted."""
+    """An http or https URL without its fragment; *query* has its parameters, sorted."""
 
     scheme: str
     host: str
@@ -42,17 +42,17 @@ class Url(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> "Url | None":
-        """Return the parts of *url*, ``None`` if it is no http or https URL, or endless."""
+        """Return the parts of *url*, ``None`` if it is too long or not an http or https URL."""
         if len(url) > LONGEST_URL:
             return None
         try:
-            split = urlsplit(url)
+            parts = urlsplit(url)
         except ValueError:
             return None
-        if split.scheme not in ("http", "https") or not split.netloc:
+        if parts.scheme not in ("http", "https") or not parts.netloc:
             return None
-        query = tuple(sorted(split.query.split("&"))) if split.query else ()
-        return cls(split.scheme, split.netloc.lower(), split.path or "/", query)
+        query = tuple(sorted(parts.query.split("&"))) if parts.query else ()
+        return cls(parts.scheme, parts.netloc.lower(), parts.path or "/", query)
 
     def with_path(self, path: str) -> "Url":
         return Url(self.scheme, self.host, path, self.query)
@@ -63,7 +63,7 @@ class Url(NamedTuple):
 
     @property
     def number_of_parts(self) -> int:
-        """How many parts it has, about: parameters, segments and path parameters."""
+        """The approximate number of parts: parameters, segments and path parameters."""
         return len(self.query) + self.path.count("/") + self.path.count(";")
 
     @property
@@ -72,7 +72,7 @@ class Url(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of URLs: what `Advice` calls kind and name, and the host (of a host: "")."""
+    """A part of URLs: kind and name as in `Advice`, and the host ("" if the part is a host)."""
 
     kind: str
     host: str
@@ -80,7 +80,7 @@ class Part(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The parameters that come together, or else the name."""
+        """The names of the parameters if there are several, else the one name."""
         return self.name.split(",") if self.kind == "parameters" else [self.name]
 
     @property
@@ -89,9 +89,9 @@ class Part(NamedTuple):
 
 
 def parts_with_values(url: Url) -> Iterator[Part]:
-    """Yield the parts of *url* that have a value, which in other URLs may be another one.
+    """Yield the parts of *url* whose value may differ in other URLs: parameters and versions.
 
-    Those are parameters and versions; `without` says what it is without one.
+    `without` removes one.
     """
     host = url.host
     if url.query:
@@ -101,7 +101,7 @@ def parts_with_values(url: Url) -> Iterator[Part]:
         families: dict[str, set[str]] = defaultdict(set)
         for name in names:
             families[name.partition("_")[0]].add(name)
-        # Such as utm_source and utm_medium, of which none ever comes alone; and all together.
+        # Families such as utm_source and utm_medium, which never come alone, and all together.
         for family in {frozenset(family) for family in (*families.values(), names)}:
             if len(family) > 1 and not any("," in name for name in family):
                 yield Part("parameters", host, ",".join(sorted(family)))
@@ -115,7 +115,7 @@ def parts_with_values(url: Url) -> Iterator[Part]:
 
 
 def without(url: Url, part: Part) -> Url:
-    """Return *url* without a *part* of `parts_with_values`; of a version, with any in its place."""
+    """Return *url* without a *part* of `parts_with_values`, a placeholder for a version."""
     if part.kind == "version":
         segments = url.path.split("/")
         segments[part.name.count("/") - 1] = "{version}"
@@ -127,7 +127,7 @@ def without(url: Url, part: Part) -> Url:
 
 
 def without_parts(url: Url) -> Iterator[tuple[Part, Url]]:
-    """Yield each other part that *url* may do without, and what it is then."""
+    """Yield each other part that can be removed, and *url* without it."""
     host = url.host
     *folders, last = segments = url.path.split("/")
     if not last and len(folders) > 1:
@@ -135,19 +135,19 @@ def without_parts(url: Url) -> Iterator[tuple[Part, Url]]:
     if _INDEX.fullmatch(last):
         yield Part("index", host, last), url.with_path("/".join([*folders, ""]))
     for name in dict.fromkeys(segment for segment in segments if segment):
-        kept = [segment for segment in segments if segment != name]
-        shorter = url.with_path("/".join(kept) if len(kept) > 1 else "/")
+        rest = [segment for segment in segments if segment != name]
+        shorter = url.with_path("/".join(rest) if len(rest) > 1 else "/")
         yield Part("segment", host, name), shorter
     for pattern in (_EXTENSION, _LAST_WORD):
         if match := pattern.search(last):
-            rest = last[: match.start()] + last[match.end() :]
-            yield Part("suffix", host, match.group()), url.with_path("/".join([*folders, rest]))
+            name = last[: match.start()] + last[match.end() :]
+            yield Part("suffix", host, match.group()), url.with_path("/".join([*folders, name]))
 
 
 def in_any_folder(url: Url) -> Iterator[tuple[Part, Url]]:
-    """Yield the host and the upper folders of *url*, and what it is on any host or in any folder.
+    """Yield the host and the upper folders of *url*, each with a copy of *url* that lacks it.
 
-    What it is then is equal for two URLs that differ in this part only.
+    Two URLs that differ in this part only have equal copies.
     """
     yield Part("host", "", url.origin), Url("", "", url.path, url.query)
     segments = url.path.split("/")

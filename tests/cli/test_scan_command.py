@@ -13,7 +13,7 @@ from collections_on_disk import NAMES, warc_page, write, write_warc
 from texts import article, edited, page
 
 from dedup.cli import main
-from dedup.records import Fields, RecordError, form_of
+from dedup.records import Fields, RecordError, format_of
 
 # The edited copy is at distance 2.
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
@@ -64,9 +64,9 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     code, _, err = run(capsys, "scan", path, "-o", target, "--json", figures, "--workers", 1)
     assert (code, err) == (0, "")
     fields = Fields()
-    before, after = (form_of([path])([path], fields) for path in (path, target))
-    records = [before.record(item.raw) for item in before.items()]
-    assert [after.record(item.raw) for item in after.items()] == [records[n] for n in KEPT]
+    before, after = (format_of([path])([path], fields) for path in (path, target))
+    records = [before.parse(raw.data) for raw in before.raw_records()]
+    assert [after.parse(raw.data) for raw in after.raw_records()] == [records[n] for n in KEPT]
     counted = json.loads(figures.read_text())
     assert counted.pop("seconds") > 0
     assert {path.name for path in tmp_path.iterdir()} == {name, target.name, "figures.json"}
@@ -127,7 +127,7 @@ def test_the_folder_that_is_named_may_be_a_link(linked, tmp_path, capsys):
 
 def test_a_file_that_becomes_a_link_while_it_is_read_is_not_copied(tmp_path):
     folder = write(tmp_path / "site", [article(1), article(2)])
-    form = form_of([folder])([folder], Fields())
+    format_ = format_of([folder])([folder], Fields())
     page, secret = folder / "texts" / "page1.txt", tmp_path / "secret"
     state = page.stat()
     secret.write_text("x" * state.st_size)
@@ -135,7 +135,7 @@ def test_a_file_that_becomes_a_link_while_it_is_read_is_not_copied(tmp_path):
     page.unlink()
     page.symlink_to(secret)
     with pytest.raises(RecordError, match=r"page1.txt has changed while it was read"):
-        form.check_unchanged()
+        format_.check_unchanged()
 
 
 def test_clusters_are_written(pages, tmp_path, capsys):
@@ -222,8 +222,8 @@ def test_bad_records_are_left_out_if_that_is_asked_for(tmp_path, capsys):
 
 WRONG = [
     (["nowhere.jsonl", "-o", "new.jsonl"], "nowhere.jsonl does not exist"),
-    (["there.txt", "-o", "new.jsonl"], "there.txt is of no known form: its name must end in"),
-    (["a.jsonl", "b.csv", "-o", "new.jsonl"], "all inputs must have one form, and b.csv is no"),
+    (["there.txt", "-o", "new.jsonl"], "there.txt has an unknown format: its name must end in"),
+    (["a.jsonl", "b.csv", "-o", "new.jsonl"], "all inputs must have one format, and b.csv is not"),
     (["a.jsonl", "-o", "new.csv"], "new.csv must end in one of .jsonl, .jl, .ndjson, .json, "),
     (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists; --overwrite replaces it"),
     (["a.jsonl", "-o", "a.jsonl", "--overwrite"], "a.jsonl is an input, or in one"),
@@ -238,13 +238,13 @@ WRONG = [
     (["a.jsonl", "-o", "n.jsonl", "--follow-links"], "--follow-links is for folders"),
     (["links", "-o", "new"], "there is no record in links, but 2 links, which --follow-links fo"),
     (["site", "-o", "new", "--text-field", "a"], "a folder has no fields to be named"),
-    (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is no regular file"),
-    (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed as a.warc is"),
+    (["pipe.jsonl", "-o", "new.jsonl"], "pipe.jsonl is not a regular file"),
+    (["a.warc", "-o", "new.warc.gz"], "new.warc.gz must be compressed like a.warc"),
     (["empty.jsonl", "-o", "new.jsonl"], "there is no record in empty.jsonl"),
     (["full", "-o", "new"], "there is no record in full"),
     (["a.jsonl", "-o", "n.jsonl", "--text-field", "b"], "none of the first 1 records has the fie"),
-    (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns 'b'; it has url, text"),
-    (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: no JSON (Expecting value"),
+    (["b.csv", "-o", "new.csv", "--text-field", "b"], "b.csv has no columns named 'b'; it has url"),
+    (["bad.jsonl", "-o", "new.jsonl"], "bad.jsonl, record 1: not JSON (Expecting value"),
     (["bad.jsonl.gz", "-o", "new.jsonl"], "bad.jsonl.gz, record 1: the file is damaged or cut"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs --date-field"),
     (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),

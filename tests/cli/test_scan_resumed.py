@@ -154,13 +154,13 @@ def test_pages_that_could_not_be_read_are_remembered(tmp_path, capsys, monkeypat
         lines = [" ".join(line.split()) for line in out.splitlines()]
         assert ("of these, from the ledger 3 (100.0%)" in lines) == (len(shown) == 1)
         shown.append([line for line in lines if not ("second" in line or "ledger" in line)])
-        monkeypatch.setattr(JsonLines, "record", None)
+        monkeypatch.setattr(JsonLines, "parse", None)
     assert shown[0] == shown[1]
-    assert any("first bad record" in line and "record 3: no JSON" in line for line in shown[0])
+    assert any("first bad record" in line and "record 3: not JSON" in line for line in shown[0])
     # Without --skip-bad, it stops there, as it would have.
     code, _, err = run(capsys, "scan", path, "-o", tmp_path / "c.jsonl", "--ledger", ledger)
     assert code == 2
-    assert "record 3: no JSON" in err
+    assert "record 3: not JSON" in err
 
 
 def test_bad_records_of_a_file_with_any_name_are_remembered(tmp_path, capsys):
@@ -170,7 +170,7 @@ def test_bad_records_of_a_file_with_any_name_are_remembered(tmp_path, capsys):
     for _ in range(2):
         code, out, err = run(capsys, "scan", path, *arguments, "--ledger", tmp_path / "ledger")
         assert (code, err) == (0, "")
-        assert ".jsonl, record 2: no JSON" in out
+        assert ".jsonl, record 2: not JSON" in out
 
 
 OTHER = {

@@ -1,4 +1,4 @@
-"""What every form has to do, and what is particular to each."""
+"""What every format has to do, and what is particular to each."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ from collections_on_disk import (
 from warcio.archiveiterator import ArchiveIterator
 
 from dedup.cli import main
-from dedup.records import FORMS, Fields, Folder, RecordError, form_of, form_of_name, lines
+from dedup.records import FORMATS, Fields, Folder, RecordError, format_of, format_of_name, lines
 from dedup.records.base import timestamp
 from dedup.records.compressed import writing
 
@@ -32,34 +32,34 @@ TEXTS = ["one text", 'two "texts", with\nlines', "三个文本", None, "five", "
 
 
 def opened(*paths, **fields):
-    return form_of(paths)(paths, Fields(**fields))
+    return format_of(paths)(paths, Fields(**fields))
 
 
-def records(form):
-    return [form.record(item.raw) for item in form.items()]
+def records(format_):
+    return [format_.parse(raw.data) for raw in format_.raw_records()]
 
 
-def errors(form):
-    """What is wrong with each item: None for those that are well."""
+def errors(format_):
+    """What is wrong with each record: None for those that are well."""
     found = []
-    for item in form.items():
-        error = item.error
+    for raw in format_.raw_records():
+        error = raw.error
         try:
             if error is None:
-                form.record(item.raw)
+                format_.parse(raw.data)
         except RecordError as wrong:
             error = str(wrong)
         found.append(error)
     return found
 
 
-def rewritten(form, target, keep):
-    if isinstance(form, Folder):
+def rewritten(format_, target, keep):
+    if isinstance(format_, Folder):
         target.mkdir()
-        form.copy(target, keep)
+        format_.copy(target, keep)
     else:
         with target.open("wb") as file:
-            form.write(file, target, keep)
+            format_.write(file, target, keep)
     return target
 
 
@@ -69,9 +69,9 @@ def path(request, tmp_path):
 
 
 def test_every_form_is_covered_here(tmp_path):
-    covered = {form_of([write(tmp_path / name, ["a"])]).name for name in NAMES.values()}
-    assert covered == set(FORMS)
-    assert all(form.name == name for name, form in FORMS.items())
+    covered = {format_of([write(tmp_path / name, ["a"])]).name for name in NAMES.values()}
+    assert covered == set(FORMATS)
+    assert all(format_.name == name for name, format_ in FORMATS.items())
 
 
 def test_records_come_in_order_with_their_keys(path):
@@ -83,62 +83,62 @@ def test_records_come_in_order_with_their_keys(path):
 
 
 def test_items_say_where_they_are(path):
-    assert [item.number for item in opened(path).items()] == [1, 2, 3, 4, 5, 6]
-    assert all(item.source.startswith(str(path)) for item in opened(path).items())
+    assert [raw.number for raw in opened(path).raw_records()] == [1, 2, 3, 4, 5, 6]
+    assert all(raw.source.startswith(str(path)) for raw in opened(path).raw_records())
 
 
 def test_a_form_can_be_sent_to_another_process(path):
-    form = opened(path)
-    items = list(form.items())
-    again = pickle.loads(pickle.dumps(form))
-    assert [again.record(item.raw) for item in items] == records(form)
+    format_ = opened(path)
+    raws = list(format_.raw_records())
+    again = pickle.loads(pickle.dumps(format_))
+    assert [again.parse(raw.data) for raw in raws] == records(format_)
 
 
 @pytest.mark.parametrize("keep", [[1, 0, 1, 0, 0, 1], [0, 0, 0, 1, 1, 0], [1] * 6])
 def test_what_is_kept_is_written_unchanged_and_in_order(path, tmp_path, keep):
-    form = opened(path)
-    list(form.items())
-    target = rewritten(form, tmp_path / f"kept-{path.name}", keep)
+    format_ = opened(path)
+    list(format_.raw_records())
+    target = rewritten(format_, tmp_path / f"kept-{path.name}", keep)
     assert records(opened(target)) == [
-        record for record, kept in zip(records(form), keep, strict=True) if kept
+        record for record, kept in zip(records(format_), keep, strict=True) if kept
     ]
 
 
 def test_several_inputs_are_one_collection(path, tmp_path):
     other = write(tmp_path / f"other-{path.name}", ["seven", "eight"], first=6)
-    form = opened(path, other)
-    assert [record.content for record in records(form)][-3:] == ["six", "seven", "eight"]
-    assert [item.number for item in form.items()][-1] == (8 if path.is_dir() else 2)
-    target = rewritten(form, tmp_path / f"kept-{path.name}", [0, 0, 0, 0, 1, 1, 0, 1])
+    format_ = opened(path, other)
+    assert [each.content for each in records(format_)][-3:] == ["six", "seven", "eight"]
+    assert [raw.number for raw in format_.raw_records()][-1] == (8 if path.is_dir() else 2)
+    target = rewritten(format_, tmp_path / f"kept-{path.name}", [0, 0, 0, 0, 1, 1, 0, 1])
     assert [record.content for record in records(opened(target))] == ["five", "six", "eight"]
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(path):
-    form = opened(path)
-    form.check_unchanged()
+    format_ = opened(path)
+    format_.check_unchanged()
     write(path, [*TEXTS[:-1], "longer than six"])
     with pytest.raises(RecordError, match=r"has changed while it was read; scan it again"):
-        form.check_unchanged()
+        format_.check_unchanged()
 
 
 @pytest.mark.parametrize(
-    ("name", "form"),
+    ("name", "format_"),
     [
         ("a.jsonl", "jsonl"), ("A.JSONL.GZ", "jsonl"), ("c4.00001.json.gz", "jsonl"),
         ("a.tsv.zst", "csv"), ("a.pq", "parquet"), ("CC-MAIN-2024.warc.gz", "warc"),
     ],
 )  # fmt: skip
-def test_a_form_is_known_by_the_name(tmp_path, name, form):
-    assert form_of_name(tmp_path / name).name == form
+def test_a_format_is_known_by_the_name(tmp_path, name, format_):
+    assert format_of_name(tmp_path / name).name == format_
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a.txt"], "a.txt is of no known form: its name must end in one of .jsonl, .jl"),
+        (["a.txt"], "a.txt has an unknown format: its name must end in one of .jsonl, .jl"),
         (["a.parquet.gz"], "a.parquet.gz: parquet with .gz cannot be read"),
         (["a.warc.zst"], "a.warc.zst: warc with .zst cannot be read"),
-        (["a.jsonl", "b.csv"], "all inputs must have one form, and b.csv is no jsonl"),
+        (["a.jsonl", "b.csv"], "all inputs must have one format, and b.csv is not jsonl"),
     ],
 )
 def test_other_names_are_refused(tmp_path, monkeypatch, names, message):
@@ -147,7 +147,7 @@ def test_other_names_are_refused(tmp_path, monkeypatch, names, message):
     for path in paths:
         path.touch()
     with pytest.raises(RecordError, match=message):
-        form_of([path.relative_to(tmp_path) for path in paths])
+        format_of([path.relative_to(tmp_path) for path in paths])
 
 
 class TestJsonLines:
@@ -163,20 +163,20 @@ class TestJsonLines:
             '{"text": "é"}'.encode(),
         ]
         path = self.written(tmp_path, b"\xef\xbb\xbf" + b"\n \r\n".join(lines))
-        form = opened(path)
-        assert [record.content for record in records(form)] == ["a", "é", "é"]
-        target = rewritten(form, tmp_path / "b.jsonl", [1, 1, 1])
+        format_ = opened(path)
+        assert [each.content for each in records(format_)] == ["a", "é", "é"]
+        target = rewritten(format_, tmp_path / "b.jsonl", [1, 1, 1])
         assert target.read_bytes() == b"".join(lines) + b"\n"
 
     @pytest.mark.parametrize(
         ("line", "message"),
         [
             (b'{"text": "half', "the line does not end: half-written?"),
-            (b"[1]\n", "a JSON object was expected, got list"),
+            (b"[1]\n", "must be a JSON object, got list"),
             (b'{"text": 7}\n', "the field 'text' must be a string, got int"),
             (b'{"text": "\xff"}\n', "not utf-8 (invalid start byte at 10)"),
-            (b"[" * 100_000 + b"\n", "no JSON (maximum recursion depth exceeded"),
-            (b'{"text": "a", "on": "soon"}\n', "the field 'on' must be a date of ISO 8601"),
+            (b"[" * 100_000 + b"\n", "not JSON (maximum recursion depth exceeded"),
+            (b'{"text": "a", "on": "soon"}\n', "the field 'on' must be an ISO 8601 date"),
         ],
     )
     def test_a_bad_line_is_one_bad_record(self, tmp_path, line, message):
@@ -219,13 +219,13 @@ class TestJsonLines:
         found = errors(opened(path))
         assert found[:1000] == [None] * 1000
         assert "the file is damaged or cut off here" in found[-1]
-        assert [item.number for item in opened(path).items()] == list(range(1, len(found) + 1))
+        assert [raw.number for raw in opened(path).raw_records()] == list(range(1, len(found) + 1))
 
     def test_only_the_file_begins_with_a_byte_order_mark(self, tmp_path):
         path = self.written(tmp_path, b"\xef\xbb\xbf{}\n" * 2)
         first, second = errors(opened(path))
         assert first is None
-        assert second.startswith("no JSON")
+        assert second.startswith("not JSON")
 
     @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
     def test_a_file_that_is_not_compressed_is_a_bad_record(self, tmp_path, name):
@@ -248,7 +248,7 @@ class TestDelimited:
     def test_other_columns_are_refused_were_they_as_many(self, tmp_path):
         for name, header in (("a.csv", "url,text"), ("b.csv", "text,url")):
             (tmp_path / name).write_text(f"{header}\n1,2\n")
-        with pytest.raises(RecordError, match=r"b\.csv has other columns than .*a\.csv"):
+        with pytest.raises(RecordError, match=r"the columns of .*b\.csv and .*a\.csv differ"):
             opened(tmp_path / "a.csv", tmp_path / "b.csv")
 
     def test_the_limit_of_the_librarys_fields_stays_as_it_is_elsewhere(self, tmp_path):
@@ -267,9 +267,13 @@ class TestDelimited:
         header = "text;n\r\n"
         rows = ['"a ""b""\n\r\nc;d";1\r\n', "plain; 2 \n", '"last";""']
         path = self.written(tmp_path, header + "\r\n".join(["", *rows]).replace("\r\n\r\n", "\r\n"))
-        form = opened(path)
-        assert [record.content for record in records(form)] == ['a "b"\n\r\nc;d', "plain", "last"]
-        target = rewritten(form, tmp_path / "b.csv", [1, 0, 1])
+        format_ = opened(path)
+        assert [each.content for each in records(format_)] == [
+            'a "b"\n\r\nc;d',
+            "plain",
+            "last",
+        ]
+        target = rewritten(format_, tmp_path / "b.csv", [1, 0, 1])
         assert target.read_bytes().decode() == header + rows[0] + rows[2] + "\n"
 
     @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -307,17 +311,17 @@ class TestDelimited:
             None,
             "1 columns, where the header has 2",
             "3 columns, where the header has 2",
-            "no row of CSV (',' expected after '\"')",
+            "not a CSV row (',' expected after '\"')",
             None,
-            "no row of CSV (unexpected end of data)",
+            "not a CSV row (unexpected end of data)",
         ]
 
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("", "is empty: a header with the names of the columns was expected"),
-            ("a,b\n1,2\n", "has no columns 'text'; it has a, b"),
-            ("text,text\n1,2\n", "has 2 columns 'text'"),
+            ("", "is empty: it must have a header with the names of the columns"),
+            ("a,b\n1,2\n", "has no columns named 'text'; it has a, b"),
+            ("text,text\n1,2\n", "has 2 columns named 'text'"),
         ],
     )
     def test_a_header_without_the_field_is_refused(self, tmp_path, text, message):
@@ -327,7 +331,7 @@ class TestDelimited:
     def test_files_with_other_columns_are_refused(self, tmp_path):
         one = self.written(tmp_path, "text\na\n")
         other = self.written(tmp_path, "text,b\na,b\n", "b.csv")
-        with pytest.raises(RecordError, match=r"b.csv has other columns than"):
+        with pytest.raises(RecordError, match=r"the columns of .*b.csv and .* differ"):
             opened(one, other)
 
 
@@ -349,12 +353,18 @@ class TestParquet:
     def test_html_may_be_bytes(self, tmp_path):
         html = "<meta charset=gbk><p>北京".encode("gbk")
         pq.write_table(pa.table({"html": [html, None]}), tmp_path / "a.parquet")
-        form = opened(tmp_path / "a.parquet", content="html", is_html=True)
-        assert [record.content for record in records(form)] == ["<meta charset=gbk><p>北京", None]
+        format_ = opened(tmp_path / "a.parquet", content="html", is_html=True)
+        assert [each.content for each in records(format_)] == [
+            "<meta charset=gbk><p>北京",
+            None,
+        ]
 
     @pytest.mark.parametrize(
         ("columns", "message"),
-        [({"body": ["a"]}, "has no columns 'text'; it has body"), ({}, "has no columns 'text'")],
+        [
+            ({"body": ["a"]}, "has no columns named 'text'; it has body"),
+            ({}, "has no columns named 'text'"),
+        ],
     )
     def test_a_table_without_the_column_is_refused(self, tmp_path, columns, message):
         pq.write_table(pa.table(columns), tmp_path / "a.parquet")
@@ -363,7 +373,7 @@ class TestParquet:
 
     def test_what_is_no_table_is_refused(self, tmp_path):
         (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
-        with pytest.raises(RecordError, match=r"a.parquet is no Parquet file \("):
+        with pytest.raises(RecordError, match=r"a.parquet is not a Parquet file \("):
             opened(tmp_path / "a.parquet")
 
     def test_a_column_of_numbers_is_no_text(self, tmp_path):
@@ -412,15 +422,15 @@ class TestWarc:
         assert found == [("http://a/1", True), ("http://a/2", True)]
 
     def test_all_kept_is_the_same_file(self, archive, tmp_path):
-        form = opened(archive)
-        assert len(list(form.items())) == 3
-        target = rewritten(form, tmp_path / "all", [1, 1, 1])
+        format_ = opened(archive)
+        assert len(list(format_.raw_records())) == 3
+        target = rewritten(format_, tmp_path / "all", [1, 1, 1])
         assert target.read_bytes() == archive.read_bytes()
 
     def test_requests_go_with_their_pages_and_all_else_stays(self, archive, tmp_path):
-        form = opened(archive)
-        assert len(list(form.items())) == 3
-        target = rewritten(form, tmp_path / archive.name.replace("a", "b", 1), [1, 0, 1])
+        format_ = opened(archive)
+        assert len(list(format_.raw_records())) == 3
+        target = rewritten(format_, tmp_path / archive.name.replace("a", "b", 1), [1, 0, 1])
         before = self.entries(archive)
         assert self.entries(target) == [entry for entry in before if entry[1] != "http://a/2"]
         assert len(before) == 11
@@ -439,9 +449,9 @@ class TestWarc:
 
     def test_a_record_that_is_cut_off_is_bad(self, archive, tmp_path):
         archive.write_bytes(archive.read_bytes()[:-100])
-        form = opened(archive)
-        assert errors(form) == [None, None, "the record is cut off"]
-        target = rewritten(form, tmp_path / archive.name.replace("a", "b", 1), [1, 0, 0])
+        format_ = opened(archive)
+        assert errors(format_) == [None, None, "the record is cut off"]
+        target = rewritten(format_, tmp_path / archive.name.replace("a", "b", 1), [1, 0, 0])
         assert ("response", "http://a/4") in self.entries(target)
 
     def test_compression_of_the_whole_is_told(self, tmp_path):
@@ -452,7 +462,7 @@ class TestWarc:
 
     def test_what_is_no_archive_is_told(self, tmp_path):
         (tmp_path / "a.warc").write_bytes(b"WRC/1.0\r\n\r\n")
-        assert errors(opened(tmp_path / "a.warc"))[0].startswith("no record of WARC (")
+        assert errors(opened(tmp_path / "a.warc"))[0].startswith("not a WARC record (")
 
 
 class TestFolder:
@@ -483,12 +493,12 @@ class TestFolder:
         }.items():
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(data)
-        form = opened(tmp_path)
-        items = list(form.items())
-        assert [item.raw[1] for item in items] == ["a.txt", "b.HTML", "bad.txt"]
-        assert form.record(items[0].raw)[:3] == ("<p>北京", False, "a.txt")
-        assert form.record(items[1].raw)[:3] == ('<meta charset="gbk"><p>北京', True, "b.HTML")
-        assert errors(form)[2] == "not utf-8 (invalid start byte at 0)"
+        format_ = opened(tmp_path)
+        raws = list(format_.raw_records())
+        assert [raw.data[1] for raw in raws] == ["a.txt", "b.HTML", "bad.txt"]
+        assert format_.parse(raws[0].data)[:3] == ("<p>北京", False, "a.txt")
+        assert format_.parse(raws[1].data)[:3] == ('<meta charset="gbk"><p>北京', True, "b.HTML")
+        assert errors(format_)[2] == "not utf-8 (invalid start byte at 0)"
 
     def test_dates_and_modes_are_copied(self, tmp_path):
         folder = write(tmp_path / "a", ["text"])
@@ -518,7 +528,7 @@ def test_dates_of_many_forms_are_understood(value, seconds):
 
 @pytest.mark.parametrize("value", ["soon", "2024-13-01", True, [1], float("nan"), "inf", {}])
 def test_what_is_no_date_is_refused(value):
-    with pytest.raises(RecordError, match="the field 'date' must be a date of ISO 8601"):
+    with pytest.raises(RecordError, match="the field 'date' must be an ISO 8601 date"):
         timestamp(value, "date")
 
 
@@ -537,10 +547,10 @@ def test_compressed_output_is_the_same_each_time(tmp_path):
 
 
 def test_an_archive_is_written_as_it_was_compressed(tmp_path):
-    form = opened(write(tmp_path / "a.warc", ["text"]))
-    form.check_output(tmp_path / "b.WARC")
-    with pytest.raises(RecordError, match=r"b.warc.gz must be compressed as .*a.warc is"):
-        form.check_output(tmp_path / "b.warc.gz")
+    format_ = opened(write(tmp_path / "a.warc", ["text"]))
+    format_.check_output(tmp_path / "b.WARC")
+    with pytest.raises(RecordError, match=r"b.warc.gz must be compressed like .*a.warc"):
+        format_.check_output(tmp_path / "b.warc.gz")
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows")

@@ -11,7 +11,7 @@ from texts import CHINESE, article, edited
 from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
-from dedup.records import Fields, RecordError, form_of
+from dedup.records import Fields, RecordError, format_of
 from dedup.scan import Found, RecordReader, deciding, scan, write_clusters
 from dedup.text import Document
 
@@ -33,8 +33,8 @@ def lines(path, objects):
 
 
 def reader_of(path, method, extractor=misbehaving, **fields):
-    form = form_of([path])([path], Fields(**fields))
-    return RecordReader(form, method, extractor)
+    format_ = format_of([path])([path], Fields(**fields))
+    return RecordReader(format_, method, extractor)
 
 
 def scanned(path, method=None, fields=None, extractor=misbehaving, **options):
@@ -175,11 +175,11 @@ def test_clusters_name_the_kept_record_and_what_repeats_it(tmp_path):
 
 def test_the_first_bad_record_stops_the_scan(tmp_path):
     path = lines(tmp_path / "a.jsonl", [{"text": "one"}, ["two"], {"text": "three"}, 4])
-    with pytest.raises(RecordError, match=r"a\.jsonl, record 2: a JSON object was expected"):
+    with pytest.raises(RecordError, match=r"a\.jsonl, record 2: must be a JSON object"):
         scanned(path)
     outcome = scanned(path, skip_bad=True)
     assert found(outcome) == ["new", "bad", "new", "bad"]
-    assert outcome.first_bad.endswith("record 2: a JSON object was expected, got list")
+    assert outcome.first_bad.endswith("record 2: must be a JSON object, got list")
 
 
 @pytest.mark.slow
@@ -283,20 +283,20 @@ def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
     path = lines(tmp_path / "a.jsonl", [{"text": f"text {n}"} for n in range(300)])
     reader = reader_of(path, SimHash())
     read, most_ahead, done = 0, 0, 0
-    items = reader.form.items
+    raw_records = reader.format.raw_records
 
     def counted():
         nonlocal read
-        for item in items():
+        for raw in raw_records():
             read += 1
-            yield item
+            yield raw
 
     def advance(count):
         nonlocal done, most_ahead
         done += count
         most_ahead = max(most_ahead, read - done)
 
-    monkeypatch.setattr(reader.form, "items", counted)
+    monkeypatch.setattr(reader.format, "raw_records", counted)
     monkeypatch.setattr(type(reader), "__reduce__", lambda self: (reader_of, (path, SimHash())))
     outcome = scan(reader, workers=2, advance=advance)
     assert (len(outcome.found), done) == (300, 300)

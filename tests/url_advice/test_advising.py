@@ -17,7 +17,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 from tldextract import TLDExtract
 
-from dedup.url_advice import Followed, url_advice
+from dedup.url_advice import Effect, url_advice
 
 SITE = "http://shop.example/"
 
@@ -280,7 +280,7 @@ def test_rules_that_merge_what_each_alone_does_not_are_not_given_together():
     result = url_advice(pages, near)
     assert {a.kind for a in result.advice if a.is_advised} == {"parameter", "slash"}
     assert len([a for a in result.advice if a.discarder]) == 1
-    assert result.with_discarder == Followed(9, 0)
+    assert result.with_discarder == Effect(9, 0)
     assert len([a for a in result.advice if a.deny]) == 2
     assert result.with_deny.pages == 18
 
