@@ -90,6 +90,14 @@ def test_the_crawler_imports_nothing_of_dedup():
     assert "dedup" not in imported
 
 
+def test_the_feeds_know_nothing_of_those_who_use_them():
+    plugin, feeds = "dedup.scrapy_plugin", PACKAGE / "scrapy_plugin" / "feeds"
+    names = {name for file in feeds.glob("*.py") for name in imported_modules(file)}
+    others = {name for name in names if not name.startswith(f"{plugin}.feeds")}
+    ours = {name for name in others if name.startswith("dedup")}
+    assert ours == {"dedup.logs", f"{plugin}.awaiting"}
+
+
 HEAVY = {
     *FRAMEWORKS,
     "trafilatura",

@@ -11,8 +11,7 @@ from twisted.internet.defer import Deferred
 from dedup.ledger import Batch, LedgerError, SqliteLedger
 from dedup.logs import logger_named
 from dedup.scrapy_plugin.awaiting import result_of
-from dedup.scrapy_plugin.disk import Disk
-from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.feeds import Disk, Feeds
 
 logger = logger_named(__name__)
 
@@ -119,7 +118,8 @@ class Checkpoints:
         are_safe = self._feeds.can_be_flushed or await self._are_feeds_stored()
         if are_safe and self._has_news:
             await self._write()
-        if left := self._ledger.unwritten:
+        # Without anybody who stores them, that was the warning.
+        if self._feeds.are_remembered and (left := self._ledger.unwritten):
             logger.warning("%d pages are not in the ledger: a next crawl stores them again", left)
 
     async def _are_feeds_stored(self) -> bool:

@@ -695,7 +695,7 @@ def test_synchronising_reaches_closed_feeds_and_pipes(site, ledger, tmp_path, mo
         synchronised.append(os.readlink(f"/proc/self/fd/{file}"))
         fsync(file)
 
-    monkeypatch.setattr("dedup.scrapy_plugin.feeds.os.fsync", counting)
+    monkeypatch.setattr("os.fsync", counting)
     site[0].update(MANY)
     feeds = {
         str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5},

@@ -23,8 +23,8 @@ from scrapy import Spider
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.utils.test import get_crawler
 
-from dedup.scrapy_plugin import feed_files
-from dedup.scrapy_plugin.feed_files import TornFeedError
+from dedup.scrapy_plugin.feeds import torn_files
+from dedup.scrapy_plugin.feeds.torn_files import TornFeedError
 
 TEXTS = (
     "plain",
@@ -88,8 +88,8 @@ class Feed:
 
     def mend(self, item: Any = NEXT) -> None:
         slot = self.slot()
-        if feed_files.is_appended_to(slot):
-            feed_files.mend(slot, lambda: self.beginning(item))
+        if torn_files.is_appended_to(slot):
+            torn_files.mend(slot, lambda: self.beginning(item))
 
 
 def rows(path: Path, encoding: str, **arguments: Any) -> list[list[str]]:
@@ -352,12 +352,12 @@ def test_what_is_appended_to_a_file_that_is_not_refused_can_be_read(tmp_path: Pa
     feed.append(*items[:3])
     whole = path.read_bytes()
     assert read(whole) == items + items[:3]
-    assert feed_files.check(feed.slot())
+    assert torn_files.check(feed.slot())
     accepted = []
     for cut in cuts(len(whole)):
         path.write_bytes(whole[:cut])
         try:
-            assert feed_files.check(feed.slot())
+            assert torn_files.check(feed.slot())
         except TornFeedError:
             continue
         accepted.append(cut)
@@ -391,7 +391,7 @@ def test_what_was_appended_to_a_torn_file_is_refused_too(tmp_path: Path, kind: s
 
 def is_refused(feed: Feed) -> bool:
     try:
-        feed_files.check(feed.slot())
+        torn_files.check(feed.slot())
     except TornFeedError:
         return True
     return False
@@ -421,7 +421,7 @@ class OwnPlugin:
 def test_of_other_files_nothing_is_known(tmp_path: Path, form: str, options: Any):
     path = tmp_path / "feed"
     path.write_bytes(b"whatever")
-    assert not feed_files.check(Feed(path, form, **options).slot())
+    assert not torn_files.check(Feed(path, form, **options).slot())
 
 
 def test_files_of_lines_are_known(tmp_path: Path):
@@ -429,9 +429,9 @@ def test_files_of_lines_are_known(tmp_path: Path):
     path.write_bytes(b"whatever")
     for form in ("jsonlines", "jl", "csv", "pprint"):
         slot = Feed(path, form).slot()
-        assert feed_files.is_appended_to(slot)
-        assert feed_files.check(slot)
+        assert torn_files.is_appended_to(slot)
+        assert torn_files.check(slot)
     for options in ({"overwrite": True}, {}):
         if not options:
             path.write_bytes(b"")
-        assert not feed_files.is_appended_to(Feed(path, "csv", **options).slot())
+        assert not torn_files.is_appended_to(Feed(path, "csv", **options).slot())

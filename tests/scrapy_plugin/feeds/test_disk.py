@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.scrapy_plugin.disk import Disk
+from dedup.scrapy_plugin.feeds.disk import Disk
 
 
 def descriptors() -> int:

@@ -18,7 +18,7 @@ from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage
 from scrapy.utils.misc import load_object
 
-from dedup.scrapy_plugin.whole_files import (
+from dedup.scrapy_plugin.feeds.whole_files import (
     BLOCK,
     CHECKS,
     CHECKS_OF_PLUGINS,

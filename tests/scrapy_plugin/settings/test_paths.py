@@ -3,7 +3,7 @@
 import pytest
 from scrapy import Spider
 
-from dedup.scrapy_plugin.paths import Placeholders
+from dedup.scrapy_plugin.settings.paths import Placeholders
 
 
 class News(Spider):

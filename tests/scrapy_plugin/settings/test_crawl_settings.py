@@ -318,7 +318,7 @@ for path, name in {wrong}.items():
         pytest.skip("no file system can be mounted here")
     done = subprocess.run(
         [*as_its_own, f'{mount} && exec "$0" -c "$1"', sys.executable, program],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines() == [

@@ -16,11 +16,11 @@ from scrapy.extensions.feedexport import (
 from scrapy.utils.defer import deferred_from_coro
 
 from dedup.logs import logger_named
-from dedup.scrapy_plugin import feed_files
 from dedup.scrapy_plugin.awaiting import called_within
-from dedup.scrapy_plugin.disk import Disk
-from dedup.scrapy_plugin.feed_files import TornFeedError
-from dedup.scrapy_plugin.feed_slots import (
+from dedup.scrapy_plugin.feeds import torn_files
+from dedup.scrapy_plugin.feeds.disk import Disk
+from dedup.scrapy_plugin.feeds.other_stores import has_storing_part
+from dedup.scrapy_plugin.feeds.slots import (
     EXPORTERS_OF_WHOLE_ITEMS,
     Export,
     TellingFilter,
@@ -30,7 +30,7 @@ from dedup.scrapy_plugin.feed_slots import (
     is_closed,
     is_last_writer,
 )
-from dedup.scrapy_plugin.storing import has_storing_part
+from dedup.scrapy_plugin.feeds.torn_files import TornFeedError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -105,9 +105,9 @@ class Feeds:
             raise CloseSpider(TORN_FEED) from error
 
     def _check(self, slot: FeedSlot) -> None:
-        if slot in self._checked or not feed_files.is_appended_to(slot):
+        if slot in self._checked or not torn_files.is_appended_to(slot):
             return
-        is_known = feed_files.check(slot)
+        is_known = torn_files.check(slot)
         self._checked.add(slot)
         if not is_known:
             logger.warning(
@@ -115,7 +115,7 @@ class Feeds:
                 "appended may be lost. A file for each crawl is safe, as %%(time)s makes it",
                 slot.uri,
             )
-        elif feed_files.is_document(slot):
+        elif torn_files.is_document(slot):
             logger.warning(
                 "%s is appended to, and holds more than one document then, which few readers take: "
                 "use JSON lines or CSV, or overwrite it (-O)",
@@ -186,13 +186,13 @@ class Feeds:
     def _mend(self, slot: FeedSlot, item: Any) -> None:
         if export := self._torn.get(id(slot)):
             self._undo(export)
-        if not (feed_files.is_appended_to(slot) or id(slot) in self._unended):
+        if not (torn_files.is_appended_to(slot) or id(slot) in self._unended):
             return
         self._unended.discard(id(slot))
         try:
             if self._refuses_torn:
                 self._check(slot)
-            feed_files.mend(slot, lambda: beginning_of(slot, item))
+            torn_files.mend(slot, lambda: beginning_of(slot, item))
             if slot.file:
                 slot.file.seek(0, os.SEEK_END)
         except TornFeedError as error:
@@ -263,7 +263,7 @@ class Feeds:
             self.disk.closed(id(slot))
         # Scrapy closes the first of several plugins only.
         if len(slot.feed_options.get("postprocessing", ())) > 1:
-            self._some_are_spoilt |= feed_files.is_whole(slot) is False
+            self._some_are_spoilt |= torn_files.is_whole(slot) is False
 
     def _exporter_closed(self) -> None:
         self._are_closed = True
