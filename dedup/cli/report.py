@@ -21,8 +21,8 @@ from dedup.url_advice import Content, Contents
 
 EXAMPLES = """\
 examples:
-  dedup report pages.sqlite -o report.html            all of its crawls together
-  dedup report pages.sqlite -o report.html --crawl 2  one crawl (dedup stats lists them)
+  dedup report pages.sqlite -o report.html            report on all crawls together
+  dedup report pages.sqlite -o report.html --crawl 2  report on one (dedup stats lists them)
 """
 
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
         help="where the HTML goes")  # fmt: skip
     parser.add_argument("--crawl", type=int, metavar="N",
-        help="the report of one crawl, as it was at its end (default: all crawls)")  # fmt: skip
+        help="report on crawl N, as it was at its end (default: on all crawls)")  # fmt: skip
     overwritable(parser)
 
 
