@@ -206,6 +206,11 @@ class Extension:
         except Exception:
             self.notices.count_error("what the request of <%s> hands on", response.url)
 
+    def callback_fails(self, response: Response) -> None:
+        """The callback of *response* has raised an exception, maybe before any output."""
+        if visit := self.visits.known(response):
+            visit.callback_fails()
+
     def output_begins(self, response: Response) -> None:
         """A callback's output for *response* begins; there may be several of one response."""
         self.visits.of(response).output_begins()

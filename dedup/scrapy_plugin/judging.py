@@ -15,9 +15,9 @@ from dedup.report import Summary
 from dedup.rule import Kind
 from dedup.scopes import SCOPES, scope_within
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.baggage import UnclearBaggageError
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
+from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
@@ -110,8 +110,9 @@ class Judge:
             judging = self._judge_page(visit, response, wishes, parts)
             judgement = visit.judgements[parts] = await self._kept_on_failure(judging, key)
             judgement.key = key
-            self._record(judgement, response.url, len(response.body))
-            if is_first or judgement.verdict.kind is not Kind.UNCHANGED:  # a page counts once
+            if is_first:  # a page counts once, whatever its other items are made of
+                self._record(judgement, response.url, len(response.body))
+            if is_first or judgement.verdict.kind is not Kind.UNCHANGED:
                 self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
@@ -120,8 +121,9 @@ class Judge:
         judgement = visit.judgements.get(reason.encode())
         if judgement is None:
             judgement = Judgement(self._detector.skipped(reason), key=key)
+            if not visit.judgements:
+                self._record(judgement, response.url, len(response.body))
             visit.judgements[reason.encode()] = judgement
-            self._record(judgement, response.url, len(response.body))
         return judgement
 
     def wishes(self, response: Response) -> Wishes:

@@ -89,7 +89,7 @@ class ItemPipeline:
                 await _fill(item, passage, judgement, extension)
                 extension.quarantine.add(item, judgement.key, verdict)
             extension.summary.count("items/dropped")
-            raise reason(verdict, settings.log_level)
+            raise reason(verdict, judgement.key, settings.log_level)
         await _fill(item, passage, judgement, extension)
         if settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
             _mark(item, verdict, extension)

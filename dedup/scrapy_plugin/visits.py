@@ -68,6 +68,10 @@ class Visit:
         """The callback is about to run."""
         self.is_in_callback = True
 
+    def callback_fails(self) -> None:
+        """The callback has raised an exception: before any output, if none is open."""
+        self.is_in_callback = self.open_outputs > 0
+
     def output_begins(self) -> None:
         """The output of a callback begins; there may be several of one response."""
         self.open_outputs += 1
