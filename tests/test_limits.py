@@ -18,8 +18,8 @@ from dedup.ledger.reader import LedgerReader
 from dedup.limits import LONGEST_LINE, LONGEST_URL, cut, kept_url
 from dedup.methods import SimHash
 from dedup.page import Page
-from dedup.report import Summary
-from dedup.report.recorded import Counters
+from dedup.report import Details, Summary
+from dedup.report.replay import Counters
 from dedup.url_advice import Content, Contents
 
 LONG = "http://a/" + "x" * 10**5
@@ -78,18 +78,19 @@ def strings(value: Any) -> list[str]:
 def test_nothing_in_a_report_is_long():
     settings = {"DEDUP_METHOD": "simhash", "DEDUP_METHOD_ARGS": {"words": ["x"] * 10**5}}
     detector = Detector(SimHash())
-    summary = Summary(Counters(), settings)
+    details = Details(contents=Contents())
+    summary = Summary(Counters(), settings, details=details)
     for number, read in enumerate(pages_of(1, 1, 2, 2, 3)):
         url = f"http://{'h' * 10**5}/{'f' * 10**5}/{number}?{'q' * 10**5}={number}"
         long = Page("text", "T" * 10**6, "L" * 10**6, read.tokens, read.digest, read.sketch)
         summary.record(detector.judge(url, long), url, 1, long)
-    kept = [page for _, (_, page) in summary._kept]
+    kept = [page for _, (_, page) in details._kept._sample]
     assert len(kept) == 3
     assert all((page.text, page.title, page.language) == (None, None, None) for page in kept)
-    numbers = summary.finish(detector)
-    assert numbers["groups"] == 2
-    assert max(map(len, strings(numbers))) <= LONGEST_URL
-    assert len(numbers["settings"]["DEDUP_METHOD_ARGS"]) == LONGEST_LINE
+    report = summary.finish(detector)
+    assert report.groups == 2
+    assert max(map(len, strings(report.as_json()))) <= LONGEST_URL
+    assert len(report.settings["DEDUP_METHOD_ARGS"]) == LONGEST_LINE
 
 
 def test_there_are_no_rules_for_a_host_with_a_url_that_is_too_long():

@@ -1,9 +1,7 @@
 """What is said of a part of URLs, and how sure it is."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 from dedup.url_advice.rules import Rule
 
@@ -70,10 +68,6 @@ class UrlAdvice:
     advice: tuple[Advice, ...]
     with_deny: Followed
     with_discarder: Followed
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it in the form of the JSON report."""
-        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]  # a dictionary
 
 
 def is_advised(agreed: int, compared: int) -> bool:
