@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs, overwritable
+from dedup.cli.files import add_overwrite, check_outputs
 from dedup.detector import Detector, Kind
 from dedup.ledger import LedgerError
 from dedup.ledger.reader import Crawl, LedgerReader, StoredLedger, StoredMatch, StoredPage
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the HTML goes")  # fmt: skip
     parser.add_argument("--crawl", type=int, metavar="N",
         help="the report of one crawl, as it was at its end (default: all crawls)")  # fmt: skip
-    overwritable(parser)
+    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> None:
