@@ -129,15 +129,7 @@ def _labels(path: Path, numbers: Mapping[str, int], ids: set[str]) -> dict[Pair,
                 raise CollectionError(f"{path} lacks the columns {', '.join(sorted(missing))}")
             for row in rows:
                 where = f"{path}, line {rows.line_num}"
-                keys = row["id1"], row["id2"]
-                if row["label"] not in LABELS:
-                    choices = ", ".join(LABELS)
-                    raise CollectionError(f"{where}: label must be one of {choices}")
-                for key in keys:
-                    if key not in ids:
-                        raise CollectionError(f"{where}: there is no page {key!r}")
-                if keys[0] == keys[1]:
-                    raise CollectionError(f"{where}: a page cannot pair with itself")
+                keys = _keys_of(row, ids, where)
                 if keys[0] in numbers and keys[1] in numbers:
                     low, high = sorted(numbers[key] for key in keys)
                     if labels.setdefault((low, high), row["label"]) != row["label"]:
@@ -147,6 +139,19 @@ def _labels(path: Path, numbers: Mapping[str, int], ids: set[str]) -> dict[Pair,
     except (UnicodeDecodeError, csv.Error) as error:
         raise CollectionError(f"{path} is not a table in UTF-8 ({error})") from error
     return labels
+
+
+def _keys_of(row: Mapping[str, str], ids: set[str], where: str) -> tuple[str, str]:
+    """Return the two ids of a row of pairs.tsv; raises CollectionError if the row is malformed."""
+    keys = row["id1"], row["id2"]
+    if row["label"] not in LABELS:
+        raise CollectionError(f"{where}: label must be one of {', '.join(LABELS)}")
+    for key in keys:
+        if key not in ids:
+            raise CollectionError(f"{where}: there is no page {key!r}")
+    if keys[0] == keys[1]:
+        raise CollectionError(f"{where}: a page cannot pair with itself")
+    return keys
 
 
 def _size(text: str) -> int:

@@ -3,13 +3,13 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from dedup.calibration import Calibration, Candidates, find_candidates
+from dedup.calibration import Calibration, Candidates, Pair, find_candidates
 from dedup.cli.answers import Answers, in_order, pairs_as_table
 from dedup.cli.asking import ask
 from dedup.cli.errors import CommandError
@@ -62,11 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    names = list(METHODS) if options.method == ["all"] else list(dict.fromkeys(options.method))
+    names = METHODS if options.method == ["all"] else dict.fromkeys(options.method)
     kinds = [method_class(name) for name in names]
     arguments = json_object("--args", options.args)
-    for kind in kinds:
-        hashing = create_method(kind, arguments).hashing
+    methods = [create_method(kind, arguments) for kind in kinds]
     is_interactive = sys.stdin.isatty() and sys.stdout.isatty() and not options.pairs_out
     _check(options, is_interactive)
     answers = Answers(options.answers)
@@ -75,7 +74,8 @@ def run(options: argparse.Namespace) -> None:
     keys, documents = _distinct_pages(options)
     with progress(len(documents) * len(kinds)) as advance:
         candidates = [
-            find_candidates(kind, arguments, documents, advance, hashing) for kind in kinds
+            find_candidates(kind, arguments, documents, advance, methods[0].hashing)
+            for kind in kinds
         ]
     calibration = Calibration(keys, candidates, options.seed)
     sample = calibration.sample(options.pairs)
@@ -87,8 +87,8 @@ def run(options: argparse.Namespace) -> None:
     if not sample:
         output.print("No two of them are near, so there is nothing to judge.")
         return
-    interrupt = None
     texts = [document.main_text or "" for document in documents]
+    interrupt = None
     if options.pairs_out:
         _write_pairs(output, options.pairs_out, pairs_as_table(sample, keys, texts, answers))
     elif is_interactive:
@@ -97,15 +97,7 @@ def run(options: argparse.Namespace) -> None:
         except KeyboardInterrupt as error:  # the answers up to here count
             interrupt = error
     labels = _labels(calibration, keys, answers)
-    if labels:
-        results = Results(calibration, labels, options.precision)
-        # The file first: whoever reads the output may stop at any time.
-        if options.json:
-            with replacing(options.json) as file:
-                file.write(f"{json.dumps(results.as_json(), indent=1)}\n".encode())
-        results.show(output, arguments)
-    elif is_interactive:
-        output.print("No pair was judged yet.")
+    _show_results(output, options, calibration, labels)
     if others := len(answers) - len(labels):
         output.print(f"{others:,} answers are about pairs that are not among these.")
     if interrupt:
@@ -182,9 +174,7 @@ def _records_of_ledger(path: Path) -> Iterator[tuple[str, str]]:
                 yield url, text
 
 
-def _labels(
-    calibration: Calibration, keys: Sequence[str], answers: Answers
-) -> dict[tuple[int, int], str]:
+def _labels(calibration: Calibration, keys: Sequence[str], answers: Answers) -> dict[Pair, str]:
     return {
         (one, other): answers[both]
         for one, other in calibration.pairs
@@ -197,6 +187,24 @@ def _show_candidates(output: Console, pages: int, candidates: Sequence[Candidate
     for each in candidates:
         number = sum(map(len, each.strata.values()))
         output.print(f"  {each.method.name}: {number:,}, up to distance {each.max_distance:.4g}")
+
+
+def _show_results(
+    output: Console,
+    options: argparse.Namespace,
+    calibration: Calibration,
+    labels: Mapping[Pair, str],
+) -> None:
+    if not labels:
+        if not options.pairs_out:
+            output.print("No pair was judged yet.")
+        return
+    results = Results(calibration, labels, options.precision)
+    # The file first: whoever reads the output may stop at any time.
+    if options.json:
+        with replacing(options.json) as file:
+            file.write(f"{json.dumps(results.as_json(), indent=1)}\n".encode())
+    results.show(output, json_object("--args", options.args))
 
 
 def _write_pairs(output: Console, path: Path, table: str) -> None:
