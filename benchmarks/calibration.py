@@ -21,7 +21,7 @@ from dedup.calibration import (
     Candidates,
     Pair,
     find_candidates,
-    recommended,
+    recommend,
 )
 from dedup.evaluation import read_collection
 from dedup.methods import METHODS
@@ -95,7 +95,7 @@ def simulated(
             low, high = bounds[..., 1] - 1e-9, bounds[..., 2] + 1e-9
             held.append((low <= truth) & (truth <= high))
             widths.append(high - low)
-            if step := recommended(steps, WANTED):
+            if step := recommend(steps, WANTED):
                 true = truth[steps.index(step)]
                 chosen.append((step.threshold, true[0], step.precision[0], true[1], step.recall[0]))
         mean, least = np.mean(held, axis=0).mean(axis=0), np.mean(held, axis=0).min(axis=0)

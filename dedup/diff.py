@@ -1,4 +1,4 @@
-"""Two texts, word by word."""
+"""The differences of two texts, word by word."""
 
 import re
 from collections import Counter
@@ -17,10 +17,10 @@ _MOST_EQUAL_WORDS = 300_000
 
 
 class Part(NamedTuple):
-    """Words that two texts have in common, or only the first (removed) or the second (added).
+    """Words that both texts have, or only the first (removed) or the second (added).
 
-    *words* are as they are written, but `printable`, with one blank for white space between them,
-    and one before the first word if white space stands there.
+    *words* are as written, but `printable`; white space between words becomes one blank, and so
+    does white space before the first word.
     """
 
     kind: Literal["equal", "removed", "added"]
@@ -30,30 +30,30 @@ class Part(NamedTuple):
 class _Word(NamedTuple):
     text: str
     blank: str
-    """What stands before it: a blank or nothing."""
+    """The white space before the word: a blank or nothing."""
 
 
-def word_diff(one: str, other: str, *, context: int = 8) -> Iterator[Part]:
+def word_diff(first: str, second: str, *, context: int = 8) -> Iterator[Part]:
     """Yield the words of two texts, in their order.
 
-    Of what both have, and of long insertions, *context* words are shown at each end. Only the first
-    4,000 words are compared, since that takes time by their square. White space is not compared:
-    what both have is shown with that of the first text.
+    Equal passages are shortened to *context* words at each end, other passages to three times as
+    many. Only the first 4,000 words are compared, since the comparison takes quadratic time. White
+    space is not compared: equal passages have that of the first text.
     """
-    words, others = (_words(text) for text in (one, other))
-    first, second = ([word.text for word in text] for text in (words, others))
-    # Texts that repeat few words are compared by their rare ones, or it would take minutes.
-    counts = Counter(second)
-    is_repetitive = sum(counts[word] for word in first) > _MOST_EQUAL_WORDS
-    matcher = SequenceMatcher(None, first, second, autojunk=is_repetitive)
+    words, others = _words(first), _words(second)
+    old, new = ([word.text for word in text] for text in (words, others))
+    # Texts that repeat few words are compared by their rare words; otherwise it takes minutes.
+    counts = Counter(new)
+    is_repetitive = sum(counts[word] for word in old) > _MOST_EQUAL_WORDS
+    matcher = SequenceMatcher(None, old, new, autojunk=is_repetitive)
     for tag, start, end, begin, stop in matcher.get_opcodes():
         if tag == "equal":
-            yield Part("equal", _clipped(words[start:end], context))
+            yield Part("equal", _shorten(words[start:end], context))
             continue
         if end > start:
-            yield Part("removed", _clipped(words[start:end], 3 * context))
+            yield Part("removed", _shorten(words[start:end], 3 * context))
         if stop > begin:
-            yield Part("added", _clipped(others[begin:stop], 3 * context))
+            yield Part("added", _shorten(others[begin:stop], 3 * context))
 
 
 def _words(text: str) -> list[_Word]:
@@ -66,13 +66,13 @@ def _words(text: str) -> list[_Word]:
     return words
 
 
-def _clipped(words: list[_Word], context: int) -> str:
-    left = len(words) - 2 * context
-    if left <= 3:
-        return _written(words)
-    beginning, end = _written(words[:context]), _written(words[-context:])
-    return f"{beginning} ... {left} words ... {end.lstrip()}"
+def _shorten(words: list[_Word], context: int) -> str:
+    rest = len(words) - 2 * context
+    if rest <= 3:
+        return _join(words)
+    beginning, end = _join(words[:context]), _join(words[-context:])
+    return f"{beginning} ... {rest} words ... {end.lstrip()}"
 
 
-def _written(words: list[_Word]) -> str:
+def _join(words: list[_Word]) -> str:
     return "".join(word.blank + printable(word.text, _LONGEST_WORD) for word in words)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was extracted of a page: main text ("" if there is none), title, language, description.
+    """The main text of a page ("" if there is none), its title, language and description.
 
-    *language* is the primary language subtag that the page declares ("en", "zh"), else the one its
-    script tells, else ``None``; *description* is the page's own summary of itself.
+    *language* is the primary language subtag that the page declares ("en", "zh"), else the one that
+    its script implies, else ``None``. *description* is the page's meta description.
     """
 
     text: str
@@ -27,57 +27,59 @@ class Extraction:
 
 
 Extractor = Callable[[str], "Extraction | str | None"]
-"""Turns the HTML of a page into its main text; a bare string or ``None`` will do."""
+"""Extracts the main text from the HTML of a page; may return a bare string or ``None``."""
 
 
 def trafilatura(html: str) -> Extraction:
-    """Return the main text that trafilatura finds, without comments, in its fast mode.
+    """Extract with trafilatura in its fast mode, without comments.
 
     Must not run in a thread: lxml crashes there (https://github.com/adbar/trafilatura/issues/840).
     """
     import trafilatura as library
 
-    with _silenced("trafilatura", "htmldate"):
+    with _silence("trafilatura", "htmldate"):
         tree = library.load_html(html)
         if tree is None:
             return Extraction("")
-        title, declared = _title(tree), _declared_language(tree)
+        title, language = _title(tree), _declared_language(tree)
         description = _description(tree)
         # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
         text = library.extract(tree, fast=True, include_comments=False) or ""
-    return Extraction(text, title, declared or language_of_script(text), description)
+    return Extraction(text, title, language or language_of_script(text), description)
 
 
 def resiliparse(html: str) -> Extraction:
-    """Return the main text that resiliparse finds: faster, rougher than trafilatura."""
+    """Extract with resiliparse, which is faster and rougher than trafilatura."""
     from resiliparse.extract.html2text import extract_plain_text
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(html)
     text = extract_plain_text(tree, main_content=True, alt_texts=False, comments=False)
     root = tree.document.query_selector("html") if tree.document else None
-    declared = _primary_subtag(root.getattr("lang") if root else None)
+    language = _primary_subtag(root.getattr("lang") if root else None)
     meta = tree.document.query_selector('meta[name="description" i]') if tree.document else None
     description = _one_line(meta.getattr("content") if meta else None)
-    language = declared or language_of_script(text)
+    language = language or language_of_script(text)
     return Extraction(text, _one_line(tree.title), language, description)
 
 
 EXTRACTORS: dict[str, Extractor] = {"trafilatura": trafilatura, "resiliparse": resiliparse}
-"""The extractors that settings name; each name is also that of the library it needs."""
+"""The extractors by the names in settings, which are also those of their libraries."""
 
 
 def text_of_fragment(html: str) -> str:
-    """Return all visible text of an HTML fragment, such as an article body that an item holds.
+    """Return all visible text of an HTML fragment, such as the article body in an item's field.
 
-    Control characters become blanks; in a fragment they can stand as character references, too.
+    Control characters become blanks, including those written as character references.
     """
     from lxml import etree
     from lxml import html as lxml_html
 
-    parser = lxml_html.HTMLParser(huge_tree=True)  # else nesting beyond 255 loses what is inside
-    # In a body, so that there is a tree whatever comes. Not by fragment_fromstring: it takes what
-    # begins with "<!doctype" for a document, and finds no body in some that are broken.
+    parser = lxml_html.HTMLParser(
+        huge_tree=True
+    )  # without it, content nested deeper than 255 is lost
+    # A body around it makes any input a tree. Not fragment_fromstring: it treats input that begins
+    # with "<!doctype" as a document, and finds no body in some broken ones.
     root = etree.fromstring(f"<html><body>{_CONTROL_CHARACTERS.sub(' ', html)}", parser)
     etree.strip_elements(root, "script", "style", "noscript", "template", with_tail=False)
     text: list[str] = []
@@ -107,10 +109,10 @@ _LETTER = regex.compile(r"\p{L}")
 
 
 def language_of_script(text: str) -> str | None:
-    """Return the language that the script of the first 2,000 characters tells, if one does.
+    """Return the language that the script of the first 2,000 characters implies, if any.
 
-    Only scripts that (nearly) one language uses are asked: the Latin, Cyrillic and Arabic ones
-    belong to many. A fifth of the letters is enough, since terms in Latin letters are common.
+    Only scripts that belong to (nearly) one language count, so not the Latin, Cyrillic and Arabic
+    ones. A fifth of the letters is enough, since terms in Latin letters are common.
 
     >>> language_of_script("我们在北京"), language_of_script("We are in Peking")
     ('zh', None)
@@ -126,7 +128,7 @@ def language_of_script(text: str) -> str | None:
 
 
 def _title(tree: "HtmlElement") -> str | None:
-    # A drawing has titles too, and may come first in a broken page.
+    # SVG drawings have titles too, and may come first in a broken page.
     return _one_line(tree.findtext(".//head/title") or tree.findtext(".//title"))
 
 
@@ -161,9 +163,9 @@ def _one_line(text: str | None) -> str | None:
 
 
 @contextmanager
-def _silenced(*names: str) -> Iterator[None]:
-    # Broken pages are ordinary here and end in a counted verdict; a library that logs an error for
-    # each would flood the log of the crawl.
+def _silence(*names: str) -> Iterator[None]:
+    # Broken pages are common and are counted by their verdict; a library that logs an error for
+    # each of them would flood the log of the crawl.
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""Files that are put in place at once."""
+"""Files that are replaced atomically."""
 
 import os
 import tempfile
@@ -10,16 +10,16 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
-    """Yield a file to write; it takes the place of *path* when the block ends.
+    """Yield a file to write; it replaces *path* when the block ends without an error.
 
-    *is_new*: raise FileExistsError if there is one by then.
+    *is_new*: raise FileExistsError if *path* exists by then.
 
-    Whatever goes wrong leaves what was there. A link stays, and the file behind it is replaced; the
-    mode of a file that was there is kept. Raises OSError, also if *path* is no regular file.
+    After any error, *path* is unchanged. If it is a link, the file behind it is replaced. The mode
+    of an existing file is kept. Raises OSError, also if *path* is not a regular file.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")
     descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with open(descriptor, "wb") as file:
@@ -29,9 +29,9 @@ def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
         os.chmod(aside, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
         if is_new:
             try:
-                os.link(aside, path)  # unlike a replacement, it fails where there is one
+                os.link(aside, path)  # unlike os.replace, fails if the path exists
             except FileExistsError as error:
-                raise FileExistsError(f"{path} was made by another meanwhile") from error
+                raise FileExistsError(f"{path} was created by another process meanwhile") from error
         else:
             os.replace(aside, path)
     finally:
@@ -39,7 +39,7 @@ def replacing(path: Path, *, is_new: bool = False) -> Iterator[BinaryIO]:
 
 
 def _umask() -> int:
-    # There is no way to read it but to set it.
+    # It can only be read by setting it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

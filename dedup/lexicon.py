@@ -1,4 +1,4 @@
-"""Lexicons: how many documents have a term, as counted once and never changed."""
+"""Lexicons: the document frequencies of terms, counted once and then fixed."""
 
 import json
 import math
@@ -14,11 +14,11 @@ from dedup.files import replacing
 from dedup.text import Document
 
 _FORMAT = "scrapy-dedup lexicon 1"
-# What the frequencies of the general lexicon are scaled to: the rarest words of jieba's list have
-# an idf of 13.9, which is that of one document among a million.
+# The scale of the general lexicon: the rarest words of jieba's list have an idf of 13.9, which is
+# that of one document among a million.
 _GENERAL_DOCUMENTS = 1_000_000
-# How many words a document has whose words are drawn at random, to make of the frequency of an
-# English word the share of documents that have it.
+# To turn the frequency of an English word into the share of documents that have it, a document is
+# modelled as this many words drawn at random.
 _GENERAL_WORDS = 300
 
 
@@ -26,9 +26,10 @@ _GENERAL_WORDS = 300
 class Lexicon:
     """The document frequencies of terms.
 
-    *name* is what `load_lexicon` found it by, *documents* how many there were, *frequencies* in how
-    many of them each term is (0 to *documents*), *unknown* that of a term that is not listed, and
-    *digest* identifies it: sketches that were made with different lexicons are not comparable.
+    *name* is the argument of `load_lexicon`, *documents* the number of documents. *frequencies*
+    says how many of them contain each term (0 to *documents*), *unknown* is the frequency of
+    unlisted terms. *digest* identifies the lexicon: sketches made with different lexicons are not
+    comparable.
     """
 
     name: str
@@ -54,12 +55,12 @@ class Lexicon:
 def load_lexicon(source: str) -> Lexicon:
     """Return the lexicon *source*: "general", "jieba", or the path of a file (`write_lexicon`).
 
-    "jieba" is the idf list of jieba (270,132 Chinese words; a term that is not in it has the
-    median); "general" is that and the English list of pyspellchecker (160,572 words with their
-    frequency in film subtitles; a term in neither is in one of a million documents). Each is read
-    once in a process, so that it stays the same whatever becomes of the file.
+    "jieba" is the idf list of jieba (270,132 Chinese words; unlisted terms have its median).
+    "general" adds the English list of pyspellchecker (160,572 words with their frequency in film
+    subtitles); terms in neither list count as in one of a million documents. A process reads each
+    lexicon once, so later changes of the file have no effect.
 
-    Raises ValueError if there is no such file, or if it is none of this version.
+    Raises ValueError if there is no such file, or if it is not a lexicon of this version.
     """
     if source in _BUILT_IN:
         return _BUILT_IN[source]()
@@ -70,13 +71,15 @@ def load_lexicon(source: str) -> Lexicon:
         message = f"lexicon must be {choices} or the path of a file, got {source!r}"
         raise ValueError(f"{message} ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{source} is no lexicon; make one with: dedup lexicon") from error
-    form = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(form, str) or not form.startswith(_FORMAT.rpartition(" ")[0]):
-        raise ValueError(f"{source} is no lexicon; make one with: dedup lexicon")
-    if form != _FORMAT:
-        expected = f"{form!r}, expected {_FORMAT!r}"
-        raise ValueError(f"{source} is a lexicon of another version: {expected}; make it again")
+        raise ValueError(f"{source} is not a lexicon; make one with: dedup lexicon") from error
+    format_ = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(format_, str) or not format_.startswith(_FORMAT.rpartition(" ")[0]):
+        raise ValueError(f"{source} is not a lexicon; make one with: dedup lexicon")
+    if format_ != _FORMAT:
+        raise ValueError(
+            f"{source} is a lexicon of another version: {format_!r}, expected {_FORMAT!r}; "
+            "make it again"
+        )
     documents, frequencies = content.get("documents"), content.get("frequencies")
     if not _are_counts(documents, frequencies) or content.get("digest") != _digest(
         documents, frequencies
@@ -95,7 +98,7 @@ def _are_counts(documents: object, frequencies: object) -> bool:
 
 
 def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
-    """Return the number of *documents*, and in how many of them each token is."""
+    """Return the number of *documents*, and how many of them contain each token."""
     counts: Counter[str] = Counter()
     number = 0
     for document in documents:
@@ -107,8 +110,9 @@ def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
 def write_lexicon(path: Path, documents: int, counts: Mapping[str, int], at_least: int = 2) -> str:
     """Write the terms that are in *at_least* documents; return the digest of the lexicon.
 
-    Rarer terms are unknown ones: they count as in one document. The file is put in place at once.
-    Raises ValueError if there are fewer than two documents, or no term is in so many of them.
+    Rarer terms become unknown ones, which count as in one document. The file is replaced
+    atomically. Raises ValueError if there are fewer than two documents, or if no term is in
+    *at_least* of them.
     """
     if documents < 2:
         raise ValueError(f"a lexicon needs at least 2 documents, got {documents}")
@@ -137,10 +141,10 @@ def _digest(documents: int, frequencies: Mapping[str, int]) -> str:
 @cache
 def _jieba() -> Lexicon:
     idf, digest = _jieba_idf()
-    # As many as the rarest word needs, so that no idf is cut off.
+    # As many as the rarest word needs, so that no idf is capped.
     documents = math.ceil(math.exp(max(idf.values())))
     frequencies = {term: documents / math.exp(value) for term, value in idf.items()}
-    # As jieba has it: the median of its list.
+    # Like jieba, which gives unlisted terms the median of its list.
     median = sorted(frequencies.values(), reverse=True)[len(frequencies) // 2]
     return Lexicon("jieba", documents, frequencies, digest, median)
 
@@ -167,8 +171,8 @@ def _general() -> Lexicon:
     for word, count in counts.items():
         share = -math.expm1(-_GENERAL_WORDS * count / total)
         frequencies[word] = max(1.0, _GENERAL_DOCUMENTS * share)
-    made_of = f"{digest} {_GENERAL_DOCUMENTS} {_GENERAL_WORDS}".encode() + path.read_bytes()
-    digest = xxhash.xxh3_64_hexdigest(made_of)
+    origin = f"{digest} {_GENERAL_DOCUMENTS} {_GENERAL_WORDS}".encode() + path.read_bytes()
+    digest = xxhash.xxh3_64_hexdigest(origin)
     return Lexicon("general", _GENERAL_DOCUMENTS, frequencies, digest)
 
 

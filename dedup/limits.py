@@ -1,17 +1,17 @@
-"""How long the strings may be that are kept: URLs, titles and messages come from the web."""
+"""The longest strings that are stored: URLs, titles and messages come from the web."""
 
 from hashlib import blake2b
 
 LONGEST_URL = 2_500
-"""Characters of a URL, or of what stands for one. Scrapy itself follows none beyond 2,083."""
+"""Characters of a URL or another key. Scrapy itself follows no URL beyond 2,083."""
 LONGEST_LINE = 1_000
 """Characters of a title, a message, a name or a setting."""
 LONGEST_TEXT = 40_000
-"""Characters of a main text that is kept for the report."""
+"""Characters of a main text that is stored for the report."""
 
 
 def cut(text: str, length: int = LONGEST_LINE) -> str:
-    """Return *text*, or its beginning and an ellipsis: *length* characters at most.
+    """Return *text*, shortened with an ellipsis if it has more than *length* characters.
 
     >>> cut("A very long title", 10)
     'A very ...'
@@ -20,9 +20,9 @@ def cut(text: str, length: int = LONGEST_LINE) -> str:
 
 
 def kept_url(url: str) -> str:
-    """Return *url* as it is kept: one that is too long is cut, and a digest of all of it put there.
+    """Return *url* as it is stored: a digest of all of it replaces the end of one that is too long.
 
-    So URLs that differ at their end only are still others. What is kept stays as it is:
+    So URLs that only differ at their end stay different. A stored URL stays as it is:
 
     >>> long = "http://a/" + "x" * 10_000
     >>> kept_url(long)[2463:]

@@ -1,4 +1,4 @@
-"""The loggers of a crawl: what they are given is printable when it reaches the log."""
+"""Loggers whose arguments and tracebacks are printable when they reach the log."""
 
 import logging
 import traceback
@@ -9,10 +9,10 @@ _LONGEST_LINE = 2000
 
 
 def logger_named(name: str) -> logging.Logger:
-    """Return the logger of *name*, whose arguments and tracebacks cannot break or steer a line.
+    """Return the logger of *name*, made safe against hostile arguments and tracebacks.
 
-    An address or an error may hold what a hostile page put there: line ends that begin a forged
-    entry, codes that a terminal obeys.
+    A URL or an error may contain what a hostile page put there: line ends that start a forged log
+    entry, or escape codes for the terminal.
     """
     logger = logging.getLogger(name)
     logger.addFilter(_make_printable)
@@ -26,7 +26,7 @@ def _make_printable(record: logging.LogRecord) -> bool:
             for arg in record.args
         )
     if isinstance(record.exc_info, tuple):
-        # Formatters take this text for the traceback. No line of it begins as an entry does.
+        # Formatters use this text as the traceback. Indented, no line looks like a log entry.
         lines = "".join(traceback.format_exception(*record.exc_info)).splitlines()
         record.exc_text = "\n".join(f"  {printable(line, _LONGEST_LINE)}" for line in lines)
     return True

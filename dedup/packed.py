@@ -1,4 +1,4 @@
-"""Many short byte strings in one or two large arrays, instead of an object each."""
+"""Many short byte strings in one or two large arrays instead of one object each."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -7,21 +7,21 @@ from sys import getsizeof
 
 
 class Packed:
-    """A list of byte strings that only grows; as long as all have one length, that is all it is."""
+    """An append-only list of byte strings; while all have one length, it stores no offsets."""
 
     def __init__(self) -> None:
         self._data = bytearray()
         self._size = 0
         self._width = 0
-        # Where each ends, once they have different lengths.
+        # The offset at which each string ends, once their lengths differ.
         self._ends: array[int] | None = None
 
     def append(self, value: bytes) -> int:
-        """Add *value*, and return its number: 0, 1, 2, ..."""
+        """Add *value* and return its number: 0, 1, 2, ..."""
         if not self._size:
             self._width = len(value)
         elif self._ends is None and len(value) != self._width:
-            self._ends = self._ends_of_equal()
+            self._ends = self._equal_ends()
         self._data += value
         if self._ends is not None:
             self._ends.append(len(self._data))
@@ -34,37 +34,37 @@ class Packed:
         if not self._size and widths:
             self._width = len(values[0])
         if self._ends is None and not widths <= {self._width}:
-            self._ends = self._ends_of_equal()
+            self._ends = self._equal_ends()
         if self._ends is not None:
             self._ends.extend(accumulate(map(len, values), initial=len(self._data)))
-            del self._ends[self._size]  # where the first one starts
+            del self._ends[self._size]  # the start of the first one
         self._data += b"".join(values)
         self._size += len(values)
 
-    def _ends_of_equal(self) -> "array[int]":
+    def _equal_ends(self) -> "array[int]":
         return array("Q", (self._width * (number + 1) for number in range(self._size)))
 
     def rows(self, width: int) -> bytearray:
-        """Return all in a row; raises ValueError if one of them has not *width* bytes."""
+        """Return all strings concatenated; raises ValueError unless each has *width* bytes."""
         if self._size and (self._ends is not None or self._width != width):
             raise ValueError(f"not all of {self._size} have {width} bytes")
         return self._data
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield all that is there when it begins."""
+        """Yield the strings that are present when the iteration starts."""
         data, ends = bytes(self._data), self._ends
         if ends is None and self._width:
             for start in range(0, len(data), self._width):
                 yield data[start : start + self._width]
             return
         start = 0
-        for end in self._ends_of_equal() if ends is None else ends[:]:
+        for end in self._equal_ends() if ends is None else ends[:]:
             yield data[start:end]
             start = end
 
     def __getitem__(self, number: int) -> bytes:
         if not 0 <= number < self._size:
-            raise IndexError(f"there is no number {number} of {self._size}")
+            raise IndexError(f"number must be from 0 to {self._size - 1}, got {number}")
         if self._ends is None:
             start, end = self._width * number, self._width * (number + 1)
         else:
@@ -76,5 +76,5 @@ class Packed:
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes, in bytes."""
+        """The memory that this takes, in bytes."""
         return getsizeof(self._data) + (0 if self._ends is None else getsizeof(self._ends))

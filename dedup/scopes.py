@@ -1,4 +1,4 @@
-"""URL -> the name of the pages it is compared with."""
+"""URL -> the name of the set of pages that it is compared with."""
 
 from collections.abc import Callable
 from functools import cache
@@ -17,16 +17,16 @@ def crawl(url: str) -> str:
 
 
 def host(url: str) -> str:
-    """Return the host of *url* in lower case, with its port if that is not the scheme's own.
+    """Return the host of *url* in lower case, with a port that is not the scheme's default.
 
     "" if there is none.
 
     >>> host("https://User@Docs.Example.co.uk:8080/a"), host("http://example.com:80/")
     ('docs.example.co.uk:8080', 'example.com')
     """
-    split = _split(url)
-    name = split.netloc.rpartition("@")[2].lower()
-    return name.removesuffix(_OWN_PORT.get(split.scheme, ":"))
+    parts = _parse(url)
+    name = parts.netloc.rpartition("@")[2].lower()
+    return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
 
 
 def domain(url: str) -> str:
@@ -35,12 +35,12 @@ def domain(url: str) -> str:
     >>> domain("https://docs.example.co.uk:8080/a"), domain("http://127.0.0.1:8080/")
     ('example.co.uk', '127.0.0.1')
     """
-    name = _split(url).hostname or ""
+    name = _parse(url).hostname or ""
     return _extract_domain()(name).top_domain_under_public_suffix or name
 
 
 def scope_within(scope: str, parts: bytes) -> str:
-    """Return the scope of those pages of *scope* whose items are also made of the same *parts*.
+    """Return the scope of the pages in *scope* whose items also consist of the same *parts*.
 
     >>> base_of(scope_within("example.com", b"\x07"))
     'example.com'
@@ -49,35 +49,35 @@ def scope_within(scope: str, parts: bytes) -> str:
 
 
 def parts_of(scope: str) -> bytes:
-    """Return the parts that `scope_within` was given, b"" if *scope* is none of its."""
+    """Return the parts that were passed to `scope_within`; b"" for any other scope."""
     return bytes.fromhex(scope.partition(_WITHIN)[2])
 
 
-def rebased(scope: str, base: str) -> str:
-    """Return *scope* with another *base*, and the same parts."""
+def replace_base(scope: str, base: str) -> str:
+    """Return *scope* with another *base* and the same parts."""
     _, within, parts = scope.partition(_WITHIN)
     return f"{base}{within}{parts}"
 
 
 def is_within(scope: str) -> bool:
-    """Return whether *scope* is one that `scope_within` made: there are many, of few pages each."""
+    """Return whether `scope_within` made *scope*; there are many such scopes of few pages each."""
     return _WITHIN in scope
 
 
 def base_of(scope: str) -> str:
-    """Return the scope that a setting and a URL make, of one that `scope_within` may have made."""
+    """Return the scope that was passed to `scope_within`, or *scope* itself."""
     return scope.partition(_WITHIN)[0]
 
 
-# Stands in no host.
+# No host contains it.
 _WITHIN = "\x1f"
-_OWN_PORT = {"http": ":80", "https": ":443"}
+_DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "host": host}
 """The scopes by the name that settings use."""
 
 
-def _split(url: str) -> SplitResult:
+def _parse(url: str) -> SplitResult:
     try:
         return urlsplit(url[:LONGEST_URL])
     except ValueError:  # such as an unclosed bracket in the host
@@ -88,5 +88,5 @@ def _split(url: str) -> SplitResult:
 def _extract_domain() -> "TLDExtract":
     from tldextract import TLDExtract
 
-    # The list of suffixes that comes with the package: nothing is fetched, nothing cached on disk.
+    # With the package's own list of suffixes: no download, no cache on disk.
     return TLDExtract(suffix_list_urls=(), cache_dir=None)

@@ -1,4 +1,4 @@
-"""A file of SQLite that one process uses at a time: locked, made, opened, told from others."""
+"""A SQLite file that one process uses at a time: lock it, create it, open it, check its kind."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from filelock import FileLock, Timeout
 
 _SQLITE = b"SQLite format 3\0"
 _SECONDS_TO_WAIT = 10.0
-# What SQLite keeps beside a file and, by their names, believes to belong to it.
-_BESIDE = ("-journal", "-wal", "-shm")
+# The files that SQLite keeps beside a database. It takes any files of these names for its own.
+_SIDE_FILES = ("-journal", "-wal", "-shm")
 
 
 class LedgerError(ValueError):
@@ -22,15 +22,16 @@ class LedgerError(ValueError):
 
 
 class LedgerInUseError(LedgerError):
-    """Somebody else uses a ledger."""
+    """Another process uses the ledger."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What tells a kind of ledgers from other SQLite files, and what messages say of it.
+    """A kind of ledger: its marks in the SQLite file, and its words in messages.
 
-    *schema*: a file of SQL, with a table `about` (name, value as JSON); *user*: what uses it, a
-    noun and verb; *memory*: what was done with what is in it; *remedy*: how to use another file.
+    *schema*: a file of SQL with a table `about` (name, value as JSON). *user*: what uses it, a word
+    that is both noun and verb. *memory*: what was done with its pages, a participle.
+    *remedy*: how to use another file.
     """
 
     name: str
@@ -43,30 +44,31 @@ class Kind:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Return whether a file begins like one of SQLite; raises OSError if it cannot be read.
+    """Return whether a file starts like a SQLite file; raises OSError if it cannot be read.
 
-    Not for a file that this process has open: POSIX gives its locks back when it is closed here.
+    Do not call this for a file that this process has open: closing it here would release its POSIX
+    locks.
     """
     with path.open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
 class SqliteFile:
-    """A ledger's file of some *kind*, which need not exist yet."""
+    """The file of a ledger of some *kind*; it need not exist yet."""
 
     def __init__(self, path: str | os.PathLike[str], kind: Kind) -> None:
-        """Find the file behind a link; raises LedgerError for a link to nothing."""
+        """Resolve links in *path*; raises LedgerError for a broken link."""
         if Path(path).is_symlink() and not Path(path).exists():
-            raise LedgerError(f"{path} is a link to nothing; is its disk there?")
+            raise LedgerError(f"{path} is a broken link; is its disk mounted?")
         self.path = Path(path).resolve()
         self._kind = kind
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock, which all who write the file, or put one in its place, have to hold.
+        """Hold the lock that is required to write or replace the file.
 
-        Its folder is made if need be. Raises LedgerInUseError if another holds it, LedgerError if
-        it cannot be had at all.
+        Creates the folder if it is missing. Raises LedgerInUseError if another process holds the
+        lock, LedgerError if the lock cannot be created.
         """
         lock = FileLock(f"{self.path}.lock", thread_local=False)
         try:
@@ -74,26 +76,28 @@ class SqliteFile:
             lock.acquire(timeout=0)
         except Timeout as error:
             if not Path(lock.lock_file).exists():
-                raise self._not_made("its folder takes no files") from error
+                raise self._creation_error("its folder is not writable") from error
             raise LedgerInUseError(
                 f"{self.path} is in use{self._holder()}: one {self._kind.user} at a time; wait for "
                 f"it, or {self._kind.remedy}"
             ) from error
         except OSError as error:
-            raise self._not_made(error.strerror or str(error)) from error
+            raise self._creation_error(error.strerror or str(error)) from error
         try:
             yield
         finally:
-            if not self.path.exists():  # nothing was made, and nothing shall be left of it
+            if not self.path.exists():  # no ledger was created, so remove the lock too
                 with suppress(OSError):
                     os.unlink(lock.lock_file)
             lock.release()
 
-    def _not_made(self, reason: str) -> LedgerError:
-        return LedgerError(f"{self.path} cannot be made or locked ({reason}); {self._kind.remedy}")
+    def _creation_error(self, reason: str) -> LedgerError:
+        return LedgerError(
+            f"{self.path} cannot be created or locked ({reason}); {self._kind.remedy}"
+        )
 
     def _holder(self) -> str:
-        """Return which process uses the file, as far as it has written that."""
+        """Return the words for the process that uses the file, "" if it did not record itself."""
         with suppress(sqlite3.Error), closing(self._connect("mode=ro")) as file:
             row = file.execute("SELECT value FROM about WHERE name = 'used by'").fetchone()
             if row:
@@ -101,7 +105,7 @@ class SqliteFile:
         return ""
 
     def create(self, identity: Mapping[str, Any]) -> None:
-        """Make the file, without records; the lock must be held."""
+        """Create the file without records; the caller must hold the lock."""
         with self.replaced() as file, file:
             file.executescript(self._kind.schema.read_text("utf-8"))
             file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
@@ -110,39 +114,39 @@ class SqliteFile:
 
     @contextmanager
     def replaced(self) -> Iterator[sqlite3.Connection]:
-        """Yield an empty database, which takes the place of the file when the block ends.
+        """Yield an empty database, which replaces the file when the block ends.
 
-        If the block fails, the file stays as it was, or missing. The lock must be held.
+        If the block fails, the file stays as it was, or missing. The caller must hold the lock.
         """
         aside = self.path.with_name(f".{self.path.name}.part")
-        _remove(aside, "", *_BESIDE)  # of a process that was killed
+        _remove(aside, "", *_SIDE_FILES)  # left by a killed process
         try:
             with self.errors(), closing(sqlite3.connect(aside)) as file:
                 yield file
-                # A log is whole with its file only, and this one is going to be renamed.
+                # A log belongs to its file by name, and this file is going to be renamed.
                 file.execute("PRAGMA journal_mode = DELETE")
             self._clear_place()
             os.replace(aside, self.path)
         finally:
-            _remove(aside, "", *_BESIDE)
+            _remove(aside, "", *_SIDE_FILES)
 
     def _clear_place(self) -> None:
-        """Remove what would be taken for the log of a file that is put here.
+        """Remove the side files that SQLite would take for those of the new file.
 
-        A crawl that was killed leaves its log, which has pages of its own; whoever removes the file
-        then may not think of it.
+        A killed crawl leaves its log, which holds pages. Somebody who then removes the file may
+        overlook the log.
         """
         with suppress(sqlite3.Error), closing(self._connect("mode=rw")) as file:
-            # What is there stays whole without its log, should this process be killed before it
-            # is replaced.
+            # The old file becomes complete without its log, in case this process is killed before
+            # it replaces the file.
             file.execute("PRAGMA journal_mode = DELETE")
-        _remove(self.path, *_BESIDE)
+        _remove(self.path, *_SIDE_FILES)
 
     def connect(self, *, fsync: bool = False) -> sqlite3.Connection:
-        """Open the file, which must exist; another thread than this one may use it later.
+        """Open the file, which must exist; any thread may use the connection.
 
-        *fsync*: what is written shall survive a power failure, too. Raises LedgerError if it is
-        none of its kind.
+        *fsync*: make commits survive a power failure. Raises LedgerError if the file is of another
+        kind or version.
         """
         with self.errors():
             file = self._connect("mode=rw")
@@ -150,7 +154,7 @@ class SqliteFile:
                 self._check(file)
                 file.execute("PRAGMA journal_mode = WAL")
                 file.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
-                # No temporary files: the disk that they are on may be full while this one is not.
+                # No temporary files: they may be on another disk, which may be full.
                 file.execute("PRAGMA temp_store = MEMORY")
             except BaseException:
                 file.close()
@@ -158,12 +162,13 @@ class SqliteFile:
             return file
 
     def read_only(self) -> sqlite3.Connection:
-        """Open the file, to read one state of it, whatever a crawl writes meanwhile.
+        """Open a snapshot of the file; what a crawl writes meanwhile does not show.
 
-        Raises LedgerError if it is none of its kind.
+        Raises LedgerError if the file is of another kind or version.
         """
-        # To read a file in WAL mode, SQLite makes two more beside it, and takes them away if it may
-        # write. If it may not, they are there while a crawl runs; else nobody changes the file.
+        # To read a file in WAL mode, SQLite needs two side files, which it creates and removes if
+        # it may write. If it may not, they exist while a crawl runs; otherwise nobody changes the
+        # file.
         if os.access(self.path.parent, os.W_OK) and os.access(self.path, os.W_OK):
             mode = "mode=rw"
         else:
@@ -174,7 +179,7 @@ class SqliteFile:
                 file.execute("PRAGMA query_only = 1")
                 file.isolation_level = None
                 file.execute("BEGIN")
-                self._check(file)  # the first that is read: from here on, it is as it is now
+                self._check(file)  # the first read, which fixes the snapshot
             except BaseException:
                 file.close()
                 raise
@@ -189,21 +194,21 @@ class SqliteFile:
         )
 
     def _check(self, file: sqlite3.Connection) -> None:
-        """Raise LedgerError if *file* is none of its kind; it is not changed."""
+        """Raise LedgerError if *file* is of another kind or version; does not change it."""
         if not self.path.stat().st_size:
             raise self.damaged(sqlite3.DatabaseError("it is empty"))
         [application_id] = file.execute("PRAGMA application_id").fetchone()
         if application_id != self._kind.application_id:
-            raise LedgerError(f"{self.path} is no {self._kind.name}; {self._kind.remedy}")
+            raise LedgerError(f"{self.path} is not a {self._kind.name}; {self._kind.remedy}")
         [version] = file.execute("PRAGMA user_version").fetchone()
         if version != self._kind.version:
             raise LedgerError(
-                f"{self.path} has version {version} of the ledger, this scrapy-dedup needs "
+                f"{self.path} is a ledger of version {version}, this scrapy-dedup needs version "
                 f"{self._kind.version}; {self._kind.remedy}, or remove this one"
             )
 
     def identity(self, file: sqlite3.Connection) -> dict[str, Any]:
-        """Return what *file*, which is this one, was made with."""
+        """Return the settings that the ledger was made with; *file* is a connection to it."""
         with self.errors():
             row = file.execute("SELECT value FROM about WHERE name = 'identity'").fetchone()
             identity = json.loads(row[0]) if row else None
@@ -213,7 +218,7 @@ class SqliteFile:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what is wrong with the file within the block into a LedgerError that names it."""
+        """Turn SQLite and JSON errors within the block into a LedgerError that names the file."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -222,11 +227,11 @@ class SqliteFile:
             raise self.damaged(error) from error
 
     def damaged(self, error: Exception) -> LedgerError:
-        """Return the error that says that the file is damaged, and what to do."""
+        """Return the error that says that the file is damaged and what to do."""
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             return LedgerError(
-                f"{self.path} is no {self._kind.name}: it is no SQLite file, or damaged at its "
-                f"beginning; {self._kind.remedy}"
+                f"{self.path} is not a {self._kind.name}: it is not a SQLite file, or its "
+                f"beginning is damaged; {self._kind.remedy}"
             )
         return LedgerError(
             f"{self.path} is damaged ({error}). Put a copy of it back, or move it away and "
@@ -238,16 +243,16 @@ class SqliteFile:
 def differences(
     there: Mapping[str, Any], here: Mapping[str, Any], names: Iterable[str]
 ) -> Iterator[str]:
-    """Yield what differs of two identities under *names*; of secrets, only that they do."""
+    """Yield the differences of two identities in *names*, without showing secrets."""
     for name in names:
-        one, other = there.get(name), here.get(name)
-        if one == other:
+        old, new = there.get(name), here.get(name)
+        if old == new:
             continue
         if name != "secret":
-            yield f"{name} {one!r} there, {other!r} here"
+            yield f"{name} {old!r} there, {new!r} here"
         else:
-            here_is = "another" if one and other else "one" if other else "none"
-            yield f"{'a' if one else 'no'} secret there, {here_is} here (DEDUP_SECRET)"
+            here_is = "another" if old and new else "one" if new else "none"
+            yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"
 
 
 def _remove(path: Path, *ends: str) -> None:

@@ -12,8 +12,8 @@ import regex
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# The Han characters jieba itself treats as words (its re_han_default): rjieba and jieba agree on
-# runs of exactly these. The rarer Han blocks are cut like the other scripts without spaces.
+# The Han characters that jieba itself cuts into words (its re_han_default); rjieba and jieba agree
+# on runs of exactly these. The rarer Han blocks are cut like the other scripts without spaces.
 _JIEBA_HAN = r"\u4e00-\u9fd5"
 _UNSPACED = (
     r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Yi}\p{Tangut}\p{Nushu}"
@@ -27,39 +27,39 @@ _RUN_IN_WORD = regex.compile(
     rf"|(?P<unspaced>[[{_UNSPACED}]--[{_JIEBA_HAN}]]+)"
     rf"|[[{_LETTERS}]--[{_UNSPACED}{_JIEBA_HAN}]]+"
 )
-# No word is longer: a run that is, is of a script without spaces that is not listed above.
+# A longer run is not a word, but belongs to an unspaced script that is not listed above.
 _LONGEST_WORD = 40
-# Every unspaced script lies above: a text wholly below needs no second look at its words.
+# Every unspaced script lies above this, so a text wholly below needs no further cutting.
 _FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
-# Most texts of many languages are ASCII, where tables of bytes are several times as fast as methods
-# of strings and expressions: one for lower case with blanks only, one for words.
+# Most texts of many languages are ASCII, where byte tables are several times faster than string
+# methods and regular expressions: one table for lower case and blanks, one for words.
 _ASCII_LOWER = bytes(
     32 if chr(code).isspace() else ord(chr(code).lower()) for code in range(128)
 ).ljust(256)
 _ASCII_WORDS = bytes(code if chr(code) in ascii_lowercase + digits else 32 for code in range(256))
-# Unicode's property Default_Ignorable_Code_Point, as NFKC_Casefold removes it; of ranges, since a
-# text is searched several times faster so.
+# Unicode's property Default_Ignorable_Code_Point, which NFKC_Casefold removes. Written as ranges,
+# which are searched several times faster.
 _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Python takes time by the square of the marks in a URL's host; browsers and servers take no longer
-# ones than this.
+# urlsplit takes time quadratic in the marks of a URL's host. Browsers and servers accept no longer
+# URLs than this.
 LONGEST_URL = 4096
-# As Unicode's Stream-Safe Text Format has it: no text needs more, and bringing them into their
-# order takes time by the square of their number. The two others are the only letters that NFKC
-# makes marks of.
+# At most 30 marks in a row, as in Unicode's Stream-Safe Text Format: no text needs more, and
+# sorting them takes quadratic time. The two other characters are the only letters that NFKC turns
+# into marks.
 _MARKS = regex.compile(r"([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+")
 
 
 @dataclass(frozen=True)
 class Document:
-    """What a method sees of a page: its normalised main text, and what follows from it.
+    """What a method sees of a page: its normalised main text, and what derives from it.
 
-    *main_text* is the text as it was extracted, with its lines; *description* is the page's own
-    summary of itself (its meta description).
+    *main_text* is the extracted text with its line breaks; *description* is the page's meta
+    description.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Document:
 
     @classmethod
     def from_main_text(cls, main_text: str, description: str | None = None) -> "Document":
-        """Return the document of a main text as it was extracted.
+        """Return the document of an extracted *main_text*.
 
         >>> Document.from_main_text("Ｄｏｇ  bites\\nMAN").text
         'dog bites man'
@@ -82,23 +82,23 @@ class Document:
 
     @cached_property
     def joined_tokens(self) -> bytes:
-        """The tokens in UTF-8, a blank between each two: for most texts sooner at hand than they.
+        """The tokens as one space-separated UTF-8 string; usually cheaper to compute than `tokens`.
 
         >>> Document.from_main_text("Dog -- bites man!").joined_tokens
         b'dog bites man'
         """
         if self.text.isascii():
-            return _translated(self.text, _ASCII_WORDS)
+            return _translate(self.text, _ASCII_WORDS)
         return " ".join(self.tokens).encode()
 
     @cached_property
     def token_count(self) -> int:
-        """How many tokens the text has."""
+        """The number of tokens."""
         return self.joined_tokens.count(b" ") + 1 if self.joined_tokens else 0
 
     @cached_property
     def paragraphs(self) -> list[str]:
-        """The lines of the main text that are not empty, each normalised."""
+        """The normalised non-empty lines of the main text."""
         lines = (self.text if self.main_text is None else self.main_text).splitlines()
         return [paragraph for line in lines if (paragraph := normalise(line))]
 
@@ -106,21 +106,21 @@ class Document:
 def normalise(text: str) -> str:
     """Return *text* in NFKC and lower case, white space collapsed, unpaired surrogates replaced.
 
-    Characters that mean nothing to a reader go: soft hyphens, joiners, variation selectors.
+    Invisible characters are removed: soft hyphens, joiners, variation selectors.
 
     >>> normalise(" ﬁne\\u00a0 Ｔｅｘｔ\\ud800 ")
     'fine text�'
     """
     if text.isascii():
-        return _translated(text, _ASCII_LOWER).decode()
+        return _translate(text, _ASCII_LOWER).decode()
     text = _MARKS.sub(r"\1", _IGNORABLE.sub("", without_surrogates(text)))
-    # Lower case may undo the composition (İ), so the form is restored after it.
+    # Lower case may undo the composition (İ), hence the second normalisation.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     return " ".join(text.split())
 
 
-def _translated(text: str, table: bytes) -> bytes:
-    """Return ASCII *text* by *table*, without blanks at its ends and with single ones inside."""
+def _translate(text: str, table: bytes) -> bytes:
+    """Translate ASCII *text* by *table*, then strip it and collapse its blanks."""
     data = text.encode().translate(table)
     while b"  " in data:
         data = data.replace(b"  ", b" ")
@@ -138,12 +138,12 @@ def without_surrogates(text: str) -> str:
 
 
 def printable(text: str, longest: int | None = 500) -> str:
-    """Return *text* as a part of a line: whatever it holds, it can neither break nor steer that.
+    """Return *text* made safe to print within a line.
 
-    What comes from the web or from a file goes through this wherever it is printed, logged or
-    shown. Line ends, control and format characters (those that turn the direction of writing
-    among them) and unpaired surrogates become U+FFFD, all kinds of blanks a blank. Of more than
-    *longest* characters, the middle is left out.
+    Use it wherever text from the web or from a file is printed, logged or shown. Line ends, control
+    and format characters (including those that change the direction of writing) and unpaired
+    surrogates become U+FFFD; every kind of blank becomes a space. The middle of a text of more than
+    *longest* characters is left out.
 
     >>> printable("http://a/\\x1b[31m\\n"), printable("0123456789", 7)
     ('http://a/�[31m�', '01...89')
@@ -163,7 +163,7 @@ def _printable_character(character: str) -> str:
 
 
 class Lines(str):
-    """A text of several lines, each of which is `printable`."""
+    """A text whose lines are all `printable`."""
 
     __slots__ = ()
 
@@ -171,22 +171,22 @@ class Lines(str):
 def tokenise(text: str) -> list[str]:
     """Return the tokens of normalised *text* in order; an empty list if it has none.
 
-    A word is a maximal run of letters, marks and digits. Runs of Han characters are cut into words
-    by jieba; the other scripts that are written without spaces (kana, Thai, ...) are cut into
-    overlapping character 2-grams, so that no clause ends as one token.
+    A word is a maximal run of letters, marks and digits. jieba cuts runs of Han characters into
+    words. Other scripts without spaces (kana, Thai, ...) are cut into overlapping character
+    2-grams, so that no clause becomes one token.
 
     >>> tokenise("the 2nd cat's 北京大学 さくら")
     ['the', '2nd', 'cat', 's', '北京大学', 'さく', 'くら']
     """
     if text.isascii():
-        return _translated(text, _ASCII_WORDS).decode().split()
+        return _translate(text, _ASCII_WORDS).decode().split()
     words: list[str] = _WORD.findall(text)
     if not _FIRST_UNSPACED.search(text):
         return words
-    return [token for word in words for token in ([word] if word.isascii() else _cut(word))]
+    return [token for word in words for token in ([word] if word.isascii() else _subwords(word))]
 
 
-def _cut(word: str) -> "Iterator[str]":
+def _subwords(word: str) -> "Iterator[str]":
     for match in _RUN_IN_WORD.finditer(word):
         run = match.group()
         if match.lastgroup == "han":
@@ -205,9 +205,9 @@ def _character_bigrams(run: str) -> list[str]:
 def han_cutter() -> "Callable[[str], list[str]]":
     """Return the function that cuts a run of Han characters into words.
 
-    It is rjieba's, which has jieba's dictionary and gives equal words at 26 times the speed, or
-    jieba's own where rjieba has no wheel. (They agreed on all of 327,084 different runs of real
-    text; repeated characters, as in 喜喜喜喜喜, have equally likely cuts and may be cut otherwise.)
+    It is rjieba's, or jieba's own where rjieba has no wheel. rjieba has the same dictionary and is
+    26 times as fast. Both gave the same words for all of 327,084 different runs of real text; only
+    repeated characters, as in 喜喜喜喜喜, have several equally likely cuts and may differ.
     Loaded at first use: jieba takes 0.8 s.
     """
     try:

@@ -247,7 +247,7 @@ def test_the_file_behind_a_link_is_converted_and_locked(path):
         with pytest.raises(LedgerError, match="is in use"):
             ScanLedger(link, SCAN)
     scan.unlink()
-    with pytest.raises(LedgerError, match="is a link to nothing"):
+    with pytest.raises(LedgerError, match="is a broken link"):
         ScanLedger(link, SCAN)
 
 
@@ -256,7 +256,7 @@ def test_the_database_of_another_program_is_not_changed(path, opened):
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("CREATE TABLE pages (id)")
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"is no ledger of scrapy-dedup; use another file"):
+    with pytest.raises(LedgerError, match=r"is not a ledger of scrapy-dedup; use another file"):
         opened(path)
     assert path.read_bytes() == before
     assert not log_of(path).exists()

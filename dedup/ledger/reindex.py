@@ -13,7 +13,7 @@ from dedup.ledger.sqlite import KIND, OTHERS
 from dedup.limits import kept_url
 from dedup.methods import Method
 from dedup.page import digest_of, digest_with
-from dedup.scopes import SCOPES, parts_of, rebased
+from dedup.scopes import SCOPES, parts_of, replace_base
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.text import Document
 
@@ -124,5 +124,5 @@ def _rescope(file: sqlite3.Connection, scope: str) -> None:
     rows = file.execute("SELECT id, url, scope FROM pages").fetchall()
     file.executemany(
         "UPDATE pages SET scope = ? WHERE id = ?",
-        ((rebased(before, of(url)), number) for number, url, before in rows),
+        ((replace_base(before, of(url)), number) for number, url, before in rows),
     )

@@ -1,4 +1,4 @@
-"""The interface of a pool, and the one error it gives."""
+"""The interface of a pool, and its one error."""
 
 from abc import ABC, abstractmethod
 from concurrent.futures import Future
@@ -7,7 +7,7 @@ from dedup.workers.protocol import Answer, Work
 
 
 class ReadError(Exception):
-    """A task could not be done: mostly, a page could not be read.
+    """A task failed; usually, a page could not be read.
 
     *cause* is "error" (the extractor raised), "crash" (its process died), "timeout" (it was killed
     for exceeding the time limit), "start" (no worker process could be started) or "closed".
@@ -19,19 +19,19 @@ class ReadError(Exception):
 
 
 class Pool(ABC):
-    """Does tasks, somewhere: reads pages."""
+    """Runs tasks, mostly reading pages."""
 
     @abstractmethod
     def start(self) -> None:
-        """Make ready to read; may be called once."""
+        """Start the pool; call this once, before `submit`."""
 
     @abstractmethod
     def submit(self, task: Work[Answer]) -> "Future[Answer]":
-        """Return the future page, or whatever *task* gives.
+        """Return the future of the answer to *task*.
 
         Its exception can only be a `ReadError`.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End all work at once; pages not read yet fail with cause "closed"."""
+        """Stop all work at once; unfinished tasks fail with cause "closed"."""

@@ -1,4 +1,4 @@
-"""A pool without processes: pages are read where they are submitted."""
+"""A pool without processes: it runs each task when it is submitted."""
 
 from concurrent.futures import Future
 
@@ -7,9 +7,9 @@ from dedup.workers.protocol import Answer, Reader, Work
 
 
 class InlinePool(Pool):
-    """Reads every page at once, in the caller's own process and thread.
+    """Runs every task immediately, in the caller's own process and thread.
 
-    No time limit holds here, and a page that crashes the extractor ends the process.
+    There is no time limit, and a page that crashes the extractor ends the process.
     """
 
     def __init__(self, reader: Reader) -> None:

@@ -1,4 +1,4 @@
-"""A pool of worker processes that survives what pages do to them."""
+"""A pool of worker processes that survives pages that crash or hang them."""
 
 import contextlib
 import os
@@ -16,17 +16,17 @@ from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import READY, Answer, Failure, Reader, Setup, Work
 
 _START_SECONDS = 60.0
-# After so many failures in a row, a start is only tried again after a while.
+# After this many failed starts in a row, the pool waits before it tries again.
 _START_ATTEMPTS = 3
 _SECONDS_BETWEEN_STARTS = 10.0
 _WATCH_EVERY = 0.2
 
 
 class WorkerPool(Pool):
-    """Processes that read pages, each fed through pipes by a thread of its own.
+    """Processes that run tasks; each has a thread that talks to it through pipes.
 
-    Not a ``ProcessPoolExecutor``: that one runs an unguarded main script again in every child, and
-    neither limits the time of a page nor outlives the death of a child.
+    Not a ``ProcessPoolExecutor``, which runs an unguarded main script again in every child, does
+    not limit the time of a task, and does not survive the death of a child.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class WorkerPool(Pool):
     ) -> None:
         """Prepare *workers* processes, each replaced after *recycle_after* pages.
 
-        *page_timeout*: seconds after which a page is given up and its worker killed.
+        *page_timeout*: the seconds after which a task fails and its worker is killed.
 
         Raises ValueError if *reader* cannot be sent to another process.
         """
@@ -48,9 +48,9 @@ class WorkerPool(Pool):
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ValueError(f"cannot be sent to a worker process: {error}") from error
         self._tasks: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
-        self._closed = threading.Event()
+        self._is_closed = threading.Event()
         self._workers = [
-            _Worker(self._tasks, self._closed, setup, page_timeout, recycle_after)
+            _Worker(self._tasks, self._is_closed, setup, page_timeout, recycle_after)
             for _ in range(workers)
         ]
         self._watchdog = threading.Thread(target=self._watch, name="dedup-watchdog", daemon=True)
@@ -61,7 +61,7 @@ class WorkerPool(Pool):
 
     def submit(self, task: Work[Answer]) -> "Future[Answer]":
         future: Future[Answer] = Future()
-        if self._closed.is_set():
+        if self._is_closed.is_set():
             future.set_exception(ReadError("closed", "the pool is closed"))
         elif not any(worker.is_alive() for worker in self._workers):
             future.set_exception(ReadError("start", "the pool is not started"))
@@ -70,7 +70,7 @@ class WorkerPool(Pool):
         return future
 
     def close(self) -> None:
-        self._closed.set()
+        self._is_closed.set()
         for worker in self._workers:
             self._tasks.put(None)
             worker.kill()
@@ -92,13 +92,13 @@ class WorkerPool(Pool):
 
     def _watch(self) -> None:
         last = monotonic()
-        while not self._closed.wait(_WATCH_EVERY):
+        while not self._is_closed.wait(_WATCH_EVERY):
             now = monotonic()
-            # A process that was stopped (Ctrl-Z) has no claim on the pages of the meantime.
-            slept = now - last - _WATCH_EVERY
+            # If this process was suspended (Ctrl-Z), the tasks get that time back.
+            pause = now - last - _WATCH_EVERY
             last = now
             for worker in self._workers:
-                worker.kill_if_late(extra=slept if slept > 1 else 0)
+                worker.kill_if_late(extra=pause if pause > 1 else 0)
 
 
 class _Worker(threading.Thread):
@@ -107,7 +107,7 @@ class _Worker(threading.Thread):
     def __init__(
         self,
         tasks: "queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None]",
-        closed: threading.Event,
+        is_closed: threading.Event,
         setup: bytes,
         page_timeout: float,
         recycle_after: int,
@@ -115,27 +115,27 @@ class _Worker(threading.Thread):
         super().__init__(name="dedup-worker", daemon=True)
         self.process: subprocess.Popen[bytes] | None = None
         self._tasks = tasks
-        self._closed = closed
+        self._is_closed = is_closed
         self._setup = setup
         self._page_timeout = page_timeout
         self._recycle_after = recycle_after
         self._pages = 0
         self._failed_starts = 0
         self._last_start = 0.0
-        # Without the lock, a page that ends just in time could let the next one die in its place.
+        # Without the lock, the watchdog could kill the next task instead of one that ends in time.
         self._lock = threading.Lock()
         self._deadline: float | None = None
         self._was_late = False
 
     def run(self) -> None:
-        with contextlib.suppress(ReadError):  # the first page will try again, and tell
+        with contextlib.suppress(ReadError):  # the first task tries again, and reports it
             self._start()
         while entry := self._tasks.get():
             task, future = entry
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                future.set_result(self._read(task))
+                future.set_result(self._run_task(task))
             except ReadError as error:
                 future.set_exception(error)
         self._stop()
@@ -153,13 +153,13 @@ class _Worker(threading.Thread):
                 self._was_late = True
                 self.kill()
 
-    def _read(self, task: Work[Answer]) -> Answer:
+    def _run_task(self, task: Work[Answer]) -> Answer:
         try:
             answer = self._exchange(self._start(), task, self._page_timeout)
         except ReadError as error:
             if error.cause != "crash":
                 raise
-            # The worker may have died of something else, while it waited: try a fresh one, once.
+            # The worker may have died before it got the task: try a fresh one, once.
             answer = self._exchange(self._start(), task, self._page_timeout)
         self._pages += 1
         if self._was_late or self._pages >= self._recycle_after:
@@ -172,10 +172,10 @@ class _Worker(threading.Thread):
         if self.process and self.process.poll() is None:
             return self.process
         self._stop()
-        if self._closed.is_set():
+        if self._is_closed.is_set():
             raise ReadError("closed", "the pool was closed")
-        soon = monotonic() < self._last_start + _SECONDS_BETWEEN_STARTS
-        if self._failed_starts >= _START_ATTEMPTS and soon:
+        is_soon = monotonic() < self._last_start + _SECONDS_BETWEEN_STARTS
+        if self._failed_starts >= _START_ATTEMPTS and is_soon:
             raise ReadError("start", "no worker process could be started")
         self._last_start = monotonic()
         self._failed_starts += 1
@@ -185,13 +185,13 @@ class _Worker(threading.Thread):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=_environment(),
-                # Ctrl-C is for the crawler, which then closes the pipe; and what a worker starts
-                # can be killed with it.
+                # Keeps Ctrl-C for the crawler, which then closes the pipe, and lets the pool kill
+                # the worker's own children with it.
                 start_new_session=True,
             )
         except Exception as error:
             raise ReadError("start", f"the worker process did not start: {error}") from error
-        if self._closed.is_set():  # close() may have looked for a process to kill too early
+        if self._is_closed.is_set():  # close() may have run before there was a process to kill
             self._stop()
             raise ReadError("closed", "the pool was closed")
         try:
@@ -223,11 +223,11 @@ class _Worker(threading.Thread):
                 pickle.dump(task, process.stdin)
                 process.stdin.flush()
             return pickle.load(process.stdout)
-        except BaseException as error:  # of half a pickle, any is possible
+        except BaseException as error:  # half a pickle can raise anything
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.1)  # for the exit status of its own
+                process.wait(0.1)  # for its own exit status
             self._stop()
-            if self._closed.is_set():
+            if self._is_closed.is_set():
                 raise ReadError("closed", "the pool was closed") from error
             if self._was_late:
                 raise ReadError("timeout", f"not read within {limit:g} seconds") from error
@@ -242,13 +242,13 @@ class _Worker(threading.Thread):
             _kill(process)
             process.wait()
             for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):  # of what was written and never read
+                with contextlib.suppress(OSError):  # when flushing what nobody will read
                     if pipe:
                         pipe.close()
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a worker with all that it started, which would keep its pipes open."""
+    """Kill a worker and its children, which would keep its pipes open."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -257,7 +257,7 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _skip_stray_output(output: IO[bytes]) -> None:
-    """Read up to the sign of a worker that is ready: Python's start-up files may have printed."""
+    """Read up to `READY`: Python's start-up files may have printed something before it."""
     last = b""
     while last != READY:
         byte = output.read(1)
@@ -269,9 +269,9 @@ def _skip_stray_output(output: IO[bytes]) -> None:
 def _environment() -> dict[str, str]:
     """Return the environment of a worker: this process's import path, one thread for NumPy.
 
-    Without the secret, of which a worker gets the key through its pipe.
+    The secret is removed; a worker gets the key that is derived from it through its pipe.
     """
     entries = [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)]
     path = os.pathsep.join(entries)
-    inherited = {name: value for name, value in os.environ.items() if name != "DEDUP_SECRET"}
-    return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **inherited, "PYTHONPATH": path}
+    own = {name: value for name, value in os.environ.items() if name != "DEDUP_SECRET"}
+    return {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **own, "PYTHONPATH": path}

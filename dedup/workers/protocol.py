@@ -1,4 +1,4 @@
-"""What goes through the pipes between a pool and its workers: pickles, which delimit themselves."""
+"""The messages between a pool and its workers: pickles, which delimit themselves."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
@@ -6,28 +6,28 @@ from typing import Any, Literal, Protocol, TypeVar
 from dedup.page import Page, PageReader
 
 READY = b"\0dedup worker is ready\n"
-"""What a worker writes before its first answer."""
+"""A worker writes this before its first answer."""
 
 
 Answer = TypeVar("Answer", covariant=True)
 
 
 class Reader(Protocol):
-    """What a worker has for all of its tasks; sent to it once."""
+    """What a worker needs for all of its tasks; sent to it once."""
 
     def warm_up(self) -> None:
-        """Load what will be needed, so that no task is charged for it."""
+        """Load everything that tasks need, so that it does not count as time of a task."""
 
 
 class Work(Protocol[Answer]):
-    """A task, whatever it is: sent to a worker, which answers with what `run` returns."""
+    """A task for a worker, which answers with the result of `run`."""
 
     def run(self, reader: Any) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One page to read: a whole HTML document, or the field of an item."""
+    """A page to read: a whole HTML document, or a field of an item."""
 
     kind: Literal["html", "field"]
     content: str
@@ -42,7 +42,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The first thing a worker gets."""
+    """The first message to a worker."""
 
     reader: Reader
     seconds_per_page: float
@@ -50,6 +50,6 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A worker's answer where a task failed."""
+    """A worker's answer to a failed task."""
 
     message: str

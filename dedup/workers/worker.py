@@ -12,16 +12,16 @@ from typing import Any, BinaryIO
 
 from dedup.workers.protocol import READY, Failure, Setup, Work
 
-# The pool kills a worker that exceeds the limit; this is for the worker whose pool has died.
+# The pool kills a worker that exceeds the limit; the alarm does so if the pool has died.
 _ORPHAN_SECONDS = 5
 _MEMORY_LIMIT = 4 << 30
-# A worker that a page has made this large ends after it, and a new one takes over.
+# A worker that has grown to this size ends after its task, and a new one replaces it.
 _LARGEST = 1 << 30
 _LONGEST_MESSAGE = 500
 
 
 def main() -> None:
-    """Read pages until the pool closes the pipe."""
+    """Run tasks until the pool closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()
     _limit_memory()
@@ -36,7 +36,7 @@ def main() -> None:
         answers.flush()
         return
     _set_alarm(setup.seconds_per_page + _ORPHAN_SECONDS)
-    with contextlib.suppress(Exception):  # it will fail again where that is told
+    with contextlib.suppress(Exception):  # the first task fails again, and reports it
         setup.reader.warm_up()
     _set_alarm(0)
     pickle.dump(None, answers)
@@ -56,9 +56,9 @@ def main() -> None:
 
 
 def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the pool's pipes, and leave the standard ones where a stray print does no harm."""
+    """Return the pool's pipes; redirect the standard ones, so that a stray print is harmless."""
     while (nowhere := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass  # a crawler without standard error has left a gap that a copy would fall into
+        pass  # fills the gap of a crawler without standard error, before dup() does
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     for standard in (0, 1, 2):
@@ -67,7 +67,7 @@ def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _limit_memory() -> None:
-    """Let a page that needs too much of it fail here, and not the crawler."""
+    """Make a page that needs too much memory fail here instead of in the crawler."""
     try:
         import resource
     except ImportError:  # Windows
@@ -80,15 +80,15 @@ def _limit_memory() -> None:
 
 
 def _resident_bytes() -> int:
-    """Return the memory that this process takes, in bytes; 0 where it cannot be told."""
+    """Return the memory that this process uses, in bytes; 0 where that is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     try:
         import resource
     except ImportError:
         return 0
-    # The most that it has taken. On Linux that would begin with what the crawler had taken when it
-    # started the worker: in a large crawl, all workers would end after their first page.
+    # The peak, since there is nothing better. Not on Linux, where it starts at the crawler's size
+    # when the worker was forked: in a large crawl, every worker would end after its first page.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 

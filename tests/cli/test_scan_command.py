@@ -228,7 +228,7 @@ WRONG = [
     (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists; --overwrite replaces it"),
     (["a.jsonl", "-o", "a.jsonl", "--overwrite"], "a.jsonl is an input, or in one"),
     (["a.jsonl", "-o", "no/new.jsonl"], "no/new.jsonl must be a file in a folder that exists"),
-    (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is named for two outputs"),
+    (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is given for two outputs"),
     (["a.jsonl", "-o", "n.jsonl", "--clusters", "there.txt"], "there.txt exists; --overwrite"),
     (["a.jsonl", "-o", "n.jsonl", "--json", "there.txt"], "there.txt exists; --overwrite"),
     (["site", "-o", "full"], "full exists; name a folder that does not"),
@@ -338,7 +338,7 @@ def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, mo
 
     monkeypatch.setattr(scan, "write_clusters", and_make)
     arguments = ("scan", pages, "-o", output, "--clusters", clusters)
-    message = f"dedup scan: {output} was made by another meanwhile\n"
+    message = f"dedup scan: {output} was created by another process meanwhile\n"
     assert run(capsys, *arguments) == (2, "", message)
     assert output.read_text() == "of another"
     assert run(capsys, *arguments, "--overwrite")[0] == 0

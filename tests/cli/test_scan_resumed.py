@@ -268,9 +268,12 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
     (tmp_path / "empty").touch()
     (tmp_path / "folder").mkdir()
     for name, message in [
-        ("crawl", "is no ledger of a scan; name another file"),
+        ("crawl", "is not a ledger of a scan; name another file"),
         ("empty", "is damaged (it is empty). Put a copy of it back, or move it away and scan anew"),
-        ("text", "is no ledger of a scan: it is no SQLite file, or damaged at its beginning; name"),
+        (
+            "text",
+            "is not a ledger of a scan: it is not a SQLite file, or its beginning is damaged; name",
+        ),
         ("folder", "must be a file in a folder that exists"),
         ("no/ledger", "must be a file in a folder that exists"),
         ("a.jsonl", "a.jsonl is an input, or in one"),
@@ -289,7 +292,7 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
 
 
 def test_a_crawl_refuses_the_ledger_of_a_scan(scanned):
-    with pytest.raises(LedgerError, match="is no ledger of scrapy-dedup"):
+    with pytest.raises(LedgerError, match="is not a ledger of scrapy-dedup"):
         SqliteLedger(scanned / "ledger", {})
 
 
@@ -328,7 +331,9 @@ def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
         file.execute(f"PRAGMA user_version = {version}")
     code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
     assert code == 2
-    assert f"ledger has version {version} of the ledger, this scrapy-dedup needs 2; name" in err
+    assert (
+        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 2; name" in err
+    )
 
 
 def test_a_ledger_that_was_only_begun_is_begun_again(scanned, capsys):

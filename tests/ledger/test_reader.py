@@ -86,7 +86,7 @@ def test_what_is_no_ledger_is_said(path, tmp_path):
     with pytest.raises(FileNotFoundError, match="is no file"):
         LedgerReader(tmp_path / "missing")
     (tmp_path / "text").write_text("no database" * 99)
-    with pytest.raises(LedgerError, match="is no ledger"):
+    with pytest.raises(LedgerError, match="is not a ledger"):
         LedgerReader(tmp_path / "text")
     query(tmp_path / "other", "CREATE TABLE pages (id)")
     with pytest.raises(LedgerError, match="no ledger"):

@@ -256,7 +256,9 @@ def test_another_programs_database_is_refused(path):
 def test_a_ledger_of_another_version_is_refused(path, version):
     filled(path, 1)
     query(path, f"PRAGMA user_version = {version}")
-    with pytest.raises(LedgerError, match=f"version {version} of the ledger.*needs 2; use another"):
+    with pytest.raises(
+        LedgerError, match=f"ledger of version {version}.*needs version 2; use another"
+    ):
         SqliteLedger(path, IDENTITY)
 
 
@@ -480,5 +482,5 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
 def test_a_file_that_cannot_be_made_is_an_error_that_names_it(tmp_path, path):
     (tmp_path / "file").touch()
     path = path.format(tmp_path)
-    with pytest.raises(LedgerError, match=f"{path} cannot be made or locked .*DEDUP_INDEX"):
+    with pytest.raises(LedgerError, match=f"{path} cannot be created or locked .*DEDUP_INDEX"):
         opened(Path(path))

@@ -580,7 +580,7 @@ def test_an_output_that_another_makes_meanwhile_is_not_replaced(tmp_path):
     writing = replacing(path, is_new=True)
     writing.__enter__().write(b"mine")
     path.write_text("precious")
-    with pytest.raises(FileExistsError, match="was made by another meanwhile"):
+    with pytest.raises(FileExistsError, match="was created by another process meanwhile"):
         writing.__exit__(None, None, None)
     assert path.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]

@@ -252,7 +252,7 @@ def test_other_settings_are_refused_before_anything_is_changed(site, ledger, tmp
 
 def test_a_damaged_file_stops_the_crawl_before_it_begins(site, ledger):
     ledger.write_text("no database" * 100)
-    with pytest.raises(LedgerError, match="is no ledger"):
+    with pytest.raises(LedgerError, match="is not a ledger"):
         run(site, ledger=ledger)
     assert ledger.read_text() == "no database" * 100
 
@@ -880,7 +880,7 @@ def test_what_is_going_to_be_overwritten_is_warned_of(site, ledger, tmp_path):
 def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
     link = tmp_path / "link.sqlite"
     link.symlink_to(ledger)
-    with pytest.raises(LedgerError, match="is a link to nothing"):
+    with pytest.raises(LedgerError, match="is a broken link"):
         run(site, ledger=link)
     run(site, ledger=ledger)
     identity = DedupSettings.from_settings(Settings()).identity

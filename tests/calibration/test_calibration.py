@@ -12,13 +12,12 @@ from dedup.calibration import (
     Calibration,
     Candidates,
     find_candidates,
-    recommended,
+    recommend,
     thresholds_of,
 )
-from dedup.calibration import _before_chance as before_chance
-from dedup.calibration import _Counts as Counts
-from dedup.calibration import _draw as draw
-from dedup.calibration import _shares_of_right as shares_of_right
+from dedup.calibration.candidates import count_before_chance
+from dedup.calibration.judgements import Counts
+from dedup.calibration.shares import draw_right, draw_shares
 from dedup.methods import METHODS, FingerprintMethod, SimHash
 from dedup.methods.minhash import MinHash
 from dedup.text import Document
@@ -216,7 +215,7 @@ def test_samples_of_several_methods_are_random_for_each():
 def test_shares_are_those_of_bayes_theorem_under_dirichlets_prior(answers):
     strata = [Counts(50, right + wrong, right, skipped) for right, wrong, skipped in answers]
     random = np.random.default_rng(0)
-    drawn = np.array([shares for _, shares in shares_of_right(strata, random)])
+    drawn = np.array([shares for _, shares in draw_shares(strata, random)])
     assert (np.diff(drawn, axis=0) <= 0).all()
     # The oracle draws from the prior and weighs the draws by the likelihood.
     between = [1 / 3 / (len(strata) - 1)] * (len(strata) - 1) if len(strata) > 1 else []
@@ -234,15 +233,15 @@ def test_shares_are_those_of_bayes_theorem_under_dirichlets_prior(answers):
 def test_strata_without_pairs_change_nothing():
     strata = [Counts(9, 4, 3, 0), Counts(9, 4, 1, 0)]
     among_empty = [Counts(0, 0, 0, 0), strata[0], Counts(0, 0, 0, 0), strata[1]]
-    drawn = dict(shares_of_right(strata, np.random.default_rng(0)))
-    same = dict(shares_of_right(among_empty, np.random.default_rng(0)))
+    drawn = dict(draw_shares(strata, np.random.default_rng(0)))
+    same = dict(draw_shares(among_empty, np.random.default_rng(0)))
     assert (list(drawn), list(same)) == ([0, 1], [1, 3])
     assert np.array_equal([*drawn.values()], [*same.values()])
 
 
 def test_hundreds_of_answers_are_no_matter_of_precision():
     strata = [Counts(9000, 3000, 2000, 0), Counts(9000, 3000, 0, 0)]
-    near, far = (shares for _, shares in shares_of_right(strata, np.random.default_rng(0)))
+    near, far = (shares for _, shares in draw_shares(strata, np.random.default_rng(0)))
     assert near.mean() == pytest.approx(2 / 3, abs=0.005)
     assert far.mean() < 0.001
 
@@ -255,7 +254,7 @@ def test_with_many_answers_shares_near_1_are_told_apart(answers, share):
     covered = []
     for seed, right in enumerate(rights):
         counts = Counts(10**7, answers, int(right), 0)
-        [(_, drawn)] = shares_of_right([counts], np.random.default_rng(seed))
+        [(_, drawn)] = draw_shares([counts], np.random.default_rng(seed))
         low, high = np.quantile(drawn, (0.025, 0.975))
         covered.append(low <= share <= high)
     assert np.mean(covered) >= 0.85
@@ -264,13 +263,13 @@ def test_with_many_answers_shares_near_1_are_told_apart(answers, share):
 @pytest.mark.filterwarnings("error")
 def test_answers_that_contradict_the_order_are_averaged_however_many_they_are():
     strata = [Counts(2000, 600, 0, 0), Counts(2000, 600, 600, 0)]
-    near, far = (shares for _, shares in shares_of_right(strata, np.random.default_rng(0)))
+    near, far = (shares for _, shares in draw_shares(strata, np.random.default_rng(0)))
     assert (near >= far).all()
     assert [near.mean(), far.mean()] == pytest.approx([0.5, 0.5], abs=0.01)
 
 
 def test_of_what_is_not_right_as_much_counts_as_one_could_tell_of_the_judged():
-    right, counting = draw([Counts(1000, 58, 38, 2)], np.random.default_rng(0))
+    right, counting = draw_right([Counts(1000, 58, 38, 2)], np.random.default_rng(0))
     # 38 / 58 of those that one can tell; were 20 skipped and 2 wrong, it would be 0.92.
     assert (right / counting).mean() == pytest.approx(38 / 58, abs=0.02)
 
@@ -289,7 +288,7 @@ def test_of_what_is_not_right_as_much_counts_as_one_could_tell_of_the_judged():
     ],
 )
 def test_strata_end_where_pairs_are_alike_by_chance(sizes, kept):
-    assert before_chance([[(0, 1)] * size for size in sizes], 1000) == kept
+    assert count_before_chance([[(0, 1)] * size for size in sizes], 1000) == kept
 
 
 @pytest.fixture(scope="module")
@@ -334,11 +333,11 @@ def test_the_largest_threshold_that_is_precise_enough_is_recommended():
     calibration = Calibration(keys_of(candidates), [candidates])
     labels = labelled(candidates, [1, 1, 0], 0)
     steps = calibration.steps(candidates, labels)
-    assert recommended(steps, 1).threshold == 1
-    assert recommended(steps, 0.66).threshold == 2
-    assert recommended(calibration.steps(candidates, dict.fromkeys(labels, NO)), 0.5) is None
+    assert recommend(steps, 1).threshold == 1
+    assert recommend(steps, 0.66).threshold == 2
+    assert recommend(calibration.steps(candidates, dict.fromkeys(labels, NO)), 0.5) is None
     # Nothing that was judged says that there is any.
-    assert recommended(calibration.steps(candidates, dict.fromkeys(labels, SKIP)), 0.01) is None
+    assert recommend(calibration.steps(candidates, dict.fromkeys(labels, SKIP)), 0.01) is None
 
 
 def test_what_only_others_find_is_in_one_order_by_how_far_each_of_them_sees_it():
@@ -346,5 +345,5 @@ def test_what_only_others_find_is_in_one_order_by_how_far_each_of_them_sees_it()
     two = Candidates(MinHash(), {0: [(2, 3), (0, 1)], 4: [(4, 5)]})
     four = Candidates(METHODS["verified"](), {1: [(6, 7)], 2: [(2, 3)], 3: [(8, 9)], 4: [(10, 11)]})
     calibration = Calibration([str(number) for number in range(12)], [own, two, four])
-    left_over = [stratum for stratum in calibration._left_over(own) if stratum]
+    left_over = [stratum for stratum in calibration._other_strata(own) if stratum]
     assert left_over == [[(6, 7)], [(2, 3)], [(8, 9)], [(4, 5)], [(10, 11)]]
