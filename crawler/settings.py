@@ -1,4 +1,4 @@
-"""Settings of the project: dedup switched on by name, and a polite crawl."""
+"""Settings of the project: enable dedup, and crawl politely."""
 
 BOT_NAME = "scrapy-dedup"
 SPIDER_MODULES = ["crawler.spiders"]

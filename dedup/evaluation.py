@@ -15,7 +15,7 @@ from dedup.search import index_for
 from dedup.text import Document, tokenise
 
 LABELS = ("dup", "part", "grey", "tmpl")
-_IGNORED = ("part", "grey")
+_UNCOUNTED = ("part", "grey")
 Pair = tuple[int, int]
 """Numbers of two pages, the lower first."""
 
@@ -28,8 +28,7 @@ class CollectionError(ValueError):
 class Collection:
     """Pages, and the labels of pairs of them.
 
-    A pair labelled "dup" is to be found, "part" and "grey" do not count, and any other is not to be
-    found.
+    A method should find the pairs labelled "dup" and no others; "part" and "grey" do not count.
     """
 
     name: str
@@ -47,12 +46,12 @@ class Collection:
 
     @property
     def documents(self) -> list[Document]:
-        """The pages, cut into tokens: once for all methods."""
+        """The pages, with their tokens, which are computed once for all methods."""
         return self._documents_and_seconds[0]
 
     @property
     def seconds_for_tokens(self) -> float:
-        """The CPU time that it took to cut all pages into tokens."""
+        """The CPU time to tokenise all pages."""
         return self._documents_and_seconds[1]
 
     def __len__(self) -> int:
@@ -64,25 +63,26 @@ def read_collection(
 ) -> Collection:
     """Read ``docs.jsonl`` and ``pairs.tsv`` of *folder*.
 
-    A line of docs.jsonl is an object with "id" and "text"; "kind", if there is one, must be "page",
-    and "html" may name a file of the folder, whose main text *extractor* takes instead of "text".
-    pairs.tsv has columns "id1", "id2" and "label" (dup, part, grey, tmpl). Pages of fewer than
-    *min_tokens* tokens are left out; Han characters count one each, and "ntok", if there is one, is
-    taken as it is. Pairs of pages that are left out are, too.
+    A line of docs.jsonl is an object with "id" and "text". Objects whose "kind" is not "page" are
+    skipped. "html" may name a file in the folder; *extractor* then extracts the main text from it,
+    instead of "text". pairs.tsv has the columns "id1", "id2" and "label" (dup, part, grey, tmpl).
 
-    Raises CollectionError for what cannot be read.
+    Pages with fewer than *min_tokens* tokens are skipped with their pairs. "ntok" is the number of
+    tokens; without it they are counted, each Han character as one.
+
+    Raises CollectionError if a file cannot be read or is malformed.
     """
     keys: list[str] = []
     texts: list[str] = []
-    seen: set[str] = set()
+    ids: set[str] = set()
     for number, page in _objects(folder / "docs.jsonl"):
         key, text = page.get("id"), page.get("text")
         where = f"{folder / 'docs.jsonl'}, line {number}"
         if not isinstance(key, str) or not isinstance(text, str):
             raise CollectionError(f'{where}: "id" and "text" must be strings')
-        if key in seen:
-            raise CollectionError(f"{where}: the id {key!r} was there before")
-        seen.add(key)
+        if key in ids:
+            raise CollectionError(f"{where}: the id {key!r} is a repetition")
+        ids.add(key)
         size, html = page.get("ntok"), page.get("html")
         if not (size is None or (isinstance(size, int) and size >= 0)):
             raise CollectionError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
@@ -91,12 +91,12 @@ def read_collection(
         if (_size(text) if size is None else size) < min_tokens:
             continue
         if extractor and html:
-            text = _extracted(folder, html, where, extractor)
+            text = _extract(folder, html, where, extractor)
         keys.append(key)
         texts.append(text)
     if not keys:
         raise CollectionError(f"{folder / 'docs.jsonl'} has no page of {min_tokens} tokens or more")
-    labels = _labels(folder / "pairs.tsv", {key: n for n, key in enumerate(keys)}, seen)
+    labels = _labels(folder / "pairs.tsv", {key: n for n, key in enumerate(keys)}, ids)
     return Collection(folder.resolve().name, keys, texts, labels)
 
 
@@ -116,10 +116,10 @@ def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except UnicodeDecodeError as error:
         raise CollectionError(f"{path} is not UTF-8 ({error})") from error
     except (ValueError, RecursionError) as error:
-        raise CollectionError(f"{path}, line {number}: no JSON ({error})") from error
+        raise CollectionError(f"{path}, line {number}: not JSON ({error})") from error
 
 
-def _labels(path: Path, numbers: Mapping[str, int], known: set[str]) -> dict[Pair, str]:
+def _labels(path: Path, numbers: Mapping[str, int], ids: set[str]) -> dict[Pair, str]:
     labels: dict[Pair, str] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
@@ -129,31 +129,36 @@ def _labels(path: Path, numbers: Mapping[str, int], known: set[str]) -> dict[Pai
                 raise CollectionError(f"{path} lacks the columns {', '.join(sorted(missing))}")
             for row in rows:
                 where = f"{path}, line {rows.line_num}"
-                keys = row["id1"], row["id2"]
-                if row["label"] not in LABELS:
-                    choices = ", ".join(LABELS)
-                    raise CollectionError(f"{where}: label must be one of {choices}")
-                for key in keys:
-                    if key not in known:
-                        raise CollectionError(f"{where}: there is no page {key!r}")
-                if keys[0] == keys[1]:
-                    raise CollectionError(f"{where}: a page is no pair with itself")
+                keys = _keys_of(row, ids, where)
                 if keys[0] in numbers and keys[1] in numbers:
-                    one, other = sorted(numbers[key] for key in keys)
-                    if labels.setdefault((one, other), row["label"]) != row["label"]:
-                        raise CollectionError(f"{where}: the pair had another label before")
+                    low, high = sorted(numbers[key] for key in keys)
+                    if labels.setdefault((low, high), row["label"]) != row["label"]:
+                        raise CollectionError(f"{where}: the pair already has another label")
     except OSError as error:
         raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise CollectionError(f"{path} is no table in UTF-8 ({error})") from error
+        raise CollectionError(f"{path} is not a table in UTF-8 ({error})") from error
     return labels
+
+
+def _keys_of(row: Mapping[str, str], ids: set[str], where: str) -> tuple[str, str]:
+    """Return the two ids of a row of pairs.tsv; raises CollectionError if the row is malformed."""
+    keys = row["id1"], row["id2"]
+    if row["label"] not in LABELS:
+        raise CollectionError(f"{where}: label must be one of {', '.join(LABELS)}")
+    for key in keys:
+        if key not in ids:
+            raise CollectionError(f"{where}: there is no page {key!r}")
+    if keys[0] == keys[1]:
+        raise CollectionError(f"{where}: a page cannot pair with itself")
+    return keys
 
 
 def _size(text: str) -> int:
     return sum(len(word) if word > "\u2e80" else 1 for word in tokenise(text))
 
 
-def _extracted(folder: Path, html: Any, where: str, extractor: Extractor) -> str:
+def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> str:
     if not isinstance(html, str) or "\0" in html:
         raise CollectionError(f'{where}: "html" must be the name of a file')
     path = folder / html
@@ -163,18 +168,20 @@ def _extracted(folder: Path, html: Any, where: str, extractor: Extractor) -> str
         content = path.read_text("utf-8", "replace")
     except OSError as error:
         raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
-    extracted = extractor(content)
-    return extracted if isinstance(extracted, str) else extracted.text if extracted else ""
+    main_text = extractor(content)
+    if isinstance(main_text, str):
+        return main_text
+    return main_text.text if main_text else ""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a method found in a collection, and at what cost.
+    """The scores of a method on a collection, and its cost.
 
-    *pairs_found* are those that count, right or false; *f1_edited* counts only pairs whose
-    normalised texts differ. *cpu_ms_per_page* is what sketch and search take beyond extraction and
-    tokens, *pages_per_s* how many main texts are cut into tokens, sketched and searched in a second
-    of one core, *bytes_per_page* the memory of the index.
+    *pairs_found* are those that count, right or false. *f1_edited* counts only pairs whose
+    normalised texts differ. *cpu_ms_per_page* is the time of sketch and search, without extraction
+    and tokens. *pages_per_s* is the number of main texts that one core tokenises, sketches and
+    searches per second. *bytes_per_page* is the memory of the index.
     """
 
     collection: str
@@ -194,7 +201,7 @@ class Evaluation:
     missed_pairs: list[Pair] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return all but the pairs, with the numbers rounded."""
+        """Return the rounded figures; only the numbers of false and missed pairs, not the pairs."""
         values = asdict(self)
         values["false_pairs"], values["missed_pairs"] = (
             len(self.false_pairs),
@@ -209,32 +216,32 @@ class Evaluation:
 def evaluate(
     collection: Collection, method: Method, progress: Callable[[], object] = lambda: None
 ) -> Evaluation:
-    """Find the pairs of *collection* with *method* and its own index, and compare with the labels.
+    """Find the pairs of *collection* with *method* and its index; compare them with the labels.
 
     *progress* is called for every page.
     """
     index = index_for(method)
     documents = collection.documents
-    found: set[Pair] = set()
-    spent = 0.0
+    pairs: set[Pair] = set()
+    seconds = 0.0
     for number, document in enumerate(documents):
         before = process_time()
         sketch = method.sketch(document)
         if sketch is not None:
-            found.update((match.page, number) for match in index.query_all(sketch))
+            pairs.update((match.page, number) for match in index.query_all(sketch))
             index.add(sketch, number)
-        spent += process_time() - before
+        seconds += process_time() - before
         progress()
     pages = max(1, len(collection))
-    false, missed, scores = compare(found, collection, [document.text for document in documents])
+    false, missed, scores = compare(pairs, collection, [document.text for document in documents])
     return Evaluation(
         collection=collection.name,
         method=method.name,
         parameters=method.parameters,
         pages=len(collection),
         **scores,
-        pages_per_s=pages / (collection.seconds_for_tokens + spent),
-        cpu_ms_per_page=1000 * spent / pages,
+        pages_per_s=pages / (collection.seconds_for_tokens + seconds),
+        cpu_ms_per_page=1000 * seconds / pages,
         bytes_per_page=index.nbytes / pages,
         false_pairs=false,
         missed_pairs=missed,
@@ -242,41 +249,38 @@ def evaluate(
 
 
 def compare(
-    found: Iterable[Pair], collection: Collection, texts: list[str]
+    pairs: Iterable[Pair], collection: Collection, texts: list[str]
 ) -> tuple[list[Pair], list[Pair], dict[str, Any]]:
     """Return the false and the missed pairs, and precision, recall, F1 and F1 of edited pairs.
 
     Without pairs found, precision is 1; without pairs to find, recall is 1.
     """
     labels = collection.labels
-    counted = {pair for pair in found if labels.get(pair) not in _IGNORED}
-    wanted = {pair for pair, label in labels.items() if label == "dup"}
-    right = counted & wanted
-    precision = len(right) / len(counted) if counted else 1.0
-    recall = len(right) / len(wanted) if wanted else 1.0
-    edited = [
-        {(one, other) for one, other in pairs if texts[one] != texts[other]}
-        for pairs in (right, counted, wanted)
-    ]
+    results = {pair for pair in pairs if labels.get(pair) not in _UNCOUNTED}
+    targets = {pair for pair, label in labels.items() if label == "dup"}
+    right = results & targets
+    precision = len(right) / len(results) if results else 1.0
+    recall = len(right) / len(targets) if targets else 1.0
+    edits = [sum(texts[a] != texts[b] for a, b in group) for group in (right, results, targets)]
     scores = {
-        "pairs_found": len(counted),
-        "pairs_to_find": len(wanted),
+        "pairs_found": len(results),
+        "pairs_to_find": len(targets),
         "precision": precision,
         "recall": recall,
-        "f1": _f1(len(right), len(counted), len(wanted)),
-        "f1_edited": _f1(*map(len, edited)),
+        "f1": _f1(len(right), len(results), len(targets)),
+        "f1_edited": _f1(*edits),
     }
-    return sorted(counted - wanted), sorted(wanted - counted), scores
+    return sorted(results - targets), sorted(targets - results), scores
 
 
-def _f1(right: int, found: int, wanted: int) -> float:
-    return 2 * right / (found + wanted) if found + wanted else 1.0
+def _f1(right: int, results: int, targets: int) -> float:
+    return 2 * right / (results + targets) if results + targets else 1.0
 
 
 def sweep_of(kind: type[Method], arguments: Mapping[str, Any]) -> list[Method]:
-    """Return the method with each value of its `sweep`, but for those out of range.
+    """Return the method with each value of its `sweep` that is in range.
 
-    Just the method if it has no such values. Raises ValueError if no value is in range.
+    Return only the method itself if it has no sweep. Raises ValueError if no value is in range.
     """
     name, values = kind.sweep
     if not values:
@@ -286,7 +290,7 @@ def sweep_of(kind: type[Method], arguments: Mapping[str, Any]) -> list[Method]:
         try:
             methods.append(kind(**{**arguments, name: value}))
         except ValueError as error:
-            refused = error
+            last_error = error
     if not methods:
-        raise refused
+        raise last_error
     return methods

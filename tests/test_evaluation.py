@@ -63,13 +63,13 @@ def test_the_main_text_may_be_extracted_of_the_html(tmp_path):
 BROKEN = [
     ("docs.jsonl", None, "docs.jsonl cannot be read (No such file or directory)"),
     ("pairs.tsv", None, "pairs.tsv cannot be read (No such file or directory)"),
-    ("docs.jsonl", b'{"id": "a", "text": "b"}\n{"id": ', "docs.jsonl, line 2: no JSON"),
+    ("docs.jsonl", b'{"id": "a", "text": "b"}\n{"id": ', "docs.jsonl, line 2: not JSON"),
     ("docs.jsonl", b"[1]\n", "docs.jsonl, line 1: must be a JSON object"),
     ("docs.jsonl", b'{"id": "a"}\n', 'docs.jsonl, line 1: "id" and "text" must be strings'),
     ("docs.jsonl", b'{"id": 1, "text": ""}\n', '"id" and "text" must be strings'),
-    ("docs.jsonl", b'{"id": "a", "text": ""}\n' * 2, "line 2: the id 'a' was there before"),
+    ("docs.jsonl", b'{"id": "a", "text": ""}\n' * 2, "line 2: the id 'a' is a repetition"),
     ("docs.jsonl", b"\xff", "docs.jsonl is not UTF-8"),
-    ("pairs.tsv", b"\xff", "pairs.tsv is no table in UTF-8"),
+    ("pairs.tsv", b"\xff", "pairs.tsv is not a table in UTF-8"),
     ("pairs.tsv", b"", "pairs.tsv lacks the columns id1, id2, label"),
     ("pairs.tsv", b"id1\tid2\na\tagain\n", "pairs.tsv lacks the columns label"),
     (
@@ -79,20 +79,24 @@ BROKEN = [
     ),
     ("pairs.tsv", b"id1\tid2\tlabel\na\n", "pairs.tsv, line 2: label must be one of"),
     ("pairs.tsv", b"id1\tid2\tlabel\na\tz\tdup\n", "pairs.tsv, line 2: there is no page 'z'"),
-    ("pairs.tsv", b"id1\tid2\tlabel\na\ta\tdup\n", "line 2: a page is no pair with itself"),
+    ("pairs.tsv", b"id1\tid2\tlabel\na\ta\tdup\n", "line 2: a page cannot pair with itself"),
     (
         "pairs.tsv",
         b"id1\tid2\tlabel\na\tagain\tdup\nagain\ta\ttmpl\n",
-        "line 3: the pair had another label before",
+        "line 3: the pair already has another label",
     ),
-    ("pairs.tsv", b"id1\tid2\tlabel\n" + b"a" * 200_000, "pairs.tsv is no table in UTF-8 (field"),
+    (
+        "pairs.tsv",
+        b"id1\tid2\tlabel\n" + b"a" * 200_000,
+        "pairs.tsv is not a table in UTF-8 (field",
+    ),
     (
         "docs.jsonl",
         b'{"id": "a", "text": "", "ntok": "5"}\n',
         "\"ntok\" must be a whole number, got '5'",
     ),
     ("docs.jsonl", b'{"id": "a", "text": "", "ntok": NaN}\n', '"ntok" must be a whole number'),
-    ("docs.jsonl", b"[" * 200_000, "docs.jsonl, line 1: no JSON"),
+    ("docs.jsonl", b"[" * 200_000, "docs.jsonl, line 1: not JSON"),
 ]
 
 

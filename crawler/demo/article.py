@@ -27,19 +27,19 @@ class Article:
 
     @property
     def path(self) -> str:
-        """Return the path of the article in the magazine."""
+        """The path of the article in the magazine."""
         return f"{'' if self.language == 'en' else '/zh'}/article/{self.slug}.html"
 
     @property
-    def original(self) -> bool:
-        """Tell whether this is the first version of its content."""
+    def is_original(self) -> bool:
+        """Whether this is the first version of its content."""
         return self.slug == self.content
 
 
 def load_articles(edition: int = 1) -> dict[str, Article]:
     """Return every article by slug, the newest first and revisions after the originals.
 
-    In edition 2 there are new articles, and some were corrected under their slug.
+    Edition 2 adds articles, and corrects some under their slug.
     """
     sources = {path.stem: _source(path) for path in sorted(ARTICLES.glob("*.txt"))}
     corrections: dict[str, tuple[dict[str, str], list[str]]] = {}
@@ -87,7 +87,7 @@ def _original(slug: str, fields: dict[str, str], blocks: list[str]) -> Article:
 
 
 def _revision(slug: str, original: Article, fields: dict[str, str], edits: list[str]) -> Article:
-    """Return *original* under another headline and lead, with each ``old => new`` edit made."""
+    """Return *original* with another headline and lead, and each ``old => new`` edit applied."""
     text = "\n\n".join(original.paragraphs)
     for edit in edits:
         old, new = edit.split(" => ")

@@ -1,4 +1,4 @@
-"""How the magazine looks: its templates, and the parts that change with every visit."""
+"""The layout of the magazine: its templates, and the parts that change with every visit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def words(article: Article) -> dict[str, str]:
 
 
 def story(article: Article, visit: int, *, session: str = "", printable: bool = False) -> str:
-    """Return the page of *article* in the magazine, as of the *visit*-th reading."""
+    """Return the page of *article* in the magazine, at the *visit*-th visit."""
     language = article.language
     paragraphs = _paragraphs(article)
     if not article.quiet:
@@ -97,7 +97,7 @@ def _paragraphs(article: Article) -> list[str]:
 
 
 def _advertisement(language: str, visit: int) -> str:
-    """Return the advertisement whose turn it is."""
+    """Return the advertisement for this visit."""
     choice = ADVERTISEMENTS[language]
     name, text = choice[visit % len(choice)]
     return fill("advertisement", name=escape(name), message=escape(text))

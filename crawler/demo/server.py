@@ -24,7 +24,7 @@ class DemoServer:
     """
 
     def __init__(self, edition: int = 1) -> None:
-        """Create it; *edition*: 2 for the magazine of some days later."""
+        """Create the server; *edition*: 2 for the magazine some days later."""
         self.url = ""
         self.mirror_url = ""
         self._edition = edition
@@ -33,8 +33,8 @@ class DemoServer:
     def start(self) -> Self:
         """Bind two ports and serve them; raises RuntimeError if already started.
 
-        The same ports every time, so that a second crawl meets the same URLs; others if one of
-        them is taken.
+        The ports are the same every time, so that a second crawl sees the same URLs; a taken port
+        is replaced by a free one.
         """
         if self._hosts:
             raise RuntimeError(f"already serving at {self.url}")
@@ -45,7 +45,7 @@ class DemoServer:
         return self
 
     def stop(self) -> None:
-        """Answer what is under way, then close both ports; harmless when already stopped."""
+        """Finish the current answers, then close both ports; does nothing if already stopped."""
         hosts, self._hosts = self._hosts, []
         self.url = self.mirror_url = ""
         for host in hosts:
@@ -66,7 +66,7 @@ class DemoServer:
 class _Host(ThreadingHTTPServer):
     """One port, its pages and how often each was visited."""
 
-    daemon_threads = False  # so that server_close waits for the answers under way
+    daemon_threads = False  # so that server_close waits for the current answers
     request_queue_size = 64  # the default of 5 makes a concurrent crawl wait for resent SYNs
 
     def __init__(self, port: int) -> None:
@@ -81,7 +81,7 @@ class _Host(ThreadingHTTPServer):
         self._thread = Thread(target=self.serve_forever, args=(0.05,), daemon=True)
 
     def serve(self, site: dict[str, Page]) -> None:
-        """Answer with the pages of *site* from a thread of its own."""
+        """Serve the pages of *site* from a thread of its own."""
         self._pages = site
         self._thread.start()
 
@@ -92,7 +92,7 @@ class _Host(ThreadingHTTPServer):
         self.server_close()
 
     def visit(self, path: str) -> tuple[Page, bytes]:
-        """Return the page at *path* and its body as of one more visit."""
+        """Count a visit of *path*; return the page and its body at this visit."""
         with self._lock:
             self._visits[path] += 1
             count = self._visits[path]
@@ -100,7 +100,7 @@ class _Host(ThreadingHTTPServer):
         return page, page.render(count)
 
     def handle_error(self, request: Request, client_address: object) -> None:
-        """Keep quiet about clients that hang up, as a crawl that is stopped does."""
+        """Ignore clients that disconnect, such as a crawl that is stopped."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

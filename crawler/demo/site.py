@@ -29,9 +29,9 @@ PRIZE = "Your crossword has arrived; the draw is on Friday."
 
 @dataclass(frozen=True)
 class Page:
-    """What one path answers, its body rendered for the n-th visit, counted from 1.
+    """The response of one path; *render* takes the number of the visit, from 1.
 
-    Pages with the same main text share one *content*; it is None where nothing is to be judged.
+    Pages with the same main text share one *content*; it is None where there is nothing to judge.
     """
 
     path: str
@@ -53,7 +53,7 @@ def pages(url: str, mirror_url: str, edition: int = 1) -> dict[str, Page]:
         *_copies(articles),
         *_lists(articles),
         *_notices(articles, mirror_url),
-        *_bare(),
+        *_bare_pages(),
         *_failures(articles),
     ]
     return {page.path: page for page in [*site, *_files(articles, url)]}
@@ -65,19 +65,19 @@ def mirror_pages(url: str) -> dict[str, Page]:
     articles = [all_articles[slug] for slug in MIRRORED]
     front = fill("mirror-front", links=_links(articles))
     site = [
-        _fixed("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
+        _constant_page("/", fill("mirror", title="Contents", main=front, url=url), "mirror"),
         Page("/style.css", lambda visit: STYLE, content_type="text/css; charset=utf-8"),
     ]
     for article in articles:
         parts = words(article)
         html = fill("mirror", title=parts["title"], main=fill("mirror-text", **parts), url=url)
-        site.append(_fixed(f"/texts/{article.slug}", html, article.content))
+        site.append(_constant_page(f"/texts/{article.slug}", html, article.content))
     return {page.path: page for page in site}
 
 
 def missing(path: str) -> Page:
-    """Return the page that says there is none at *path*."""
-    return _framed(path, "Not found", fill("missing"), None, status=404)
+    """Return the "not found" page of *path*."""
+    return _magazine_page(path, "Not found", fill("missing"), None, status=404)
 
 
 def _articles(articles: Articles) -> Iterator[Page]:
@@ -93,9 +93,11 @@ def _copies(articles: Articles) -> Iterator[Page]:
     for slug in LABELLED:
         yield _story(articles[slug], articles[slug].path + LABEL)
     for slug in PRINTED:
-        yield _fixed(f"/print/{slug}.html", fill("print", **words(articles[slug])), slug)
+        yield _constant_page(f"/print/{slug}.html", fill("print", **words(articles[slug])), slug)
     for slug in CLASSIC:
-        yield _fixed(f"/classic/{slug}.html", fill("classic", **words(articles[slug])), slug)
+        yield _constant_page(
+            f"/classic/{slug}.html", fill("classic", **words(articles[slug])), slug
+        )
     yield _story(articles[IN_GB18030], f"/zh/gb/{IN_GB18030}.html", encoding="gb18030")
 
 
@@ -111,7 +113,7 @@ def _story(article: Article, path: str, *, session: str = "", encoding: str = "u
 
 def _lists(articles: Articles) -> Iterator[Page]:
     """Yield the archives and the tag pages of both editions."""
-    originals = [article for article in articles.values() if article.original]
+    originals = [article for article in articles.values() if article.is_original]
     for language, home, title in (("en", "/", "Archive"), ("zh", "/zh/", "往期文章")):
         edition = [article for article in originals if article.language == language]
         starts = range(0, len(edition), LIST_LENGTH)
@@ -123,8 +125,8 @@ def _lists(articles: Articles) -> Iterator[Page]:
         for start, path in zip(starts, paths, strict=True):
             yield _list(path, title, edition[start : start + LIST_LENGTH], pager)
         for tag in sorted({tag for article in edition for tag in article.tags}):
-            tagged = [article for article in edition if tag in article.tags]
-            yield _list(tag_path(language, tag), tag.capitalize(), tagged)
+            members = [article for article in edition if tag in article.tags]
+            yield _list(tag_path(language, tag), tag.capitalize(), members)
     year = [a for a in originals if a.language == "en" and a.published.year == 2024]
     yield _list("/archive/2024/", "The year 2024", year)
 
@@ -133,7 +135,7 @@ def _list(path: str, title: str, articles: Sequence[Article], pager: str = "") -
     """Return a page of headlines and leads."""
     teasers = "\n".join(fill("teaser", **words(article)) for article in articles)
     main = fill("list", title=title, teasers=teasers, pager=pager)
-    return _framed(path, title, main, path, language=articles[0].language)
+    return _magazine_page(path, title, main, path, language=articles[0].language)
 
 
 def _notices(articles: Articles, mirror_url: str) -> Iterator[Page]:
@@ -143,16 +145,16 @@ def _notices(articles: Articles, mirror_url: str) -> Iterator[Page]:
         for slug, article in articles.items()
     }
     elsewhere = fill("elsewhere", mirror_url=mirror_url, label=LABEL, session=SESSION)
-    yield _framed("/", "Home", fill("home-en", **news), "home", session=SESSION)
-    yield _framed("/zh/", "首页", fill("home-zh", **news), "home-zh", language="zh")
-    yield _framed("/about.html", "About us", fill("about"), "about")
-    yield _framed("/contact.html", "Contact", fill("contact"), "contact")
-    yield _framed("/elsewhere.html", "Where else to read us", elsewhere, "elsewhere")
-    yield _framed("/private/editors.html", "For editors", fill("editors"), "editors")
+    yield _magazine_page("/", "Home", fill("home-en", **news), "home", session=SESSION)
+    yield _magazine_page("/zh/", "首页", fill("home-zh", **news), "home-zh", language="zh")
+    yield _magazine_page("/about.html", "About us", fill("about"), "about")
+    yield _magazine_page("/contact.html", "Contact", fill("contact"), "contact")
+    yield _magazine_page("/elsewhere.html", "Where else to read us", elsewhere, "elsewhere")
+    yield _magazine_page("/private/editors.html", "For editors", fill("editors"), "editors")
 
 
-def _bare() -> Iterator[Page]:
-    """Yield the pages of one sentence, and of none."""
+def _bare_pages() -> Iterator[Page]:
+    """Yield the pages of one sentence or none."""
     for path, text, content in (
         ("/thanks/letter.html", THANKS, "thanks"),
         ("/thanks/guestbook.html", THANKS, "thanks"),
@@ -160,16 +162,16 @@ def _bare() -> Iterator[Page]:
         ("/gallery/", "", "gallery"),
         ("/map/", "", "map"),
     ):
-        yield _fixed(path, fill("bare", path=path, text=text), content)
+        yield _constant_page(path, fill("bare", path=path, text=text), content)
 
 
 def _failures(articles: Articles) -> Iterator[Page]:
-    """Yield the pages that moved, were withdrawn or are broken."""
+    """Yield the pages that have moved, were withdrawn or are broken."""
     target = articles["bridge-reopens"].path
     yield Page("/bridge", lambda visit: b"", status=301, location=target)
-    gone = "/article/withdrawn.html"
-    yield _framed(gone, "Withdrawn", fill("withdrawn"), None, status=410)
-    yield _framed("/poll/", "Out of order", fill("broken"), None, status=500)
+    path = "/article/withdrawn.html"
+    yield _magazine_page(path, "Withdrawn", fill("withdrawn"), None, status=410)
+    yield _magazine_page("/poll/", "Out of order", fill("broken"), None, status=500)
 
 
 def _files(articles: Articles, url: str) -> Iterator[Page]:
@@ -184,10 +186,10 @@ def _files(articles: Articles, url: str) -> Iterator[Page]:
         ("/media/walk", one_page(WALK), "application/pdf"),
         ("/media/levels.json", json.dumps(LEVELS).encode(), "application/json"),
     ):
-        yield Page(path, _same(body), content_type=content_type)
+        yield Page(path, _constant(body), content_type=content_type)
 
 
-def _framed(
+def _magazine_page(
     path: str,
     title: str,
     main: str,
@@ -205,12 +207,12 @@ def _framed(
     return Page(path, render, content, status)
 
 
-def _fixed(path: str, html: str, content: str) -> Page:
+def _constant_page(path: str, html: str, content: str) -> Page:
     """Return a page that is the same at every visit."""
-    return Page(path, _same(html.encode()), content)
+    return Page(path, _constant(html.encode()), content)
 
 
-def _same(body: bytes) -> Callable[[int], bytes]:
+def _constant(body: bytes) -> Callable[[int], bytes]:
     return lambda visit: body
 
 

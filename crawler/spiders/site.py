@@ -26,10 +26,10 @@ class SiteSpider(SitemapSpider):
     domains     the domains to stay in, separated by commas; default: the hosts of the URLs
     sitemap     yes: also start from /sitemap.xml and the sitemaps that robots.txt names;
                 or the URLs of sitemaps, separated by commas
-    max_pages   visit at most so many pages; what is under way then is still downloaded
-    max_depth   follow links at most so many clicks away from the start; 0: none
+    max_pages   visit at most this many pages; requests already under way are still downloaded
+    max_depth   follow links at most this many clicks from the start; 0: none
     save_html   yes: store the HTML too
-    edition     2: crawl the demonstration site of some days later
+    edition     2: crawl the demonstration site some days later
     dedup_reset yes: forget what earlier crawls stored (with DEDUP_INDEX)
     """
 
@@ -51,16 +51,18 @@ class SiteSpider(SitemapSpider):
         """Check the arguments; raises ValueError for a wrong or unknown one."""
         super().__init__()
         for name in others:
-            if not name.startswith("_"):  # as those that schedulers add
-                raise ValueError(f"there is no argument {name!r}, but {', '.join(_ARGUMENTS)}")
-        self.start_urls = [_checked_url(part) for part in _parts(url or "")]
+            if not name.startswith("_"):  # such as those that schedulers add
+                raise ValueError(
+                    f"unknown argument {name!r}; the arguments are {', '.join(_ARGUMENTS)}"
+                )
+        self.start_urls = [_parse_url(part) for part in _parts(url or "")]
         if url is not None and not self.start_urls:
             raise ValueError("url is empty; leave it out to crawl the demonstration site")
         self.max_pages = _whole_number("max_pages", max_pages, at_least=1)
         self.max_depth = _whole_number("max_depth", max_depth, at_least=0)
         self.save_html = _yes_or_no("save_html", save_html)
         if edition is not None and url is not None:
-            raise ValueError("edition is of the demonstration site, and there is a url")
+            raise ValueError("edition is for the demonstration site only, without a url")
         self.edition = _whole_number("edition", edition, at_least=1) or 1
         if self.edition > 2:
             raise ValueError(f"edition must be 1 or 2, got {edition!r}")
@@ -70,9 +72,9 @@ class SiteSpider(SitemapSpider):
         starts = [*self.start_urls, *self.sitemap_urls]
         if domains and not starts:
             raise ValueError("domains needs a url or a sitemap")
-        # Not allowed_domains: Scrapy's filter would also drop the robots.txt of a start's host that
-        # is not among them, and that host would be crawled without asking.
-        self.domains = [_checked_domain(part) for part in _parts(domains)]
+        # Not allowed_domains: Scrapy's filter would also drop the robots.txt of a start host
+        # outside of them, and the crawl would ignore that host's robots.txt.
+        self.domains = [_parse_domain(part) for part in _parts(domains)]
         self._origins = {_origin(start) for start in starts}
         self._links = LinkExtractor()
         self._pages = 0
@@ -98,7 +100,7 @@ class SiteSpider(SitemapSpider):
         if self.max_pages and self._pages >= self.max_pages:
             return
         if response.meta.get("is_start"):
-            self._origins.add(_origin(response.url))  # where a start URL has led to
+            self._origins.add(_origin(response.url))  # the target of a redirect
         elif not self._is_of_site(response.url):
             self.logger.debug("Redirected off the site: %r", response.url)
             return
@@ -122,12 +124,12 @@ class SiteSpider(SitemapSpider):
             return []
 
     def _is_of_site(self, url: str) -> bool:
-        """Return whether *url* is within the domains, or at the host and port of a start.
+        """Return whether *url* is within the domains, or has the host and port of a start URL.
 
-        Another port of a start's host is another service, often one on the user's own machine.
+        Another port of the host is another service, often on the user's own machine.
         """
         origin = host, _ = _origin(url)
-        if not self.domains or any(host == known for known, _ in self._origins):
+        if not self.domains or any(host == start for start, _ in self._origins):
             return origin in self._origins
         return any(host == domain or host.endswith(f".{domain}") for domain in self.domains)
 
@@ -144,8 +146,8 @@ class SiteSpider(SitemapSpider):
         return item
 
     def _sitemaps(self, sitemap: str) -> list[str]:
-        if "." in sitemap or ":" in sitemap:  # a switch has neither, a URL has
-            return [_checked_url(part) for part in _parts(sitemap)]
+        if "." in sitemap or ":" in sitemap:  # only a URL has these
+            return [_parse_url(part) for part in _parts(sitemap)]
         if not _yes_or_no("sitemap", sitemap):
             return []
         if not self.start_urls:
@@ -172,28 +174,28 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _checked_url(text: str) -> str:
+def _parse_url(text: str) -> str:
     url = text if "://" in text else f"https://{text}"
-    split = urlsplit(url)
-    if split.scheme not in ("http", "https") or not split.hostname:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"expected a URL such as https://example.com/, got {text!r}")
     return url
 
 
-def _checked_domain(text: str) -> str:
+def _parse_domain(text: str) -> str:
     if "/" in text or ":" in text:
         raise ValueError(f"domains must be names such as example.com, got {text!r}")
     return text.lower()
 
 
 def _origin(url: str) -> tuple[str, int | None]:
-    """Return the host of *url* and its port, the scheme's own where none is given."""
+    """Return the host of *url* and its port, by default that of the scheme."""
     try:
-        split = urlsplit(url)
-        port = split.port or {"http": 80, "https": 443}.get(split.scheme)
-    except ValueError:  # a bracket that is not closed, a port that is no number
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:  # an unclosed bracket, a port that is not a number
         return "", None
-    return split.hostname or "", port
+    return parts.hostname or "", port
 
 
 def _whole_number(name: str, value: str | int | None, *, at_least: int) -> int | None:

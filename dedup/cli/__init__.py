@@ -1,4 +1,4 @@
-"""The ``dedup`` command: a module for each of its commands, imported when it is called."""
+"""The ``dedup`` command; the module of each subcommand is imported when it is called."""
 
 import argparse
 import os
@@ -16,31 +16,31 @@ _LONGEST_MESSAGE = 2000
 COMMANDS = {
     "calibrate": "find the method and threshold that suit your pages",
     "evaluate": "score methods on labelled collections",
-    "explain": "show why two pages are near-duplicates or not",
+    "explain": "show why two pages are, or are not, near-duplicates",
     "lexicon": "count how many documents contain each word",
     "reindex": "convert a ledger to another method or scope",
     "report": "write the HTML report of a ledger",
-    "scan": "copy files or folders of pages without the duplicates",
+    "scan": "remove the duplicates from files or folders of pages",
     "stats": "show the crawls and pages of a ledger",
 }
-"""What each command does; the module of its name has EXAMPLES, add_arguments and run."""
+"""The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C.
 
-    *program*: what it was called as, for its messages.
+    *program*: the name to use in messages.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    called = next((argument for argument in arguments if argument in COMMANDS), None)
-    parser = _parser(program, called)
+    command = next((argument for argument in arguments if argument in COMMANDS), None)
+    parser = _parser(program, command)
     options, others = parser.parse_known_args(arguments)
     if options.command is None:
         parser.print_help()
         return 0
-    if others:  # said by the command itself, so that its own options are shown
+    if others:  # reported by the command's own parser, which shows its options
         options.parser.error(f"unrecognized arguments: {' '.join(others)}")
-    if sys.stdout is None:  # closed by who called
+    if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
     try:
         options.run(options)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         _discard_output()
         return 0
     except (CommandError, ValueError, OSError) as error:
-        from dedup.text import printable  # takes longer to import than all else here
+        from dedup.text import printable  # slower to import than everything else here
 
         message = printable(str(error), _LONGEST_MESSAGE)
         print(f"{program} {options.command}: {message}", file=sys.stderr)
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
 
 
 def _discard_output() -> None:
-    """Discard what could not be written: at its end, Python would try again, and complain."""
+    """Discard unwritten output; otherwise Python tries to write it at exit, and complains."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -79,9 +79,9 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message, _LONGEST_MESSAGE))
 
 
-def _parser(program: str, called: str | None) -> argparse.ArgumentParser:
-    """Return the parser of all commands; it knows the arguments of the *called* one only."""
-    parser = _Parser(prog=program, description="Find near-duplicates among web pages.")
+def _parser(program: str, command: str | None) -> argparse.ArgumentParser:
+    """Return the parser of all commands; only *command* has its arguments."""
+    parser = _Parser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
@@ -92,9 +92,9 @@ def _parser(program: str, called: str | None) -> argparse.ArgumentParser:
             description=f"{summary[0].upper()}{summary[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == called:
-            command = import_module(f"dedup.cli.{name}")
-            subparser.epilog = command.EXAMPLES
-            command.add_arguments(subparser)
-            subparser.set_defaults(run=command.run, parser=subparser)
+        if name == command:
+            module = import_module(f"dedup.cli.{name}")
+            subparser.epilog = module.EXAMPLES
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run, parser=subparser)
     return parser

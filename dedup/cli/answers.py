@@ -1,4 +1,4 @@
-"""The table of judged pairs: what `dedup calibrate` asks, and is answered."""
+"""The answers to `dedup calibrate`, and the table that stores them."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ _COLUMNS = ("key1", "key2", "label")
 _MOST_IN_CELL = 32_000
 
 Keys = tuple[str, str]
-"""The keys of two pages, in the order of the alphabet."""
+"""The keys of two pages, in alphabetical order."""
 
 
 class Answers(dict[Keys, str]):
-    """What was answered of which pairs, and the table that it is kept in, if there is one."""
+    """The label of each answered pair, and the table that stores them, if there is one."""
 
     def __init__(self, path: Path | None) -> None:
         super().__init__()
         self._path = path
         self._columns: Sequence[str] = _COLUMNS
         if path and path.exists():
-            self._read(path)
+            self._load(path)
 
-    def _read(self, path: Path) -> None:
+    def _load(self, path: Path) -> None:
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 rows = csv.DictReader(file, delimiter="\t")
@@ -46,10 +46,10 @@ class Answers(dict[Keys, str]):
         except OSError as error:
             raise CommandError(f"{path} cannot be read ({error.strerror})") from error
         except (UnicodeDecodeError, csv.Error) as error:
-            raise CommandError(f"{path} is no table in UTF-8 ({error})") from error
+            raise CommandError(f"{path} is not a table in UTF-8 ({error})") from error
 
     def check_writable(self) -> None:
-        """Raise CommandError if answers could not be kept, before anybody gives some."""
+        """Raise CommandError if the table is not writable, before anybody answers."""
         if self._path:
             try:
                 self._path.open("a").close()
@@ -57,12 +57,12 @@ class Answers(dict[Keys, str]):
                 raise CommandError(f"{self._path} cannot be written ({error.strerror})") from error
 
     def add(self, one: str, other: str, label: str) -> None:
-        """Keep an answer, in the table first."""
+        """Store an answer, in the table first."""
         if self._path:
             is_new = not self._path.exists() or not self._path.stat().st_size
-            breaks_off = not is_new and not self._path.read_bytes().endswith(b"\n")
+            lacks_line_end = not is_new and not self._path.read_bytes().endswith(b"\n")
             with self._path.open("a", encoding="utf-8", newline="") as file:
-                file.write("\n" * breaks_off)
+                file.write("\n" * lacks_line_end)
                 rows = csv.DictWriter(file, self._columns, delimiter="\t", lineterminator="\n")
                 if is_new:
                     rows.writeheader()
@@ -71,7 +71,7 @@ class Answers(dict[Keys, str]):
 
 
 def in_order(one: str, other: str) -> Keys:
-    """Return the keys of a pair, whichever of them comes first."""
+    """Return the keys of a pair in alphabetical order."""
     return (one, other) if one <= other else (other, one)
 
 
@@ -81,7 +81,7 @@ def pairs_as_table(
     texts: Sequence[str],
     answers: Mapping[Keys, str],
 ) -> str:
-    """Return a table of pairs with their answers, if there are any, and texts, to be filled in."""
+    """Return a table of pairs to fill in, with their texts and the answers so far."""
     table = StringIO(newline="")
     rows = csv.writer(table, delimiter="\t", lineterminator="\n")
     rows.writerow([*_COLUMNS, "text1", "text2"])

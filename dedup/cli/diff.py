@@ -1,4 +1,4 @@
-"""The words of two texts, side by side, for the terminal."""
+"""The differences of two texts, for the terminal."""
 
 from collections.abc import Iterable
 
@@ -7,13 +7,13 @@ from rich.text import Text
 from dedup.diff import Part, word_diff
 
 
-def diff(one: str, other: str, *, context: int = 8) -> Text:
-    """Return the words of two texts: what only the first has in red, only the second in green."""
-    return colored(word_diff(one, other, context=context))
+def diff(first: str, second: str, *, context: int = 8) -> Text:
+    """Return the words of two texts: in red what only the first has, in green only the second."""
+    return color(word_diff(first, second, context=context))
 
 
-def colored(parts: Iterable[Part]) -> Text:
-    """Return the parts of a diff: what only the first has in red, only the second in green."""
+def color(parts: Iterable[Part]) -> Text:
+    """Return the parts of a diff, with removed words in red and added words in green."""
     text = Text()
     for kind, words in parts:
         # The blank before the words stands before their brackets.

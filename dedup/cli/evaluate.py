@@ -12,8 +12,8 @@ from rich.text import Text
 
 from dedup.cli.diff import diff
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs, overwritable
-from dedup.cli.methods import created, extractor_named, json_object, method_class, swept
+from dedup.cli.files import add_overwrite, check_outputs
+from dedup.cli.methods import create_method, extractor_of, json_object, method_class, sweep_methods
 from dedup.cli.terminal import console, progress
 from dedup.evaluation import evaluate, read_collection
 from dedup.files import replacing
@@ -37,28 +37,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="leave out pages with fewer words, or Han characters (default: 20)")  # fmt: skip
+        help="leave out shorter pages; each Han character is a token (default: 20)")  # fmt: skip
     parser.add_argument("--extractor", metavar="NAME",
-        help="what extracts the main text from the pages' HTML, as trafilatura")  # fmt: skip
+        help="extract the main text from the HTML with this, such as trafilatura")  # fmt: skip
     parser.add_argument("--sweep", action="store_true",
         help="also try other thresholds of the methods")  # fmt: skip
     parser.add_argument("--errors", type=int, default=0, metavar="N",
         help="show N false and N missed pairs of each method, with a diff")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--plot", type=Path, metavar="FILE",
-        help="plot precision against recall to FILE (png, svg, pdf)")  # fmt: skip
-    overwritable(parser)
+        help="draw precision against recall into FILE (png, svg, pdf)")  # fmt: skip
+    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     names = list(METHODS) if options.method == ["all"] else options.method
     kinds = [method_class(name) for name in names]
-    extractor = None if options.extractor is None else extractor_named(options.extractor)
+    extractor = None if options.extractor is None else extractor_of(options.extractor)
     arguments = json_object("--args", options.args)
     methods = [
         method
         for kind in kinds
-        for method in (swept(kind, arguments) if options.sweep else [created(kind, arguments)])
+        for method in (
+            sweep_methods(kind, arguments) if options.sweep else [create_method(kind, arguments)]
+        )
     ]
     if options.errors < 0:
         raise CommandError(f"--errors must be 0 or more, got {options.errors}")
@@ -79,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
         for collection in collections:
             for method in methods:
                 results.append((collection, evaluate(collection, method, advance)))
-    # Files first: who reads the output may stop at any time.
+    # Files first: whoever reads the output may stop at any time.
     if options.json:
         objects = [result.as_json() for _, result in results]
         with replacing(options.json) as file:
@@ -100,10 +102,10 @@ def _check_plot(path: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    known = plt.figure().canvas.get_supported_filetypes()
+    formats = plt.figure().canvas.get_supported_filetypes()
     plt.close()
-    if path.suffix.lstrip(".").lower() not in known:
-        raise CommandError(f"--plot must end in one of {', '.join(sorted(known))}, got {path}")
+    if path.suffix.lstrip(".").lower() not in formats:
+        raise CommandError(f"--plot must end in one of {', '.join(sorted(formats))}, got {path}")
 
 
 def _show_results(results: Sequence[Any], with_parameter: bool) -> None:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dedup.cli.diff import colored
+from dedup.cli.diff import color
 from dedup.cli.errors import CommandError
-from dedup.cli.methods import created, extractor_named, json_object, method_class
+from dedup.cli.methods import create_method, extractor_of, json_object, method_class
 from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
 from dedup.explanation import Explanation, Feature, Judgement, Side
@@ -62,10 +62,10 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError(
             "--method must be one method, got 'all': the table has all of them anyway"
         )
-    method = created(method_class(options.method), json_object("--args", options.args))
+    method = create_method(method_class(options.method), json_object("--args", options.args))
     if options.min_tokens < 0:
         raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
-    extractor = extractor_named(options.extractor)
+    extractor = extractor_of(options.extractor)
     sources = options.one, options.other
     if options.ledger:
         one, other = map(Side.of, sources, _stored(options.ledger, sources))
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
         _show_fingerprints(output, explanation)
     _show_judgements(output, explanation)
     _heading(output, "What differs, word by word")
-    output.print(colored(explanation.diff))
+    output.print(color(explanation.diff))
 
 
 def _stored(path: str, urls: Sequence[str]) -> list[Extraction]:

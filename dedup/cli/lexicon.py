@@ -1,4 +1,4 @@
-"""``dedup lexicon``: count in how many documents each word is."""
+"""``dedup lexicon``: count how many documents contain each word."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs, json_lines, overwritable
+from dedup.cli.files import add_overwrite, check_outputs, json_lines
 from dedup.cli.terminal import progress
 from dedup.lexicon import count_terms, write_lexicon
 from dedup.text import Document, printable
 
 EXAMPLES = """\
 examples:
-  dedup lexicon pages.jsonl -o pages.lexicon    read the field "text" of each line
-  dedup lexicon texts/*.txt -o texts.lexicon    read each file as a document
+  dedup lexicon pages.jsonl -o pages.lexicon    the field "text" of each line (.jsonl, .ndjson)
+  dedup lexicon texts/*.txt -o texts.lexicon    each file is a document
 
 then, in settings.py:
   DEDUP_METHOD = "i-match"
@@ -24,14 +24,12 @@ then, in settings.py:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
-        help="a JSONL file (.jsonl, .jl, .ndjson) with a document in each line, or a text file, "
-        "which is one document")  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
-        help="where the lexicon goes")  # fmt: skip
-    parser.add_argument("--field", default="text", help="the field with the text (default: text)")
+        help="a JSONL file, one document per line, or a text file, one document")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--field", default="text", help="the field of JSONL (default: text)")
     parser.add_argument("--at-least", type=int, default=2, metavar="N",
-        help="leave out words in fewer documents; they count as rare (default: 2)")  # fmt: skip
-    overwritable(parser)
+        help="omit words in fewer documents; they count as rare (default: 2)")  # fmt: skip
+    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -40,28 +38,30 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError(f"--at-least must be 1 or more, got {options.at_least}")
     for path in options.inputs:
         if not path.exists() or path.is_dir():
-            raise CommandError(f"{path} is no file")
+            raise CommandError(f"{path} is not a file")
         if path.resolve() == options.output.resolve():
-            raise CommandError(f"{path} is the output, too")
-    skipped = 0
+            raise CommandError(f"{path} is also the output")
+    lines_without_text = 0
     with progress(None) as advance:
 
         def documents() -> Iterator[Document]:
-            nonlocal skipped
+            nonlocal lines_without_text
             for text in _texts(options.inputs, options.field):
                 advance()
                 if text is None:
-                    skipped += 1
+                    lines_without_text += 1
                 else:
                     yield Document.from_main_text(text)
 
         number, counts = count_terms(documents())
     digest = write_lexicon(options.output, number, counts, options.at_least)
-    kept = sum(count >= options.at_least for count in counts.values())
+    words = sum(count >= options.at_least for count in counts.values())
     output = printable(str(options.output))
-    print(f"{output}: {kept:,} words of {number:,} documents, digest {digest}")
-    if skipped:
-        print(f"{skipped:,} lines without text in the field {options.field!r} were left out")
+    print(f"{output}: {words:,} words of {number:,} documents, digest {digest}")
+    if lines_without_text:
+        print(
+            f"{lines_without_text:,} lines without text in the field {options.field!r} were skipped"
+        )
 
 
 def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
@@ -79,7 +79,7 @@ def _texts(paths: Iterable[Path], field: str) -> Iterator[str | None]:
 
 
 def _field(record: dict[str, Any], field: str, where: str) -> str | None:
-    """Return a field of a record; ``None`` if it is empty, as of pages that are no HTML."""
+    """Return a field of a record; ``None`` if it is empty, as for pages that are not HTML."""
     value = record.get(field)
     if not (value is None or isinstance(value, str)):
         raise CommandError(f"{where}: the field {field!r} must be a string")

@@ -1,4 +1,4 @@
-"""Methods and extractors by the names and arguments that a command is given."""
+"""Methods and extractors, from the names and arguments on the command line."""
 
 import importlib.util
 import json
@@ -20,7 +20,7 @@ SECRET = "DEDUP_SECRET"
 
 
 def method_class(name: str) -> Any:
-    """Return the method of a short name or of an import path."""
+    """Return the class of a method, given its short name or import path."""
     if name in METHODS:
         return METHODS[name]
     module, _, attribute = name.rpartition(".")
@@ -41,8 +41,8 @@ def method_class(name: str) -> Any:
     return kind
 
 
-def extractor_named(name: str) -> Extractor:
-    """Return the extractor of a short name."""
+def extractor_of(name: str) -> Extractor:
+    """Return the extractor with a short *name*."""
     if name not in EXTRACTORS:
         choices = ", ".join(EXTRACTORS)
         raise CommandError(f"--extractor must be one of {choices}, got {name!r}")
@@ -63,21 +63,21 @@ def json_object(option: str, value: str) -> dict[str, Any]:
     return arguments
 
 
-def created(kind: type[Method], arguments: dict[str, Any]) -> Method:
+def create_method(kind: type[Method], arguments: dict[str, Any]) -> Method:
     """Return the method of the class *kind* with the *arguments* of ``--args``.
 
-    With the secret of the environment, if it has one: arguments of commands are for all to see.
+    The secret comes from the environment, since other users can see the arguments of a command.
     """
-    [method] = _created(kind, arguments, lambda kind, arguments: [kind(**arguments)])
+    [method] = _create_methods(kind, arguments, lambda kind, arguments: [kind(**arguments)])
     return method
 
 
-def swept(kind: type[Method], arguments: dict[str, Any]) -> list[Method]:
+def sweep_methods(kind: type[Method], arguments: dict[str, Any]) -> list[Method]:
     """Return the methods of the class *kind* with each value of its sweep."""
-    return _created(kind, arguments, sweep_of)
+    return _create_methods(kind, arguments, sweep_of)
 
 
-def _created(
+def _create_methods(
     kind: type[Method],
     arguments: dict[str, Any],
     create: Callable[[type[Method], dict[str, Any]], list[Method]],
@@ -99,5 +99,5 @@ def _created(
 
 @cache
 def _hashing(secret: str) -> KeyedHashing | None:
-    """Return what methods hash with, by *secret*; ``None`` for an empty one."""
+    """Return the hashing with *secret*; ``None`` if that is empty."""
     return KeyedHashing(secret) if secret else None

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs, json_lines, overwritable
-from dedup.cli.methods import created, json_object, method_class
+from dedup.cli.files import add_overwrite, check_outputs, json_lines
+from dedup.cli.methods import create_method, json_object, method_class
 from dedup.cli.terminal import progress
 from dedup.scopes import SCOPES
 from dedup.stores.reindex import reindex
@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text-field", default="text", metavar="NAME",
         help="the field with the main text (default: text)")  # fmt: skip
     parser.add_argument("--url-field", default="url", metavar="NAME",
-        help="the field with the URL (default: url)")  # fmt: skip
-    overwritable(parser)
+        help="the field of the URL (default: url)")  # fmt: skip
+    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -46,7 +46,9 @@ def run(options: argparse.Namespace) -> None:
     arguments = json_object("--args", options.args)
     if arguments and options.method is None:
         raise CommandError("--args needs --method")
-    method = None if options.method is None else created(method_class(options.method), arguments)
+    method = (
+        None if options.method is None else create_method(method_class(options.method), arguments)
+    )
     check_outputs(options, options.output)
     if options.output.resolve() == options.ledger.resolve():
         raise CommandError(f"{options.output} is the ledger itself; give the new one another name")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs, overwritable
+from dedup.cli.files import add_overwrite, check_outputs
 from dedup.detector import Detector
 from dedup.methods import METHODS, Method
 from dedup.methods.arguments import check_arguments
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
         help="where the HTML goes")  # fmt: skip
     parser.add_argument("--crawl", type=int, metavar="N",
-        help="report on crawl N, as it was at its end (default: on all crawls)")  # fmt: skip
-    overwritable(parser)
+        help="the report of one crawl, as it was at its end (default: all crawls)")  # fmt: skip
+    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup.cli.errors import CommandError
-from dedup.cli.files import check_outputs, overwritable
-from dedup.cli.methods import created, extractor_named, json_object, method_class
+from dedup.cli.files import add_overwrite, check_outputs
+from dedup.cli.methods import create_method, extractor_of, json_object, method_class
 from dedup.cli.terminal import console, progress
 from dedup.files import replacing
 from dedup.methods import Method
@@ -79,13 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clusters", type=Path, metavar="FILE",
         help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    overwritable(parser)
+    add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     start = perf_counter()
-    method = created(method_class(options.method), json_object("--args", options.args))
-    extractor = extractor_named(options.extractor)
+    method = create_method(method_class(options.method), json_object("--args", options.args))
+    extractor = extractor_of(options.extractor)
     if options.min_tokens < 0:
         raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
     workers = _cores() if options.workers is None else options.workers

@@ -1,4 +1,4 @@
-"""The pages that a command is given: files, and addresses of the web."""
+"""Pages named on the command line: files and URLs."""
 
 import time
 from collections.abc import Iterator
@@ -30,31 +30,33 @@ def read_source(source: str) -> str:
     """Return the HTML or the text of *source*, a file or an http(s) URL.
 
     The encoding is the one that the page declares (by a byte order mark, in the HTTP header or in
-    its HTML), else UTF-8. Raises CommandError, of one line, if *source* cannot be read, is larger
-    than 10 MB, or no text.
+    its HTML), else UTF-8. Raises CommandError with a message of one line if *source* cannot be
+    read, is larger than 10 MB, or is not text.
     """
     scheme, separator, _ = source.partition("://")
     is_url = separator and scheme.lower() in ("http", "https")
-    body, content_type = _fetched(source) if is_url else (_file(source), None)
+    body, content_type = _fetch(source) if is_url else (_read_file(source), None)
     if len(body) > MOST_BYTES:
         raise CommandError(f"{source} is larger than {MOST_BYTES:,} bytes")
     try:
-        encoding, text = html_to_unicode(content_type, body, auto_detect_fun=_undeclared)
+        encoding, text = html_to_unicode(content_type, body, auto_detect_fun=_default_encoding)
     except UnicodeError as error:
-        raise CommandError(f"{source} is not UTF-8, and tells no other encoding") from error
-    except LookupError as error:  # of a codec of Python's that is not for text
-        raise CommandError(f"{source} declares what is no encoding of text ({error})") from error
+        raise CommandError(f"{source} is not UTF-8 and declares no other encoding") from error
+    except LookupError as error:  # a Python codec that is not for text
+        raise CommandError(
+            f"{source} declares an encoding that is not for text ({error})"
+        ) from error
     if "\0" in text:
-        raise CommandError(f"{source} is no text: as {encoding}, it has NUL characters")
+        raise CommandError(f"{source} is not text: decoded as {encoding}, it has NUL characters")
     return text
 
 
-def _undeclared(body: bytes) -> str:
+def _default_encoding(body: bytes) -> str:
     body.decode()
     return "utf-8"
 
 
-def _file(source: str) -> bytes:
+def _read_file(source: str) -> bytes:
     try:
         with Path(source).open("rb") as file:
             return file.read(MOST_BYTES + 1)
@@ -63,24 +65,24 @@ def _file(source: str) -> bytes:
 
 
 class _NoFTP(FTPHandler):
-    """Takes the place of the one that urllib would follow a redirect with."""
+    """Replaces the handler with which urllib would follow a redirect to FTP."""
 
     def ftp_open(self, request: Request) -> NoReturn:
         raise URLError("it has moved to an FTP server")
 
 
-def _fetched(url: str) -> tuple[bytes, str | None]:
-    with _told(url):
+def _fetch(url: str) -> tuple[bytes, str | None]:
+    with _report_errors(url):
         request = Request(safe_url_string(url), headers=_HEADERS)
         end = time.monotonic() + _SECONDS
         body = bytearray()
         with build_opener(_NoFTP).open(request, timeout=_SECONDS) as response:
             content_type = response.headers.get("Content-Type")
             if content_type and response.headers.get_content_type() not in _CONTENT_TYPES:
-                raise CommandError(f"{url} is no HTML, but {content_type}")
+                raise CommandError(f"{url} is not HTML but {content_type}")
             encoding = response.headers.get("Content-Encoding", "identity")
             if encoding.lower() != "identity":
-                raise CommandError(f"{url} is sent as {encoding}, which was not asked for")
+                raise CommandError(f"{url} is sent as {encoding}, which was not requested")
             while len(body) <= MOST_BYTES and (part := response.read1(_CHUNK)):
                 body += part
                 if time.monotonic() > end:
@@ -91,13 +93,13 @@ def _fetched(url: str) -> tuple[bytes, str | None]:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Tell what goes wrong at *url* in one line."""
+def _report_errors(url: str) -> Iterator[None]:
+    """Turn errors of fetching *url* into a CommandError with a message of one line."""
     try:
         yield
     except HTTPError as error:
         error.close()
-        raise CommandError(f"{url} answers with status {error.code} ({error.reason})") from error
+        raise CommandError(f"{url} responds with status {error.code} ({error.reason})") from error
     except TimeoutError as error:
         raise CommandError(f"{url} takes longer than {_SECONDS:.0f} seconds") from error
     except URLError as error:

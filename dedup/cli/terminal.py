@@ -1,4 +1,4 @@
-"""What a command shows in the terminal: tables, and a bar while it works."""
+"""The console of a command, and its progress bar."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress(total: int | None) -> Iterator[Any]:
-    """Show a bar on stderr, if that is a terminal; yield the function that moves it."""
+    """Show a progress bar on stderr if that is a terminal; yield the function that advances it."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda count=1: None
@@ -33,5 +33,5 @@ class _Console(Console):
 
 
 def console() -> Console:
-    # A file or a pipe has no width, so nothing is to be cut off for it.
+    # A file or a pipe has no width; 160 columns keep tables from being truncated.
     return _Console(width=None if sys.stdout.isatty() else 160, highlight=False)

@@ -120,7 +120,7 @@ def test_methods_are_compared_by_recall_on_the_same_answers(calibrate, pages):
     )
     assert "exact: no threshold has an expected precision of 0 by these answers." in out
     # By simhash, not by exact, which has no other distance.
-    assert out.count("It is the largest distance looked at (--args sets max_distance).") == 1
+    assert out.count("It is the largest distance tried (--args sets max_distance).") == 1
     _, out, _ = calibrate("pages.jsonl", "--answers", "pairs.tsv", "--precision", 1)
     assert "It is the largest distance" not in out
 
@@ -134,7 +134,7 @@ def test_answers_of_other_pairs_are_counted_and_arguments_kept(calibrate, pages)
     code, out, _ = calibrate("pages.jsonl", *arguments, "--answers", "pairs.tsv")
     assert code == 0
     assert "{'weights': 'tf', 'max_distance': " in out
-    assert "1 answers are of pairs that are not among these." in out
+    assert "1 answers are about pairs that are not among these." in out
 
 
 def test_other_seeds_draw_other_pairs_of_pages_that_are_just_long_enough(calibrate, pages):
@@ -171,16 +171,19 @@ def test_pairs_that_were_judged_come_with_their_answers(calibrate, pages):
 
 
 WRONG = [
-    ([], "there is no terminal to ask in: give --answers with a file"),
+    ([], "there is no terminal to ask in: give --answers with a table"),
     (["--answers", "nowhere"], "nowhere cannot be read (No such file or directory)"),
     (["--answers", "unlabelled.tsv"], "unlabelled.tsv has no answer to any of"),
     (["--answers", "columns.tsv"], "columns.tsv lacks the columns key2"),
     (["--answers", "label.tsv"], "label.tsv, line 2: label must be one of yes, no, skip, or emp"),
-    (["--answers", "bytes"], "bytes is no table in UTF-8"),
+    (["--answers", "bytes"], "bytes is not a table in UTF-8"),
     (["--answers", "."], ". cannot be read (Is a directory)"),
-    (["--answers", "label.tsv", "--json", "label.tsv", "--overwrite"], "label.tsv is an input"),
+    (
+        ["--answers", "label.tsv", "--json", "label.tsv", "--overwrite"],
+        "label.tsv is also an input",
+    ),
     (["--pairs-out", "pages.jsonl"], "pages.jsonl exists; --overwrite replaces it"),
-    (["--pairs-out", "pages.jsonl", "--overwrite"], "pages.jsonl is an input, too"),
+    (["--pairs-out", "pages.jsonl", "--overwrite"], "pages.jsonl is also an input"),
     (["--pairs-out", "new", "--pairs", "0"], "--pairs must be 1 or more, got 0"),
     (["--pairs-out", "new", "--seed", "-1"], "--seed must be 0 or more, got -1"),
     (["--pairs-out", "new", "--seed", str(2**64)], "--seed must be below 2**64, got"),
@@ -214,8 +217,8 @@ def test_wrong_input_gets_one_line_and_writes_nothing(calibrate, pages, argument
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[]\n", "line 1: no JSON object"),
-        (b"{\n", "line 1: no JSON object"),
+        (b"[]\n", "line 1: not a JSON object"),
+        (b"{\n", "line 1: not a JSON object"),
         (b'{"url": "a", "text": 1}', "line 1: the field 'text' must be a string"),
         (b'{"url": 1, "text": "a"}', "line 1: the key 'url' must be a string"),
         (b"\xff", "is not UTF-8"),
@@ -390,7 +393,7 @@ def test_nothing_answered_is_nothing_said(terminal):
     person = terminal("pages.jsonl")
     person.read_until(QUESTION)
     person.answer("q")
-    assert person.end() == ("q\r\nNothing was judged yet.\r\n", 0)
+    assert person.end() == ("q\r\nNo pair was judged yet.\r\n", 0)
 
 
 def test_answers_that_cannot_be_kept_are_not_asked_for(terminal, pages):

@@ -177,16 +177,16 @@ WRONG = [
     (["evaluate", "news", "--plot", "a.txt"], "--plot must end in one of "),
     (["evaluate", "news", "--json", "gone"], "gone exists; --overwrite replaces it"),
     (["evaluate", "news", "--json", "lost", "--overwrite"], "lost must be a file in a folder that"),
-    (["evaluate", "news", "--json", "a", "--plot", "news/../a"], "a is named for two outputs"),
-    (["lexicon", "nowhere", "-o", "new"], "nowhere is no file"),
-    (["lexicon", "news", "-o", "new"], "news is no file"),
-    (["lexicon", "deep.jsonl", "-o", "new"], "deep.jsonl, line 1: no JSON object"),
+    (["evaluate", "news", "--json", "a", "--plot", "news/../a"], "a is given for two outputs"),
+    (["lexicon", "nowhere", "-o", "new"], "nowhere is not a file"),
+    (["lexicon", "news", "-o", "new"], "news is not a file"),
+    (["lexicon", "deep.jsonl", "-o", "new"], "deep.jsonl, line 1: not a JSON object"),
     (["lexicon", "there", "-o", "there"], "there exists; --overwrite replaces it"),
     (["lexicon", "empty.jsonl", "-o", "new"], "a lexicon needs at least 2 documents, got 0"),
-    (["lexicon", "bad.jsonl", "-o", "new"], "bad.jsonl, line 2: no JSON object"),
-    (["lexicon", "there", "-o", "there", "--overwrite"], "there is the output, too"),
+    (["lexicon", "bad.jsonl", "-o", "new"], "bad.jsonl, line 2: not a JSON object"),
+    (["lexicon", "there", "-o", "there", "--overwrite"], "there is also the output"),
     (["evaluate", "news", "--errors", "-1"], "--errors must be 0 or more, got -1"),
-    (["evaluate", "news", "--json", "a.png", "--plot", "a.png"], "a.png is named for two outputs"),
+    (["evaluate", "news", "--json", "a.png", "--plot", "a.png"], "a.png is given for two outputs"),
     (["evaluate", "news", "--json", "pipe", "--overwrite"], "pipe is not a regular file"),
     (["lexicon", "number.jsonl", "-o", "new"], "line 1: the field 'text' must be a string"),
     (["lexicon", "bytes.txt", "-o", "new"], "bytes.txt is not UTF-8"),
@@ -234,7 +234,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(collection, cap
     monkeypatch.setattr("os.access", lambda path, mode: path != collection)  # root may write all
     figures = collection / "figures"
     code, _, err = run(capsys, "evaluate", collection, "--json", figures)
-    message = f"{figures} cannot be written: its folder is read-only"
+    message = f"{figures} cannot be written: its folder is not writable"
     assert (code, err) == (2, f"dedup evaluate: {message}\n")
 
 
@@ -269,7 +269,7 @@ def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):
     code, out, _ = run(capsys, "lexicon", tmp_path / "items.jl", "-o", tmp_path / "lexicon")
     assert code == 0
     assert ": 1 words of 2 documents" in out
-    assert "3 lines without text in the field 'text' were left out" in out
+    assert "3 lines without text in the field 'text' were skipped" in out
 
 
 def test_lines_and_texts_may_begin_with_a_mark_and_the_field_be_named(tmp_path, capsys):

@@ -228,7 +228,7 @@ WRONG = [
     (["a.jsonl", "-o", "there.jsonl"], "there.jsonl exists; --overwrite replaces it"),
     (["a.jsonl", "-o", "a.jsonl", "--overwrite"], "a.jsonl is an input, or in one"),
     (["a.jsonl", "-o", "no/new.jsonl"], "no/new.jsonl must be a file in a folder that exists"),
-    (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is named for two outputs"),
+    (["a.jsonl", "-o", "n.jsonl", "--clusters", "n.jsonl"], "n.jsonl is given for two outputs"),
     (["a.jsonl", "-o", "n.jsonl", "--clusters", "there.txt"], "there.txt exists; --overwrite"),
     (["a.jsonl", "-o", "n.jsonl", "--json", "there.txt"], "there.txt exists; --overwrite"),
     (["site", "-o", "full"], "full exists; name a folder that does not"),

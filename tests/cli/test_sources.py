@@ -34,10 +34,10 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path, content):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("café".encode("latin-1"), "is not UTF-8, and tells no other encoding"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not UTF-8, and tells no other encoding"),
-        (b"some\x00thing", "is no text: as utf-8, it has NUL characters"),
-        (b"<meta charset=hex>", "declares what is no encoding of text"),
+        ("café".encode("latin-1"), "is not UTF-8 and declares no other encoding"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not UTF-8 and declares no other encoding"),
+        (b"some\x00thing", "is not text: decoded as utf-8, it has NUL characters"),
+        (b"<meta charset=hex>", "declares an encoding that is not for text"),
         (b"<meta charset=idna>\xff", "is not UTF-8"),
     ],
 )
@@ -82,12 +82,12 @@ def test_a_page_is_fetched_where_it_has_moved_to():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Answer(b"", 404), "answers with status 404"),
-        (Answer(b"", 500), "answers with status 500"),
+        (Answer(b"", 404), "responds with status 404"),
+        (Answer(b"", 500), "responds with status 500"),
         (Answer(b"", 301, headers={"Location": "/page"}), "status 301"),
         (Answer(b"", 301, headers={"Location": "file:///etc/passwd"}), "status 301"),
         (Answer(b"", 301, headers={"Location": "ftp://127.0.0.1/"}), "has moved to an FTP server"),
-        (Answer(b"%PDF", content_type="application/pdf"), "is no HTML, but application/pdf"),
+        (Answer(b"%PDF", content_type="application/pdf"), "is not HTML but application/pdf"),
         (Answer(b"x", headers={"Content-Encoding": "gzip"}), "sent as gzip"),
         (Answer(b" " * 10_000_001), "is larger than 10,000,000 bytes"),
     ],

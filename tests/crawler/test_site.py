@@ -191,7 +191,10 @@ def test_without_domains_a_crawl_stays_at_the_hosts_and_ports_of_its_urls():
         ({"url": "a.b", "domains": "http://a.b/"}, "domains must be names such as example.com"),
         ({"save_html": "perhaps"}, "save_html must be yes or no, got 'perhaps'"),
         ({"sitemap": "yes"}, "sitemap=yes needs a url"),
-        ({"urls": "https://example.com/"}, "there is no argument 'urls', but url, domains"),
+        (
+            {"urls": "https://example.com/"},
+            "unknown argument 'urls'; the arguments are url, domains",
+        ),
     ],
 )
 def test_a_wrong_argument_is_refused(arguments: dict[str, str], message: str):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dedup.methods import SimHash
-from dedup.methods.keyed import Keyed
+from dedup.methods.keyed import KeyedHashing
 from dedup.text import Document
 
 pytestmark = pytest.mark.slow
@@ -71,8 +71,8 @@ def test_it_has_the_secret_of_the_project_or_else_that_of_the_environment(
     monkeypatch.setenv("DEDUP_SECRET", "another secret of the environment")
     done = explain_in_a_project_with(f"DEDUP_SECRET = {setting!r}", tmp_path)
     methods = {
-        SECRET: SimHash().with_hashing(Keyed(SECRET)),
-        None: SimHash().with_hashing(Keyed("another secret of the environment")),
+        SECRET: SimHash().with_hashing(KeyedHashing(SECRET)),
+        None: SimHash().with_hashing(KeyedHashing("another secret of the environment")),
         "": SimHash(),
     }
     fingerprint = int(json.loads(done.stdout)["fingerprints"]["a"], 16)

@@ -98,7 +98,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
         (["--scope", "host", "--args", '{"bits": 64}'], "--args needs --method"),
         (["--method", "minhash"], "holds the texts of some pages only"),
         (["--method", "unheard-of"], "--method must be"),
-        (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, line 2: no JSON object"),
+        (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, line 2: not a JSON object"),
         (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),
         (["--scope", "host", "-o", "pages.sqlite"], "exists; --overwrite replaces it"),
         (["--scope", "host", "-o", "pages.sqlite", "--overwrite"], "is the ledger itself"),
