@@ -148,9 +148,7 @@ def distinct_fingerprints(
         found = windows(ids, votes, length, by_tf)
         first_weights = log_weights(Counter(words[:length]))
         if not by_tf and int(found[0]) != fingerprint(first_weights):
-            raise AssertionError(
-                "a window has another fingerprint than in dedup.methods.SimHash"
-            )
+            raise AssertionError("a window has another fingerprint than in dedup.methods.SimHash")
         places = (np.arange(len(found)) << _WIDTH_BITS) | length
         prints, first = np.unique(np.append(prints, found), return_index=True)
         numbers = np.append(numbers, places)[first]
