@@ -34,7 +34,7 @@ _AT_A_TIME = 1 << 16
 
 
 def prepare(name: str, n: int, folder: Path) -> Path:
-    """Return the .npz file of *n* fingerprints to store and others to look up, made if need be.
+    """Return the .npz file of *n* fingerprints to store and others to look up; create it if needed.
 
     It holds stored, incoming (what a crawl brings next) and queries, for each the numbers of the
     texts (see `texts`), nearest (the distance from each query to the nearest stored one) and skew
@@ -63,7 +63,7 @@ def random(n: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def real(name: str, n: int, folder: Path, rng: np.random.Generator) -> dict[str, Any]:
-    """Return different fingerprints of windows; every other query is near a stored one."""
+    """Return unique fingerprints of windows; every other query is near a stored one."""
     corpus, _, weights = name.partition("-")
     words, first_held_back = read_words(corpus, folder)
     width = _CORPORA[corpus][1]
@@ -101,12 +101,12 @@ def skew(stored: Any) -> float:
         keys = (stored >> np.uint64(16 * block)).astype(np.uint16)
         sizes = np.bincount(keys, minlength=1 << 16).astype(float)
         ratios.append((sizes @ sizes) * (1 << 16) / len(stored) ** 2)
-    # Of uniform ones, too, one of n is oneself.
+    # Each fingerprint is in its own bucket, also if they are uniform.
     return float(np.mean(ratios) / (1 + (1 << 16) / len(stored)))
 
 
 def read_words(corpus: str, folder: Path) -> tuple[list[str], int]:
-    """Return the words of all documents, the held back ones last, and where these begin."""
+    """Return the words of all documents, with the held-out ones last, and where these begin."""
     path = CACHE / f"{corpus}.json"
     if not path.exists():
         source = folder / "labelled" / _CORPORA[corpus][0] / "docs.jsonl"
@@ -141,20 +141,20 @@ def texts(name: str, folder: Path) -> Callable[[int], str]:
 def distinct_fingerprints(
     words: list[str], width: int, by_tf: bool, wanted: int
 ) -> tuple[Any, Any]:
-    """Return at least *wanted* different fingerprints, and the number of a window of each."""
+    """Return at least *wanted* unique fingerprints, and the number of a window for each."""
     ids, votes = number_words(words)
     prints, numbers = np.empty(0, np.uint64), np.empty(0, np.int64)
     for length in widths(width):
         found = windows(ids, votes, length, by_tf)
         first_weights = log_weights(Counter(words[:length]))
         if not by_tf and int(found[0]) != fingerprint(first_weights):
-            raise AssertionError("the fingerprint of a window is not that of dedup.methods.SimHash")
+            raise AssertionError("a window has another fingerprint than in dedup.methods.SimHash")
         places = (np.arange(len(found)) << _WIDTH_BITS) | length
         prints, first = np.unique(np.append(prints, found), return_index=True)
         numbers = np.append(numbers, places)[first]
         if len(prints) >= wanted:
             return prints, numbers
-    raise ValueError(f"{wanted} different fingerprints were asked for, there are {len(prints)}")
+    raise ValueError(f"{wanted} unique fingerprints are needed, but there are only {len(prints)}")
 
 
 def number_words(words: list[str]) -> tuple[Any, Any]:
@@ -167,7 +167,7 @@ def number_words(words: list[str]) -> tuple[Any, Any]:
 
 
 def widths(width: int) -> Iterator[int]:
-    """Yield *width*, and then ever shorter and longer ones, 6 % apart."""
+    """Yield *width*, then shorter and longer widths in turn, in steps of 6 %."""
     yield width
     for power in range(1, 30):
         yield from (int(width * 1.06**-power), int(width * 1.06**power))
@@ -196,7 +196,7 @@ def windows(ids: Any, votes: Any, width: int, by_tf: bool) -> Any:
 
 
 def steps(ids: Any, width: int, by_tf: bool) -> tuple[Any, Any]:
-    """Return by how much each word's weight grows when it comes, and shrinks when it goes."""
+    """Return each word's change of weight when it enters the window and when it leaves it."""
     places = np.arange(len(ids))
     keys = (ids << 32) + places
     by_word = np.argsort(keys)

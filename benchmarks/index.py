@@ -65,7 +65,7 @@ COLUMNS = {
 
 
 def measure(name: str, distance: int, data: str, path: Path, folder: Path) -> Iterator[dict]:
-    """Yield figures as they become known."""
+    """Yield dictionaries of figures, one after the other."""
     kind = COMPETITORS[name]
     try:
         index = kind(distance)
@@ -83,7 +83,7 @@ def measure(name: str, distance: int, data: str, path: Path, folder: Path) -> It
     before = resident_bytes()
     seconds, worst = 0.0, 0.0
     for page, key in enumerate(index.keys(arrays["stored"], arrays["stored_texts"])):
-        # The worst is CPU time: another process may take the core away for longer than an add.
+        # The worst add is CPU time: another process may occupy the core for longer than an add.
         cpu, start = time.thread_time(), time.perf_counter()
         index.add(key, page)
         seconds += time.perf_counter() - start
@@ -105,7 +105,7 @@ def measure(name: str, distance: int, data: str, path: Path, folder: Path) -> It
 
 
 def resident_bytes() -> int:
-    """Return the resident memory of this process, without garbage and files mapped into it."""
+    """Return the resident memory of this process, without garbage and mapped files."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     status = Path("/proc/self/status").read_text()
@@ -159,7 +159,7 @@ def seconds_of(action: Callable[[], Any]) -> float:
 
 
 def batch(index: Competitor, arrays: Any) -> dict:
-    """Query everything at once, or as much as there is time for."""
+    """Query everything at once, or as much as the budget allows."""
     asked = arrays["incoming"]
     few = seconds_of(lambda: index.query_many(asked[:BATCH]))
     asked = asked[: max(BATCH, min(len(asked), int(BATCH * BUDGET / few)))]
@@ -178,7 +178,7 @@ def pairs(index: Competitor, arrays: Any) -> dict:
 
 
 def load(index: Competitor, arrays: Any) -> dict:
-    """Load the saved index, and have it answer once."""
+    """Load the saved index and query it once."""
     key = next(index.keys(arrays["queries"], arrays["queries_texts"]))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "index"
@@ -188,7 +188,7 @@ def load(index: Competitor, arrays: Any) -> dict:
 
 
 def check_and_adds(index: Competitor, arrays: Any) -> dict:
-    """Do what a crawl does, on top of what is stored."""
+    """Check and add as a crawl does, on top of the stored fingerprints."""
     keys = list(index.keys(arrays["incoming"], arrays["incoming_texts"]))
     hashed, spent = getattr(index, "hashed", 0), 0.0
     for done, key in enumerate(keys, 1):
@@ -246,7 +246,7 @@ def main() -> int:
 def compare(
     names: list[str], data: str, n: int, smallest: bool, earlier: list[dict], arguments: Any
 ) -> list[dict]:
-    """Return one object of medians for each competitor and distance, in rounds that take turns."""
+    """Return medians per competitor and distance, over rounds in which all take turns."""
     rows: dict[tuple[str, int], dict] = {}
     runs: dict[tuple[str, int], list[dict]] = defaultdict(list)
     for name in names:
@@ -279,7 +279,7 @@ def compare(
 
 
 def too_much(row: dict, earlier: list[dict]) -> str | None:
-    """Return why the next size is not worth trying, to judge by the last one."""
+    """Return why the next size would take too much, judging by the last one, or ``None``."""
     same = ("competitor", "data", "max_distance")
     for old in reversed(earlier):
         if all(old[name] == row[name] for name in same) and old["n"] < row["n"]:
@@ -295,7 +295,7 @@ def too_much(row: dict, earlier: list[dict]) -> str | None:
 
 
 def run(name: str, distance: int, data: str, n: int, folder: Path) -> dict:
-    """Measure in a process of its own; return what it got done in time."""
+    """Measure in a separate process; return the figures that it printed in time."""
     path = prepare(data, n, folder)
     command = [sys.executable, __file__, str(folder), "--measure", name, str(distance), data, path]
     single = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "RAYON")}

@@ -1,4 +1,4 @@
-"""The tables of docs/methods.md, of what `dedup evaluate --json` wrote.
+"""The tables of docs/methods.md, from the output of `dedup evaluate --json`.
 
 dedup evaluate FOLDER/labelled/reuters_a ... --method all --json texts.json
 dedup evaluate FOLDER/sites/... --extractor trafilatura --method all --json extracted.json

@@ -14,12 +14,12 @@ from fingerprints import NEAR, nearest
 
 WIDE = (7, 10)
 BATCH = 1_000
-# Up to here the fingerprints that gaoya gives to the texts are found out, to judge its answers.
+# Up to this size, gaoya's own fingerprints of the texts are determined, to judge its answers.
 JUDGED_UP_TO = 100_000
 
 
 class Competitor:
-    """An index, driven as all others are. What it cannot do raises NotImplementedError."""
+    """The interface of all competitors; unsupported calls raise NotImplementedError."""
 
     package = ""
     distances: tuple[int, ...] = (NEAR,)
@@ -31,22 +31,22 @@ class Competitor:
         self.max_distance = max_distance
 
     def keys(self, prints: Any, numbers: Any) -> Iterator[Any]:
-        """Yield what `add` and `query` take for fingerprints whose texts have these *numbers*."""
+        """Yield keys for `add` and `query` from *prints*, whose texts have these *numbers*."""
         for start in range(0, len(prints), BATCH):
             yield from prints[start : start + BATCH].tolist()
 
     def own_prints(self, arrays: Any) -> tuple[Any, Any, Any] | None:
-        """Return stored ones, queries, distance to the nearest, as far as it is worth the time."""
+        """Return stored fingerprints, queries and least distances, or ``None`` if too slow."""
         return arrays["stored"], arrays["queries"], arrays["nearest"]
 
     def add(self, key: Any, page: int) -> None:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Do what is to be done between adding and querying."""
+        """Do what is necessary between adding and querying."""
 
     def query(self, key: Any) -> int | None:
-        """Return the page of a match: of the nearest one, if the index tells."""
+        """Return the page of a match, if possible of the nearest one."""
         raise NotImplementedError
 
     def check_and_add(self, key: Any, page: int) -> None:
@@ -59,7 +59,7 @@ class Competitor:
     def pairs(self, prints: Any) -> Iterator[tuple[float, int]]:
         """Find the pairs among the stored *prints*.
 
-        Yields the share of the work that is done, and the number of pairs so far.
+        Yields the completed share of the work and the number of pairs so far.
         """
         raise NotImplementedError
 
@@ -123,7 +123,7 @@ class DedupCompact(Dedup):
 
 
 class BruteForce(Dedup):
-    """NumPy over everything."""
+    """Compares everything with NumPy."""
 
     def __init__(self, max_distance: int) -> None:
         from dedup.index import HammingIndex, linear_scan

@@ -1,4 +1,4 @@
-"""What a secret costs: the sketches of each method with one and without, and the digests.
+"""The cost of a secret: sketches of each method with and without one, and digests.
 
     python benchmarks/secret.py labelled/reuters_a/docs.jsonl
 
@@ -44,7 +44,7 @@ def main() -> None:
                 for document in documents:
                     method.sketch(document)
                 taken.append(process_time() - start)
-        # The first round loads lexicons, and fills what is remembered.
+        # The first round loads lexicons and fills caches.
         without, with_one = (1e6 * median(taken[1:]) / len(documents) for taken in seconds)
         print(f"{name:20} {without:8.0f} {with_one:8.0f} {with_one / without:6.2f}")
     texts = [document.text.encode() for document in documents]

@@ -26,7 +26,7 @@ RELATED = 0.3
 
 
 def pieces(folder: Path, wanted: int) -> list[tuple[int, str]]:
-    """Return the number of its document with each of about *wanted* texts, of all documents."""
+    """Return about *wanted* texts from all documents, each with the number of its document."""
     collection = read_collection(folder)
     cut = []
     for number, text in enumerate(collection.texts):

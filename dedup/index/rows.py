@@ -27,7 +27,7 @@ class Rows:
 
     def discard(self, fingerprint: int, page: int) -> bool:
         """Remove *page* of *fingerprint*; return False if it is not stored."""
-        rows, pages = self._filled()
+        rows, pages = self._used_part()
         of_page = np.flatnonzero(pages == page)
         equal = self._prints.equal(rows[of_page], self._prints.row(fingerprint))
         places = of_page[equal].tolist()
@@ -39,7 +39,7 @@ class Rows:
 
     def matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
         """Return pages and distances of all matches; with *nearest*, of the nearest only."""
-        rows, pages = self._filled()
+        rows, pages = self._used_part()
         distances = self._prints.distances(rows, self._prints.row(fingerprint))
         limit = self._max_distance
         if not self._count or (closest := int(distances.min())) > limit:
@@ -51,18 +51,18 @@ class Rows:
         self, queries: Array, *, nearest: bool = False
     ) -> tuple[Array, Array, Array]:
         """Return query numbers, and pages and distances as `matches` does for each query."""
-        rows, pages = self._filled()
+        rows, pages = self._used_part()
         owners, places, distances = self._prints.scan(
             queries, rows, self._max_distance, nearest=nearest
         )
         return owners, pages[places], distances
 
-    def _filled(self) -> tuple[Array, Array]:
+    def _used_part(self) -> tuple[Array, Array]:
         return self._rows[: self._count], self._pages[: self._count]
 
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no particular order."""
-        rows, pages = self._filled()
+        rows, pages = self._used_part()
         return rows.copy(), pages.copy()
 
     def __len__(self) -> int:

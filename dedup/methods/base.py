@@ -19,58 +19,58 @@ from dedup.text import Document
 class Method(ABC):
     """Reduces a page to a sketch, and says how far apart two sketches may be to match.
 
-    A sketch is equal in every process and on every platform, so that it can be kept. (It may change
-    with characters that a newer Python or regex knows and an older one does not.)
+    A sketch is the same in every process and on every platform, so it can be stored. (It may differ
+    for characters that only newer versions of Python or regex know.)
 
-    Every argument of the constructor is an attribute of the same name; together they are its
-    `parameters`.
+    Every argument of the constructor is an attribute of the same name; together they are the
+    `parameters` of the method.
     """
 
     name: ClassVar[str]
-    """The short name that settings, verdicts and reports use."""
+    """The short name in settings, verdicts and reports."""
 
     version: ClassVar[int]
-    """Changes whenever the sketches of equal texts would."""
+    """Must change whenever the sketches of the same texts change."""
 
     max_distance: float
-    """The inclusive threshold: sketches that are no farther apart match."""
+    """The inclusive threshold: sketches match if their distance is at most this."""
 
     sweep: ClassVar[tuple[str, tuple[Any, ...]]] = ("max_distance", ())
-    """The argument that makes the method stricter or looser, and values of it to try."""
+    """The argument that makes the method stricter or looser, and values to try for it."""
 
     hashing: Hashing = PLAIN
-    """What the method has to hash with: with a secret, others cannot choose texts by hashes."""
+    """The hash functions to use. With a secret, nobody else can choose texts by their hashes."""
 
     def with_hashing(self, hashing: Hashing) -> Self:
-        """Return this method with another `hashing`."""
+        """Return a copy of this method with another `hashing`."""
         method = copy(self)
         method.hashing = hashing
         return method
 
     @property
     def fingerprint_bits(self) -> int:
-        """How many bits its fingerprints have; 0 if it makes none."""
+        """The number of bits of its fingerprints; 0 if its sketches are not fingerprints."""
         return 0
 
     @property
     def near_miss_distance(self) -> float:
-        """The inclusive distance up to which two pages that do not match are a near miss."""
+        """The greatest distance at which two pages that do not match are a near miss."""
         limit = self.max_distance
-        # Shares are at most 1; others count something.
+        # Distances that are shares are at most 1; others are counts.
         return min(1, 2 * limit) if limit < 1 else 2 * limit
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What, besides name and version, decides which pages match; can be written as JSON."""
+        """The arguments, as values for JSON: besides name and version they decide what matches."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the sketches: stored ones are comparable if this is equal."""
+        """What determines the sketches: stored sketches are comparable if this is equal."""
         identity = {"method": self.name, "version": self.version, **self.parameters}
         identity.pop("max_distance", None)
         if lexicon := identity.get("lexicon"):
-            # Wherever its file is.
+            # The path of the file does not matter, only its content.
             identity["lexicon"] = load_lexicon(lexicon).digest
         if self.hashing.secret_digest is not None:
             identity["secret"] = self.hashing.secret_digest
@@ -78,22 +78,22 @@ class Method(ABC):
 
     @abstractmethod
     def sketch(self, document: Document) -> Any | None:
-        """Return the sketch of *document*, or ``None`` if it has too little content to have one."""
+        """Return the sketch of *document*, or ``None`` if it has too little content."""
 
     def sketches(self, documents: Sequence[Document]) -> list[Any | None]:
-        """Return the sketch of each of *documents*; a method may know a faster way for many."""
+        """Return the sketch of each of *documents*; a method may override this to be faster."""
         return [self.sketch(document) for document in documents]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
-        """Return the features that the sketch of *document* is made of, with their weights.
+        """Return the features of *document* that make its sketch, with their weights.
 
-        It is what people are shown; parts of a feature may be separated by "\\x01". Empty if there
-        are none, and for a method that does not say.
+        They are shown to people; "\\x01" may separate the parts of a feature. Empty if there are
+        none, or if the method does not tell.
         """
         return {}
 
     @abstractmethod
-    def distance(self, one: Any, other: Any) -> float:
+    def distance(self, sketch: Any, other: Any) -> float:
         """Return the distance of two sketches: 0 if equal, above `max_distance` if no match."""
 
     @abstractmethod
@@ -102,45 +102,45 @@ class Method(ABC):
 
     @abstractmethod
     def from_bytes(self, data: bytes) -> Any:
-        """Return the sketch that `to_bytes` stored."""
+        """Return the sketch of which `to_bytes` made *data*."""
 
     def payload(self, sketch: Any) -> bytes:
-        """Return what is needed of *sketch* to compute its distance from others."""
+        """Return the part of *sketch* from which its distance to others is computed."""
         return self.to_bytes(sketch)
 
     def distances(self, sketch: Any, payloads: Sequence[bytes]) -> list[float]:
-        """Return the distances of *sketch* from others, given by their *payloads*."""
+        """Return the distances of *sketch* to others, given by their *payloads*."""
         return [self.distance(sketch, self.from_bytes(data)) for data in payloads]
 
-    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        """Return the distance of each of *ones* from its counterpart in *others*, shape (n,).
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        """Return the distance of each of *payloads* to its counterpart in *others*, shape (n,).
 
-        Both are payloads; a method whose payload is not the whole sketch overrides this.
+        Override this if the payload is not the whole sketch.
         """
-        pairs = zip(map(self.from_bytes, ones), map(self.from_bytes, others), strict=True)
-        return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(ones))
+        pairs = zip(map(self.from_bytes, payloads), map(self.from_bytes, others), strict=True)
+        return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(payloads))
 
 
 class KeyMethod(Method):
-    """A method whose matches share a block key: always, or as likely as the method says."""
+    """A method whose matches share a block key, always or with a probability that it states."""
 
     key_bits: ClassVar[int] = 64
 
     candidates_per_key: ClassVar[int | None] = None
-    """How many pages under one key are compared, the latest ones; ``None``: all."""
+    """Compare only so many pages under one key, the latest ones; ``None``: all."""
 
     @abstractmethod
     def keys(self, sketch: Any) -> Iterable[int]:
         """Return the block keys of *sketch*, each a number of `key_bits` bits.
 
-        Sketches without a key in common are not compared, so they do not match.
+        Sketches without a common key are not compared, so they do not match.
         """
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
-        """Return the keys of all *sketches* in a row, how many each has, and the payloads.
+        """Return the keys of all *sketches* in order, the number of each one's keys, and payloads.
 
-        *sketches*: as `to_bytes` gives them. The keys have the shape (n,), uint64; each key of a
-        sketch is there once. Raises ValueError for bytes that are no sketch.
+        *sketches*: what `to_bytes` returns. The keys have the shape (n,), uint64, each key of a
+        sketch once. Raises ValueError for bytes that are not a sketch.
         """
         decoded = [self.from_bytes(sketch) for sketch in sketches]
         keys = [list(dict.fromkeys(self.keys(sketch))) for sketch in decoded]
@@ -153,7 +153,7 @@ class FingerprintMethod(KeyMethod):
     """A method whose sketch is a fingerprint of *bits* bits, compared by Hamming distance.
 
     Its keys are the blocks of the fingerprint: so many that two fingerprints within the threshold
-    have at least one of them equal.
+    agree in at least one.
     """
 
     bits: int = 64
@@ -193,12 +193,12 @@ class FingerprintMethod(KeyMethod):
         keys = mix(values ^ seeds(len(blocks)))
         return keys.reshape(-1), np.full(len(rows), len(blocks)), list(sketches)
 
-    def distance(self, one: int, other: int) -> int:
-        return (one ^ other).bit_count()
+    def distance(self, sketch: int, other: int) -> int:
+        return (sketch ^ other).bit_count()
 
-    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Array:
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
         size = -(-self.bits // 8)
-        differing = np.bitwise_count(as_rows(ones, size) ^ as_rows(others, size))
+        differing = np.bitwise_count(as_rows(payloads, size) ^ as_rows(others, size))
         return differing.sum(axis=1, dtype=np.int64)  # type: ignore[no-any-return]
 
     def to_bytes(self, sketch: int) -> bytes:
@@ -211,7 +211,7 @@ class FingerprintMethod(KeyMethod):
 def as_rows(values: Sequence[bytes], size: int) -> Array:
     """Return byte strings as the rows of an array, shape (n, size), uint8.
 
-    Raises ValueError if one of them has not *size* bytes.
+    Raises ValueError if one of them does not have *size* bytes.
     """
     if set(map(len, values)) - {size}:
         raise ValueError(f"not all of {len(values)} sketches have {size} bytes")

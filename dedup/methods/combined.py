@@ -1,4 +1,4 @@
-"""Shingling, whose matches have to pass a random projection."""
+"""Shingling, with a random projection to filter its matches."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,11 +20,11 @@ class CombinedSketch(NamedTuple):
 
 
 class Combined(KeyMethod):
-    """Two pages match if they do by shingling, and at least 355 of 384 projected bits agree.
+    """Two pages match if they match by shingling and at least 355 of 384 projected bits agree.
 
-    Shingling sees the order of words but not how often they occur, the projection the reverse. The
-    distance of two sketches is the number of differing bits if enough supershingles are equal, else
-    infinite. Exact: two sketches that match share a block key.
+    Shingling sees the order of words but not their frequency; for the projection it is the reverse.
+    The distance of two sketches is the number of differing bits if enough supershingles are equal,
+    and infinite otherwise. Exact: two sketches that match share a block key.
 
     Source: Henzinger, "Finding Near-Duplicate Web Pages: A Large-Scale Evaluation of Algorithms",
     SIGIR 2006 (the combined algorithm).
@@ -44,12 +44,12 @@ class Combined(KeyMethod):
         minimums: int = 84,
         bits: int = 384,
     ) -> None:
-        """Create the method of both thresholds, which are inclusive.
+        """Create the method with its two inclusive thresholds.
 
         *max_distance*: how many bits may differ, from 0 to *bits* - 1. *max_unequal*: how many
-        supershingles may, from 0 to *supershingles* - 1. *width*, *supershingles*, *minimums*: see
-        `Shingling`. *bits*: see `RandomProjection`. Raises ValueError for a value outside its
-        range.
+        supershingles may differ, from 0 to *supershingles* - 1. *width*, *supershingles*,
+        *minimums*: see `Shingling`. *bits*: see `RandomProjection`. Raises ValueError for a value
+        out of range.
         """
         check_whole("supershingles", supershingles, 1)
         check_whole("max_unequal", max_unequal, 0, supershingles - 1)
@@ -93,12 +93,12 @@ class Combined(KeyMethod):
         keys, counts, _ = self._shingling.keys_of_many([data[:border] for data in sketches])
         return keys, counts, list(sketches)
 
-    def distance(self, one: CombinedSketch, other: CombinedSketch) -> float:
+    def distance(self, sketch: CombinedSketch, other: CombinedSketch) -> float:
         """Return how many bits differ, or infinity if more than *max_unequal* supershingles do."""
-        unequal = self._shingling.distance(one.supershingles, other.supershingles)
+        unequal = self._shingling.distance(sketch.supershingles, other.supershingles)
         if unequal > self.max_unequal:
             return math.inf
-        return self._projection.distance(one.projection, other.projection)
+        return self._projection.distance(sketch.projection, other.projection)
 
     def to_bytes(self, sketch: CombinedSketch) -> bytes:
         return self._shingling.to_bytes(sketch.supershingles) + self._projection.to_bytes(

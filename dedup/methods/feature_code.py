@@ -12,16 +12,16 @@ MATCHINGS = ("strict", "fuzzy")
 
 
 class FeatureCode(DigestMethod):
-    """Matches pages by the letters next to their full stops, which navigation has none of.
+    """Matches pages by the letters next to their full stops; navigation has no full stops.
 
-    Each stop has a code, the *letters* letters, digits and marks before it and as many after it;
-    so have question and exclamation marks. The different codes of a page are one page code, if
-    *matching* is "strict": pages match if it is equal, whatever *max_distance* is. Or they are
-    compared one by one, if it is "fuzzy": the distance is the share of the codes of the page with
-    fewer that the other one lacks.
+    The code of a full stop, question mark or exclamation mark is the *letters* letters, digits and
+    marks before it and as many after it. If *matching* is "strict", the unique codes of a page form
+    one page code, and pages match if it is equal, whatever *max_distance* is. If it is "fuzzy",
+    codes are compared one by one: the distance is the share of the codes of the page with fewer
+    that the other page lacks.
 
-    Of more than *stops* codes those with the least hashes are kept, since of evenly spaced ones
-    nearly all change with one more sentence near the beginning.
+    Of more than *stops* codes, the method uses those with the lowest hashes. (Nearly all of evenly
+    spaced codes would change with one more sentence near the beginning.)
 
     Source: Zhang Gang, Liu Ting et al., 大规模网页快速去重算法, 2001 (strict); Wu Pingbo, Chen
     Qunxiu, Ma Liang, 基于特征串的大规模中文网页快速去重算法研究, Journal of Chinese Information
@@ -43,9 +43,9 @@ class FeatureCode(DigestMethod):
     ) -> None:
         """Create the method with the threshold *max_distance*, from 0 to 1.
 
-        *matching*: "strict" or "fuzzy". *letters*: how many of them a code has on each side.
-        *stops*: how many codes a page has at most. *min_stops*: a page with fewer different codes
-        has no sketch. Raises ValueError for a value outside its range.
+        *matching*: "strict" or "fuzzy". *letters*: the number of letters on each side of a stop.
+        *stops*: the greatest number of codes of a page. *min_stops*: a page with fewer unique codes
+        has no sketch. Raises ValueError for a value out of range.
         """
         check_share("max_distance", max_distance)
         check_choice("matching", matching, MATCHINGS)
@@ -59,7 +59,7 @@ class FeatureCode(DigestMethod):
         self.min_stops = min_stops
 
     def sketch(self, document: Document) -> Digests | None:
-        """Return the digests of the codes, or the one of the page code, shape (n,), uint64."""
+        """Return the digests of the codes, or that of the page code, shape (n,), uint64."""
         codes = self.weighted_features(document)
         if len(codes) < self.min_stops:
             return None
@@ -70,12 +70,12 @@ class FeatureCode(DigestMethod):
         least = set(sorted(codes, key=self.hashing.feature_hash)[: self.stops])
         return {code: 1.0 for code in codes if code in least}
 
-    def distance(self, one: Digests, other: Digests) -> float:
-        return missing_share(one, other)
+    def distance(self, sketch: Digests, other: Digests) -> float:
+        return missing_share(sketch, other)
 
 
 def stop_codes(text: str, width: int) -> list[str]:
-    """Return the different codes of the stops of normalised *text*, in order.
+    """Return the unique codes of the stops of normalised *text*, in order.
 
     >>> stop_codes("门板一上。老板去打牌了!", 3)
     ['板一上。老板去', '打牌了。']

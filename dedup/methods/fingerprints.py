@@ -1,4 +1,4 @@
-"""Fingerprints as arrays: of 64-bit words, one word a row up to 64 bits, several beyond."""
+"""Fingerprints as arrays of 64-bit words: one word per row up to 64 bits, several beyond."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,22 +15,22 @@ SMALLEST_BITS, LARGEST_BITS = 32, 384
 
 
 def is_number(value: Any) -> bool:
-    """Return whether *value* is a whole number, of Python or NumPy, and no truth value."""
-    # The first test is the fast one of what is most often the case.
+    """Return whether *value* is an integer of Python or NumPy, but not a bool."""
+    # The first test is fast, for the most frequent case.
     return type(value) is int or (
         isinstance(value, int | np.integer) and not isinstance(value, bool)
     )
 
 
 class Fingerprints:
-    """Fingerprints of *bits* bits: conversion, distance and bits of them.
+    """Operations on fingerprints of *bits* bits.
 
-    A fingerprint is a Python integer, or a row of an array of uint64: shape (n,) up to 64 bits,
-    shape (n, words) beyond, the lowest word first.
+    A fingerprint is a Python integer, or a row of a uint64 array: of shape (n,) up to 64 bits, and
+    of shape (n, words) beyond, the lowest word first.
     """
 
     def __init__(self, bits: int) -> None:
-        """Raises ValueError if *bits* is not from 32 to 384."""
+        """Create them; raises ValueError if *bits* is not from 32 to 384."""
         if not (is_number(bits) and SMALLEST_BITS <= bits <= LARGEST_BITS):
             expected = f"from {SMALLEST_BITS} to {LARGEST_BITS}"
             raise ValueError(f"bits must be {expected}, got {bits!r}")
@@ -39,7 +39,7 @@ class Fingerprints:
         self._end = 1 << self.bits
 
     def to_integer(self, fingerprint: Any) -> int:
-        """Return *fingerprint* as an int; raises ValueError if it has not *bits* bits."""
+        """Return *fingerprint* as an int; raises ValueError if it is not one of *bits* bits."""
         if is_number(fingerprint) and 0 <= fingerprint < self._end:
             return int(fingerprint)
         expected = f"a fingerprint must be a whole number of {self.bits} bits"
@@ -48,9 +48,9 @@ class Fingerprints:
         raise ValueError(f"{expected}, got {fingerprint!r:.80}")
 
     def array(self, fingerprints: Any) -> Array:
-        """Return *fingerprints* as an array: an array, integers, or `Packed` bytes.
+        """Return an array of *fingerprints*: an array, integers, or `Packed` bytes.
 
-        Bytes are as `FingerprintMethod.to_bytes` gives them. Raises ValueError for anything else.
+        The bytes are those of `FingerprintMethod.to_bytes`. Raises ValueError for anything else.
         """
         if isinstance(fingerprints, Packed):
             size = -(-self.bits // 8)
@@ -71,7 +71,7 @@ class Fingerprints:
         return self._from_integers([self.to_integer(value) for value in fingerprints])
 
     def row(self, fingerprint: int) -> Any:
-        """Return one fingerprint in the form that arrays are compared with."""
+        """Return one fingerprint as a row, for comparison with arrays."""
         if self.words == 1:
             return np.uint64(fingerprint)
         return self._from_integers([fingerprint])[0]
@@ -82,7 +82,7 @@ class Fingerprints:
         return flat if self.words == 1 else flat.reshape(-1, self.words)
 
     def from_bytes(self, octets: Array) -> Array:
-        """Return fingerprints as an array, given the bytes of each: shape (n, bytes), uint8."""
+        """Return an array of the fingerprints with these bytes, shape (n, bytes), uint8."""
         missing = 8 * self.words - octets.shape[1]
         rows = (np.pad(octets, ((0, 0), (0, missing))) if missing else octets).view("<u8")
         return rows.astype(np.uint64) if self.words > 1 else rows[:, 0].astype(np.uint64)
@@ -105,9 +105,9 @@ class Fingerprints:
         in_order = np.sort(rows)
         return bool((in_order[1:] == in_order[:-1]).any())
 
-    def distances(self, one: Array, other: Array) -> Array:
-        """Return the Hamming distances, row by row or of every row to one."""
-        differing = np.bitwise_count(one ^ other)
+    def distances(self, rows: Array, others: Array) -> Array:
+        """Return the Hamming distances, row by row, or of every row to a single one."""
+        differing = np.bitwise_count(rows ^ others)
         if self.words == 1:
             return differing
         return differing.sum(axis=-1, dtype=np.uint16)  # type: ignore[no-any-return]
@@ -115,9 +115,9 @@ class Fingerprints:
     def scan(
         self, queries: Array, rows: Array, max_distance: int, *, nearest: bool = False
     ) -> tuple[Array, Array, Array]:
-        """Return numbers of *queries* and *rows* within *max_distance*, and the distances.
+        """Return the numbers of *queries* and *rows* within *max_distance*, and their distances.
 
-        *nearest*: of the rows, only the nearest ones.
+        With *nearest*, only the nearest rows of each query.
         """
         owners, places, distances = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [_NO_DISTANCES]
         for number, query in enumerate(queries if len(rows) else ()):
@@ -130,7 +130,7 @@ class Fingerprints:
         return np.concatenate(owners), np.concatenate(places), np.concatenate(distances)
 
     def bits_of(self, rows: Array, start: int, width: int) -> Array:
-        """Return *width* bits of every row, from *start* on, as uint64."""
+        """Return *width* bits of every row, from bit *start*, as uint64."""
         if self.words == 1:
             return (rows >> np.uint64(start)) & np.uint64((1 << width) - 1)
         word, shift = divmod(start, 64)

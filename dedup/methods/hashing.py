@@ -1,8 +1,8 @@
-"""Hashes of features: equal in every process and on every platform, and without bias.
+"""Hashes of features: the same in every process and on every platform, and without bias.
 
-xxh3 is for features: it is fast, and who wants to can find texts of any hash. What decides by being
-equal alone is a digest of BLAKE2b, of which nobody can. With a secret (`dedup.methods.keyed`), both
-are of BLAKE2b with a key.
+Features are hashed by xxh3, which is fast; but anybody can find texts with a given hash. Where an
+equal hash alone makes pages match, it is a digest of BLAKE2b, for which nobody can. With a secret
+(`dedup.methods.keyed`), both are BLAKE2b with a key.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,16 +18,16 @@ import xxhash
 from dedup.text import Document
 
 Array = np.ndarray[Any, Any]
-# Some 10 MB.
+# About 10 MB.
 _TOKENS_REMEMBERED = 1 << 16
 _LONGEST_REMEMBERED = 64
-# A block has 8 bytes. Most words have one or two; longer ones are seldom and hashed one by one.
+# A block has 8 bytes. Most words have one or two; longer ones are rare and hashed one by one.
 _LONGEST_IN_BLOCKS = 32
 _FIRST_BYTES = np.array([256**count - 1 for count in range(9)], np.uint64)
 
 
 class TokenHashes(dict[Any, bytes]):
-    """The hashes of tokens, str or bytes, as 8 bytes each, high ones first.
+    """A cache of the hashes of tokens, str or bytes, as 8 bytes in big-endian order.
 
     Texts have most of their tokens in common.
     """
@@ -46,7 +46,7 @@ class TokenHashes(dict[Any, bytes]):
 
     def hashes(self, tokens: Sequence[Any]) -> Array:
         """Return the hash of each token, shape (n,), uint64."""
-        if len(tokens) < 2:  # itemgetter would not give a tuple
+        if len(tokens) < 2:  # itemgetter would not return a tuple
             digests = b"".join(self[token] for token in tokens)
         else:
             digests = b"".join(itemgetter(*tokens)(self))
@@ -57,22 +57,22 @@ _TOKEN_DIGESTS = TokenHashes(lambda token: xxhash.xxh3_64_digest(token.encode())
 
 
 class Hashing:
-    """What methods hash with. Here without a secret: everybody can compute the same."""
+    """The hash functions of methods. These have no secret: everybody can compute them."""
 
     secret_digest: str | None = None
-    """What tells secrets apart, and none of them from it; ``None`` without one."""
+    """Identifies the secret without revealing it; ``None`` if there is no secret."""
 
     def feature_hash(self, feature: str, seed: int = 0) -> int:
         """Return the 64-bit hash of a feature (xxh3 of its UTF-8 bytes)."""
         return xxhash.xxh3_64_intdigest(feature.encode(), seed)
 
     def feature_hashes(self, features: Iterable[str], count: int = -1, seed: int = 0) -> Array:
-        """Return the 64-bit hashes of features, shape (n,), uint64; *count*: how many there are."""
+        """Return the 64-bit hashes of *features*, *count* if given, shape (n,), uint64."""
         hashes = map(self.feature_hash, features, repeat(seed))
         return np.fromiter(hashes, np.dtype("<u8"), count)
 
     def token_hashes(self, tokens: Sequence[str]) -> Array:
-        """Return the `feature_hash` of each token, shape (n,), uint64: the fast way for texts.
+        """Return the `feature_hash` of each token, shape (n,), uint64; fast for texts.
 
         >>> PLAIN.token_hashes(["word"]).tolist() == [PLAIN.feature_hash("word")]
         True
@@ -80,21 +80,21 @@ class Hashing:
         return _TOKEN_DIGESTS.hashes(tokens)
 
     def block_hashes(self, joined_tokens: bytes) -> Array:
-        """Return another hash of each token, shape (n,), uint64; of many together the fastest.
+        """Return another hash of each token, shape (n,), uint64; the fastest for many tokens.
 
-        *joined_tokens*: in UTF-8, with a blank between each two. They are taken in blocks of 8
-        bytes, the last one of each token filled up with zeros; each block is mixed with those
-        before it. So all words of up to 8 bytes have different hashes. Of a token of more than 32
-        bytes it is the `feature_hash`.
+        *joined_tokens*: tokens in UTF-8, separated by single spaces. A token is split into blocks
+        of 8 bytes, the last one padded with zeros, and each block is mixed with the ones before it.
+        So words of up to 8 bytes never collide. Tokens of more than 32 bytes have their
+        `feature_hash`.
         """
         if not joined_tokens:
             return np.empty(0, np.uint64)
-        data = joined_tokens + b" " + bytes(7)  # so that the last token ends, and is in blocks, too
+        data = joined_tokens + b" " + bytes(7)  # so that the last token ends and has whole blocks
         octets = np.frombuffer(data, np.uint8)[:-7]
         ends = np.flatnonzero(octets == ord(" "))
         starts = np.append(0, ends[:-1] + 1)
         lengths = ends - starts
-        # The 8 bytes from each byte on.
+        # The 8 bytes from each byte onwards.
         blocks: Array = np.ndarray((len(octets),), "<u8", data, strides=(1,))
         hashes = mix(blocks[starts] & _FIRST_BYTES[np.minimum(lengths, 8)])
         for first in range(8, _LONGEST_IN_BLOCKS, 8):
@@ -108,13 +108,13 @@ class Hashing:
         return hashes
 
     def digest(self, content: str) -> bytes:
-        """Return the 16-byte digest of what makes pages match where it is equal."""
+        """Return the 16-byte digest of *content*; pages with equal digests match."""
         return blake2b(content.encode(), digest_size=16).digest()
 
     def part_digest(self, part: str | bytes, number: int = 0) -> int:
-        """Return the 64-bit digest of a part of a page, which matches where that is equal.
+        """Return the 64-bit digest of *part* of a page; parts with equal digests match.
 
-        *number*: 0 for the first of equal parts, 1 for the second one, ...
+        *number*: 0 for the first of equal parts, 1 for the second, ...
         """
         data = part.encode() if isinstance(part, str) else part
         salt = number.to_bytes(8, "little")
@@ -127,8 +127,8 @@ PLAIN = Hashing()
 def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) -> Array:
     """Return the hashes of all runs of *width* consecutive tokens, in order, shape (n,), uint64.
 
-    A shorter text has one shingle, the whole of it; a text without tokens has none. Computed of the
-    `block_hashes` of the tokens, position by position, and well mixed.
+    A shorter text has one shingle, the whole text; a text without tokens has none. The hashes are
+    well mixed, and computed from the `block_hashes` of the tokens, position by position.
     """
     hashes = hashing.block_hashes(" ".join(tokens).encode())
     return _mix_runs(hashes, min(width, len(hashes)))
@@ -137,7 +137,7 @@ def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) 
 def shingle_hashes_of(
     documents: Sequence[Document], width: int, hashing: Hashing = PLAIN
 ) -> list[Array]:
-    """Return the `shingle_hashes` of the tokens of each document, sooner than one by one."""
+    """Return the `shingle_hashes` of each document's tokens, faster than one by one."""
     joined = [document.joined_tokens for document in documents if document.joined_tokens]
     hashes = hashing.block_hashes(b" ".join(joined))
     runs = _mix_runs(hashes, width)
@@ -154,7 +154,7 @@ def shingle_hashes_of(
 
 
 def _mix_runs(hashes: Array, width: int) -> Array:
-    """Return the hashes of all runs of *width* hashes; none if there are fewer, or no width."""
+    """Return a hash for each run of *width* hashes; none if there are fewer or *width* is 0."""
     count = len(hashes) - width + 1
     if width == 0 or count < 1:
         return hashes[:0]
@@ -166,7 +166,7 @@ def _mix_runs(hashes: Array, width: int) -> Array:
 
 
 def shingles(tokens: Sequence[str], width: int) -> list[str]:
-    """Return what `shingle_hashes` hashes, as text.
+    """Return the shingles that `shingle_hashes` hashes, as text.
 
     >>> shingles("a rose is a rose".split(), 3)
     ['a rose is', 'rose is a', 'is a rose']
@@ -177,7 +177,7 @@ def shingles(tokens: Sequence[str], width: int) -> list[str]:
 
 
 def mix(values: Array) -> Array:
-    """Return 64-bit numbers scrambled: the finaliser of MurmurHash3, a bijection.
+    """Return *values* mixed by the finaliser of MurmurHash3, a bijection of 64-bit numbers.
 
     Source: Appleby, MurmurHash3, fmix64.
     """
@@ -192,7 +192,7 @@ def mix(values: Array) -> Array:
 
 @cache
 def seeds(count: int) -> Array:
-    """Return *count* different numbers of 64 bits, to make as many hash functions of one."""
+    """Return *count* unique 64-bit numbers, to derive as many hash functions from one."""
     numbers = mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     numbers.setflags(write=False)
     return numbers

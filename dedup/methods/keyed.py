@@ -1,4 +1,4 @@
-"""Hashes that only who has a secret can compute, so that nobody else can choose texts by them."""
+"""Hashes with a secret: nobody else can compute them, or choose texts by their hashes."""
 
 from collections.abc import Sequence
 from hashlib import blake2b, scrypt
@@ -14,17 +14,17 @@ M = TypeVar("M", bound=Method)
 
 
 class KeyedHashing(Hashing):
-    """Hashes of BLAKE2b with a key that is made of a secret.
+    """BLAKE2b hashes with a key derived from a secret.
 
-    A word is hashed with the key as it is: what was hashed without it before could have been chosen
-    to collide. Only the key is kept, and it is sent to other processes; the secret is not.
+    Words are hashed directly with the key: an unkeyed hash before that could be made to collide.
+    Only the key is stored and sent to other processes, never the secret.
     """
 
     def __init__(self, secret: str) -> None:
-        """Make the key of *secret*, without white space around it; takes some 50 ms and 16 MB.
+        """Derive the key from *secret*, stripped of white space, in about 50 ms and 16 MB.
 
-        That is what each guess at a secret costs who has sketches or the *secret_digest* of it.
-        Raises ValueError, which does not tell the secret, if it has fewer than 16 characters.
+        Each guess at the secret costs as much to somebody who has sketches or its *secret_digest*.
+        Raises ValueError, without the secret in its message, for fewer than 16 characters.
         """
         secret = secret.strip()
         if len(secret) < LEAST_CHARACTERS:
@@ -67,22 +67,22 @@ class KeyedHashing(Hashing):
 
 
 def with_keyed_hashing(method: M, hashing: KeyedHashing) -> M:
-    """Return *method* with its features hashed by *hashing*.
+    """Return a copy of *method* that hashes with *hashing*.
 
-    Raises ValueError if that makes no difference to its sketches: it has hashes of its own.
+    Raises ValueError if that does not change its sketches, because it uses other hash functions.
     """
     with_secret = method.with_hashing(hashing)
     document = Document.from_main_text(_TEXT)
     sketch, other = with_secret.sketch(document), method.sketch(document)
     if not (sketch is None or other is None or method.to_bytes(sketch) != method.to_bytes(other)):
         raise ValueError(
-            f"the sketches of {method.name} do not depend on it: a method has to hash with "
+            f"the sketches of {method.name} do not depend on it: a method must hash with "
             "self.hashing"
         )
     return with_secret
 
 
-# Every method of ours has a sketch of it.
+# Every built-in method has a sketch of this text.
 _TEXT = """\
 The museum at the end of the harbour will open its new hall on 14 May, three years after the fire
 that destroyed the old one. It was built of oak and slate by craftsmen from the valley, and has

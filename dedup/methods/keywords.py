@@ -1,4 +1,4 @@
-"""Tianwang's methods: digests of a page's description or of its keywords."""
+"""Tianwang's methods: digests of a page's description or its keywords."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,23 +16,23 @@ _WEIGHTS = ("tf-idf", "tf")
 _DESCRIPTIONS = ("page", "text")
 _DESCRIPTION_BYTES = 512
 _DIGEST_BYTES = 16
-# Weights are whole numbers of 2**-16, so that the order of keywords is that of every platform.
+# Weights are multiples of 2**-16, so that keywords have the same order on every platform.
 _UNIT = 2**16
 
 
 class Keywords(SingleDigestMethod):
-    """Matches pages that have the same keywords, or the same description: Tianwang's five methods.
+    """Matches pages with the same keywords or the same description: Tianwang's five methods.
 
-    What has to be equal is, by *variant*,
+    The *variant* says what must be equal:
 
-    1. "description": the page's description of itself;
+    1. "description": the description that the page gives of itself;
     2. "order": the keywords by weight, the heaviest first;
-    3. "sorted": the keywords, whatever their order;
-    4. "order-weights": as 2, and the weights have to differ little;
-    5. "sorted-weights": as 3, and the weights have to differ little.
+    3. "sorted": the keywords in any order;
+    4. "order-weights": as 2, and the weights must be similar;
+    5. "sorted-weights": as 3, and the weights must be similar.
 
-    The distance of two weight vectors V and W of sum 1 is |V - W|² / (|V|² + |W|²), from 0 to 1;
-    that of two pages that differ in what has to be equal is 1.
+    The distance of two weight vectors V and W of sum 1 is |V - W|² / (|V|² + |W|²), from 0 to 1. If
+    what must be equal differs, the distance is 1.
 
     Source: Li Xiaoming, Yan Hongfei, Wang Jimin, 搜索引擎——原理、技术与系统, 2005 (they use MD5,
     here it is BLAKE2b of 128 bits).
@@ -54,12 +54,12 @@ class Keywords(SingleDigestMethod):
     ) -> None:
         """Create the method with the inclusive threshold *max_distance*, from 0 to below 1.
 
-        The threshold is for the variants with weights: the others match at distance 0 only.
-        *top*: the number of keywords, the heaviest words, ties in the order of the alphabet.
-        *weights*: "tf-idf" with the document frequencies of *lexicon*, by default "general" (see
-        `dedup.lexicon`), or "tf". *description*: that of the "page", or of a page without one and
-        with "text", the first 512 bytes of the text. Raises ValueError for a value outside its
-        range, and for a lexicon that cannot be read.
+        The threshold is for the variants with weights; the others match at distance 0 only. *top*:
+        the number of keywords, which are the heaviest words, ties in alphabetical order. *weights*:
+        "tf", or "tf-idf" with the document frequencies of *lexicon*, by default "general" (see
+        `dedup.lexicon`). *description*: "page" for the description of the page, or "text" for the
+        first 512 bytes of its text, which also stand in for a missing description. Raises
+        ValueError for a value out of range, and for a lexicon that cannot be read.
         """
         check_share("max_distance", max_distance)
         if max_distance == 1:
@@ -80,9 +80,9 @@ class Keywords(SingleDigestMethod):
         self.description = description
 
     def sketch(self, document: Document) -> bytes | None:
-        """Return the 128-bit digest, with weights behind it 4 bytes for each of them.
+        """Return the 128-bit digest; in variants with weights, 4 bytes for each weight follow it.
 
-        ``None`` if the text has no tokens, or no keyword of a weight above 0.
+        ``None`` if the text has no tokens, or no keyword has a weight above 0.
         """
         weights = self.weighted_features(document)
         if not weights:
@@ -114,15 +114,16 @@ class Keywords(SingleDigestMethod):
         idf = load_lexicon(self.lexicon).idf
         return {term: round(tf * idf(term) * _UNIT) / _UNIT for term, tf in counts.items()}
 
-    def distance(self, one: bytes, other: bytes) -> float:
-        if one[:_DIGEST_BYTES] != other[:_DIGEST_BYTES]:
+    def distance(self, sketch: bytes, other: bytes) -> float:
+        if sketch[:_DIGEST_BYTES] != other[:_DIGEST_BYTES]:
             return 1
-        mine, its = (np.frombuffer(sketch[_DIGEST_BYTES:], "<f4") for sketch in (one, other))
-        return weight_distance(mine, its)
+        return weight_distance(
+            *(np.frombuffer(data[_DIGEST_BYTES:], "<f4") for data in (sketch, other))
+        )
 
 
 def heaviest_words(weights: Mapping[str, float], top: int) -> list[str]:
-    """Return the *top* keywords of a weight above 0, the heaviest first, ties by keyword.
+    """Return the *top* words with a weight above 0, the heaviest first, ties by word.
 
     >>> heaviest_words({"rose": 3, "is": 2, "a": 3, "the": 0}, 2)
     ['a', 'rose']
@@ -136,15 +137,15 @@ def shares(weights: Sequence[float]) -> Array:
     return (np.array(weights, np.float64) / sum(weights)).astype("<f4")
 
 
-def weight_distance(one: Array, other: Array) -> float:
+def weight_distance(weights: Array, others: Array) -> float:
     """Return |V - W|² / (|V|² + |W|²) of two vectors without negative numbers, from 0 to 1.
 
-    0 if both have no component.
+    0 if both vectors are empty.
 
     >>> weight_distance(np.array([5, 3, 2]), np.array([4, 3, 2])) * 67
     1.0
     """
-    one, other = one.astype(np.float64), other.astype(np.float64)
-    norms = float(one @ one + other @ other)
-    difference = one - other
+    weights, others = weights.astype(np.float64), others.astype(np.float64)
+    norms = float(weights @ weights + others @ others)
+    difference = weights - others
     return float(difference @ difference) / norms if norms else 0.0

@@ -11,10 +11,9 @@ from dedup.text import Document
 class LongSentences(DigestMethod):
     """Matches pages that have enough of their longest sentences in common.
 
-    The *sentences* longest different sentences are compared as they are, without punctuation and
-    white space. The distance is the share of the page with fewer of them that the other one lacks,
-    or infinite if fewer than *min_equal* are equal: by default 3 of 5 have to be, 3 of 4, 2 of 3 or
-    both of 2.
+    The *sentences* longest unique sentences are compared, without punctuation and white space. The
+    distance is the share of them that the other page lacks, for the page with fewer. It is infinite
+    if fewer than *min_equal* are equal: by default 3 of 5, 3 of 4, 2 of 3 or 2 of 2 must be equal.
 
     Sentences end at full stops, question and exclamation marks, semicolons and line ends. Lengths
     are in bytes of UTF-8, because a Han character says about as much as three letters.
@@ -36,9 +35,9 @@ class LongSentences(DigestMethod):
     ) -> None:
         """Create the method with the threshold *max_distance*, from 0 to 1.
 
-        *sentences*: how many of the longest are compared. *min_equal*: how many have to be equal in
-        any case; a page with fewer has no sketch. *min_length*: how many bytes a sentence has to
-        have, 30 being 10 Han characters. Raises ValueError for a value outside its range.
+        *sentences*: how many of the longest are compared. *min_equal*: how many must be equal in
+        any case; a page with fewer has no sketch. *min_length*: the fewest bytes of a sentence; 30
+        bytes are 10 Han characters. Raises ValueError for a value out of range.
         """
         check_share("max_distance", max_distance)
         check_whole("sentences", sentences, 1)
@@ -57,15 +56,15 @@ class LongSentences(DigestMethod):
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(longest_sentences(document, self.sentences, self.min_length), 1.0)
 
-    def distance(self, one: Digests, other: Digests) -> float:
-        return missing_share(one, other, self.min_equal)
+    def distance(self, sketch: Digests, other: Digests) -> float:
+        return missing_share(sketch, other, self.min_equal)
 
 
 def longest_sentences(document: Document, count: int, min_length: int) -> list[str]:
-    """Return the *count* longest different sentences of at least *min_length* bytes of UTF-8.
+    """Return the *count* longest unique sentences of at least *min_length* bytes of UTF-8.
 
-    The longest first; of equally long ones, in the order of their characters, so that it does not
-    matter where on the page they are.
+    The longest comes first. Ties are in the order of their characters, so that the places of the
+    sentences on the page do not matter.
     """
     lengths = {
         sentence: len(sentence.encode())

@@ -10,17 +10,17 @@ from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import Array, mix, seeds, shingle_hashes_of, shingles
 from dedup.text import Document
 
-# As many as the cache holds, however many shingles a page has.
+# As many as fit into the processor's cache.
 _HASHES_AT_A_TIME = 1 << 15
 
 
 class MinHash(KeyMethod):
     """Signatures of minimums; two match if they share a band and enough components.
 
-    Each component is the least hash of the page's shingles under a hash function of its own; two
-    pages have it equal with a probability of the Jaccard similarity J of their shingles. A pair is
+    Each component is the least hash of the page's shingles under its own hash function. It is equal
+    for two pages with a probability of J, the Jaccard similarity of their shingles. A pair is
     compared if all *rows* components of one of *bands* bands are equal: with a probability of
-    1 - (1 - J**rows)**bands, .993 at J = .65 and .18 at .3 by default. It matches if at most
+    1 - (1 - J**rows)**bands, by default .993 at J = .65 and .18 at J = .3. It matches if at most
     *max_distance* components differ.
 
     Source: Broder et al., "Syntactic Clustering of the Web", WWW 1997; Leskovec, Rajaraman, Ullman,
@@ -36,9 +36,9 @@ class MinHash(KeyMethod):
     ) -> None:
         """Create the method with *bands* times *rows* components.
 
-        *max_distance*: how many of them may differ, by default 35 of 100: an estimated J of .65.
-        *width*: how many consecutive words a shingle has. Raises ValueError for a value outside
-        its range.
+        *max_distance*: how many components may differ; the default, 35 of 100, estimates a J of
+        .65. *width*: the number of consecutive words in a shingle. Raises ValueError for a value
+        out of range.
         """
         check_whole("width", width, 1)
         check_whole("bands", bands, 1)
@@ -75,13 +75,13 @@ class MinHash(KeyMethod):
         counts = np.full(len(sketches), self.bands)
         return self._keys(signatures).reshape(-1), counts, list(sketches)
 
-    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        one, other = (self.from_bytes(b"".join(data)) for data in (ones, others))
-        differs = (one != other).reshape(-1, self.bands * self.rows)
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
+        components, theirs = (self.from_bytes(b"".join(data)) for data in (payloads, others))
+        differs = (components != theirs).reshape(-1, self.bands * self.rows)
         return np.count_nonzero(differs, axis=1)  # type: ignore[no-any-return]
 
-    def distance(self, one: Array, other: Array) -> float:
-        return int(np.count_nonzero(one != other))
+    def distance(self, sketch: Array, other: Array) -> float:
+        return int(np.count_nonzero(sketch != other))
 
     def to_bytes(self, sketch: Array) -> bytes:
         return sketch.astype("<u4").tobytes()
@@ -93,8 +93,8 @@ class MinHash(KeyMethod):
 def minimums(hashes: Array, count: int) -> Array:
     """Return the least of *hashes* under each of *count* hash functions, shape (count,), uint32.
 
-    *hashes*: shape (n,), uint64, at least one, and well mixed: of such, linear functions modulo
-    2**32 are good enough, and several times as fast as others. Of each, its first half is taken.
+    *hashes*: at least one, shape (n,), uint64, well mixed. The functions are linear, modulo 2**32,
+    of the high half of a hash: good enough for mixed hashes, and several times as fast as others.
 
     Source: Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem",
     Journal of Algorithms 25, 1997 (multiply-add hashing).

@@ -9,21 +9,21 @@ from dedup.methods.hashing import Array, mix, seeds
 
 _NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64
-# As many sets as a number has bits are asked for a bin together. Fewer are faster one by one.
+# As many sets as a number has bits are densified together. Few sets are faster one by one.
 _SETS_AT_ONCE = 64
 _FEW_SETS = 8
-# Most bins of most texts find a donor among so many; those of short texts are left over.
+# Most empty bins find a donor among so many probes, except for short texts.
 _PROBES_TOGETHER_BITS = 6
 
 
 def bin_minimums(sets: Sequence[Array], bins: int) -> Array:
-    """Return the least value of each of *bins* bins of each of *sets*, shape (sets, bins), uint32.
+    """Return the least value in each of *bins* bins for each of *sets*, shape (sets, bins), uint32.
 
-    *sets*: the hashes of at least one element each, uint64, well mixed, in any order. Each falls
-    into a bin by its first half; its second half, but for a bit, is its value. An empty bin takes
-    the minimum of the first non-empty one in an order of its own, so that two sets have a component
-    equal with a probability of nearly their Jaccard similarity, as with MinHash, at the cost of one
-    hash function.
+    *sets*: the hashes of at least one element each, uint64, well mixed, in any order. The high half
+    of a hash chooses its bin; 31 bits of the low half are its value. Each bin has its own order of
+    donors; an empty bin takes the minimum of the first donor that is not empty. So a component of
+    two sets is equal with a probability of nearly their Jaccard similarity, as with MinHash, at the
+    cost of one hash function.
 
     Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, "Optimal
     Densification for Fast and Accurate Minwise Hashing", ICML 2017, section 4.
@@ -51,10 +51,10 @@ def _fill(least: Array, sets: Sequence[Array]) -> None:
 
 
 def _ask_together(least: Array, filled: Array) -> Array:
-    """Fill most of the empty bins of up to 64 sets; return which ones are left, as booleans.
+    """Fill most empty bins of up to 64 sets; return which bins are still empty, as booleans.
 
-    Every set is one bit of a number for each bin: so each probe is one look at that of its donor.
-    Which probe found a donor is written down in binary, a number for each binary digit.
+    A bin is one number with a bit for each set, so that a probe is one look-up for all sets. The
+    probe that found a donor is recorded in binary, with one such number for each binary digit.
     """
     count, bins = filled.shape
     asked = _first_probes(bins)
@@ -63,7 +63,7 @@ def _ask_together(least: Array, filled: Array) -> Array:
     digits = np.zeros((_PROBES_TOGETHER_BITS, bins), np.uint64)
     found = np.empty_like(bits)
     for probe, donors in enumerate(asked):
-        bits.take(donors, out=found, mode="clip")  # others would be copied on the way
+        bits.take(donors, out=found, mode="clip")  # other modes copy the result
         found &= pending
         pending ^= found
         for digit in range(probe.bit_length()):
@@ -82,7 +82,7 @@ def _ask_together(least: Array, filled: Array) -> Array:
 
 
 def _as_bits(values: Array) -> Array:
-    """Return booleans of shape (n, bins), n up to 64, as numbers of 64 bits, shape (bins,)."""
+    """Pack booleans of shape (n, bins), n up to 64, into 64-bit numbers, shape (bins,)."""
     octets = np.zeros((values.shape[1], 8), np.uint8)
     packed = np.packbits(np.ascontiguousarray(values.T), axis=1, bitorder="little")
     octets[:, : packed.shape[1]] = packed
@@ -90,13 +90,13 @@ def _as_bits(values: Array) -> Array:
 
 
 def _from_bits(numbers: Array, count: int) -> Array:
-    """Return what `_as_bits` was given, shape (count, bins)."""
+    """Unpack the numbers of `_as_bits` into booleans of shape (count, bins)."""
     octets = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)
     return np.unpackbits(octets.T, axis=0, count=count, bitorder="little").view(np.bool_)
 
 
 def _ask_one_by_one(least: Array, filled: Array, empty: Array, probe: int) -> None:
-    """Fill the bins that are *empty*, of whose probes those before *probe* found nothing."""
+    """Fill the bins that are *empty*; their probes before *probe* have found nothing."""
     bins = least.shape[1]
     flat, filled = least.reshape(-1), filled.reshape(-1)
     places = np.flatnonzero(empty)
@@ -114,13 +114,13 @@ def _ask_one_by_one(least: Array, filled: Array, empty: Array, probe: int) -> No
 
 @cache
 def _first_probes(bins: int) -> Array:
-    """Return the bins that are asked together, a row for each probe: shape (probes, bins), intp."""
+    """Return the donors of the probes that are made together, shape (probes, bins), intp."""
     return np.ascontiguousarray(_probes(bins, 0, 1 << _PROBES_TOGETHER_BITS).T.astype(np.intp))
 
 
 @cache
 def _probes(bins: int, first: int, count: int) -> Array:
-    """Return the *count* bins that each bin asks from its probe *first* on, shape (bins, count)."""
+    """Return the donors of each bin for *count* probes from *first* on, shape (bins, count)."""
     probe = np.arange(first, first + count, dtype=np.uint64)
     values = mix(seeds(bins)[:, None] ^ (probe + np.uint64(1)))
     return (values % np.uint64(bins)).astype(np.uint16 if bins <= 1 << 16 else np.intp)
@@ -129,9 +129,9 @@ def _probes(bins: int, first: int, count: int) -> Array:
 def one_bit_signatures(sets: Sequence[Array], bits: int) -> Array:
     """Return one bit of each of *bits* minimums of *sets*, packed: shape (sets, bits / 8), uint8.
 
-    Two sets have a bit equal with a probability of (1 + J) / 2. It is the first bit of a product of
-    the minimum and an odd number of its bin, so that bins that share a minimum have independent
-    bits.
+    A bit of two sets is equal with a probability of (1 + J) / 2. It is the highest bit of the
+    minimum times an odd number that belongs to the bin, so that bins that share a minimum have
+    independent bits.
 
     Source: Li, König, "b-Bit Minwise Hashing", WWW 2010, section 2; Dietzfelbinger et al., "A
     Reliable Randomized Algorithm for the Closest-Pair Problem", Journal of Algorithms 25, 1997.

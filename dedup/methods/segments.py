@@ -12,25 +12,23 @@ from dedup.methods.hashing import PLAIN, Hashing, shingle_hashes
 from dedup.methods.sentences import letters
 from dedup.text import Document
 
-# A shorter segment says nothing: a date, a heading, a name.
+# Shorter segments, such as dates, headings and names, say nothing about the page.
 _MIN_LETTERS = 10
-# How many words decide about a border between segments.
+# The number of words that decide whether a segment ends.
 _WINDOW = 3
 
 
 class Segments(DigestMethod):
     """Matches pages that have enough segments in common, wherever they are on the page.
 
-    The distance is the share of the segments of the page with fewer that the other one lacks, each
-    counted as often as it is there; infinite if fewer than *min_equal* are equal. A page that
-    contains another one is at distance 0.
+    The distance is the share of segments that the other page lacks, for the page with fewer;
+    repeated segments count each time. It is infinite if fewer than *min_equal* are equal. A page
+    that contains another is at distance 0.
 
-    *mode* is how a text is cut: "paragraphs", at its line ends; "equal", into as many words each,
-    so that one more word near the beginning moves all borders; "content-defined", after three words
-    whose hash is a multiple of *length*, so that an edit changes the segments that it touches only.
-    Segments of fewer than 10 letters do not count.
-
-    An edit changes one segment, or two if it moves the border between them.
+    *mode* says where a text is cut. "paragraphs": at its line ends. "equal": into parts with equal
+    numbers of words; one more word near the beginning then moves all borders. "content-defined":
+    after any three words whose hash is a multiple of *length*; an edit then changes one segment, or
+    two if it moves the border between them. Segments of fewer than 10 letters do not count.
 
     Source: 分段签名 (N segments, M of them equal); equal parts and content-defined ones are two
     readings of its "by some rule". Muthitacharoen, Chen, Mazières, "A Low-bandwidth Network File
@@ -52,10 +50,10 @@ class Segments(DigestMethod):
     ) -> None:
         """Create the method with the threshold *max_distance*, from 0 to 1.
 
-        *mode*: "paragraphs", "equal" or "content-defined". *segments*: into how many a text is cut
-        if they are equal. *length*: how many words they have on average if content-defined.
-        *min_equal*: how many have to be equal in any case; a page with fewer has no sketch. Raises
-        ValueError for a value outside its range.
+        *mode*: "paragraphs", "equal" or "content-defined". *segments*: the number of equal
+        segments. *length*: the average number of words of content-defined segments. *min_equal*:
+        how many must be equal in any case; a page with fewer has no sketch. Raises ValueError for a
+        value out of range.
         """
         check_share("max_distance", max_distance)
         check_choice("mode", mode, _CUTS)
@@ -77,8 +75,8 @@ class Segments(DigestMethod):
         parts = _CUTS[self.mode](self, document)
         return Counter(part for part in parts if len(part) >= _MIN_LETTERS)
 
-    def distance(self, one: Digests, other: Digests) -> float:
-        return missing_share(one, other, self.min_equal)
+    def distance(self, sketch: Digests, other: Digests) -> float:
+        return missing_share(sketch, other, self.min_equal)
 
 
 def paragraph_segments(document: Document) -> list[str]:
@@ -87,7 +85,7 @@ def paragraph_segments(document: Document) -> list[str]:
 
 
 def equal_segments(tokens: list[str], count: int) -> list[str]:
-    """Return *tokens* in *count* parts whose numbers of tokens differ by one at most.
+    """Return *tokens* in *count* parts whose numbers of tokens differ by at most one.
 
     >>> equal_segments("a b c d e f g".split(), 3)
     ['ab', 'cd', 'efg']
@@ -97,7 +95,7 @@ def equal_segments(tokens: list[str], count: int) -> list[str]:
 
 
 def content_defined_segments(tokens: list[str], length: int, hashing: Hashing = PLAIN) -> list[str]:
-    """Return *tokens* cut after every three whose hash is a multiple of *length*.
+    """Return *tokens* in parts that end after any three whose hash is a multiple of *length*.
 
     >>> tokens = [str(number) for number in range(1000)]
     >>> whole = set(content_defined_segments(tokens, 12))

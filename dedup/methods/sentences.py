@@ -1,11 +1,11 @@
-"""The sentences of a text, as letters without what stands between them."""
+"""The sentences of a text, reduced to their letters."""
 
 import regex
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
-# What ends no sentence if a letter or a digit follows, as in 3.14, example.com, ?page=2 and x != y;
-# but after a letter of the scripts without spaces it does, or before one: 好!我们. Nor does a full
-# stop after a single letter: J. Smith, e.g. this.
+# A mark does not end a sentence if a letter or digit follows, as in 3.14, example.com, ?page=2 and
+# x != y. But it does if a letter of a script without spaces is next to it: 好!我们. A full stop
+# after a single letter does not end one either: J. Smith, e.g. this.
 _FOLLOWED = rf"(?![[\p{{L}}\p{{N}}=]--[{_UNSPACED}]])"
 _MARK = (
     rf"(?:(?<=[{_UNSPACED}])[.!?]|(?<!\b[a-z])\.{_FOLLOWED}|[!?]{_FOLLOWED}"
@@ -17,7 +17,7 @@ _BETWEEN_LETTERS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 
 
 def letters(text: str) -> str:
-    """Return the letters, marks and digits of *text*, without what stands between them.
+    """Return the letters, marks and digits of *text*, without all other characters.
 
     >>> letters("no. 5, 北京!")
     'no5北京'
@@ -28,9 +28,9 @@ def letters(text: str) -> str:
 def sentences(text: str) -> list[str]:
     """Return the letters before each stop of normalised *text*, and those after the last one.
 
-    A stop is a run of full stops, question or exclamation marks of any script. The full stop of a
-    number (3.14), an address (example.com) or an initial (J. Smith) is none; that of any other
-    abbreviation is.
+    A stop is a run of full stops, question or exclamation marks of any script. The full stops of
+    numbers (3.14), addresses (example.com) and initials (J. Smith) do not count as stops; those of
+    other abbreviations do.
 
     >>> sentences("at 3.14 km, see e.g. b.org? 是。不是!")
     ['at314kmseeegborg', '是', '不是', '']

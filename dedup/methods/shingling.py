@@ -1,4 +1,4 @@
-"""Shingling with supershingles: hashes of many MinHash components at once."""
+"""Shingling with supershingles: hashes of many MinHash components together."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -16,11 +16,11 @@ _MOST_KEYS = 20
 
 
 class Shingling(KeyMethod):
-    """Supershingles; two pages match if at least 2 of 6 are equal, each to the one in its place.
+    """Supershingles; two pages match if at least 2 of 6 are equal in the same place.
 
-    A supershingle is the hash of 14 consecutive components of a MinHash signature: two pages have
-    it equal with a probability of J**14, where J is the Jaccard similarity of their sets of 8-word
-    shingles. So 2 of 6 are equal with a probability of .03 at J = .8, .42 at .9, .88 at .95: a
+    A supershingle is the hash of 14 consecutive components of a MinHash signature. It is equal for
+    two pages with a probability of J**14, where J is the Jaccard similarity of their sets of 8-word
+    shingles. So 2 of 6 are equal with a probability of .03 at J = .8, .42 at .9 and .88 at .95: a
     steep curve, for pages that hardly differ. Exact: two sketches that match share a block key.
 
     Source: Broder et al., "Syntactic Clustering of the Web", WWW 1997; Henzinger, "Finding
@@ -44,9 +44,9 @@ class Shingling(KeyMethod):
         """Create the method with *supershingles* hashes of *minimums* components.
 
         *max_distance*: how many supershingles may be unequal, from 0 to *supershingles* - 1.
-        *width*: how many consecutive words a shingle has. *minimums*: a multiple of
-        *supershingles*, each of which has an equal part of them. Raises ValueError for a value
-        outside its range.
+        *width*: the number of consecutive words in a shingle. *minimums*: a multiple of
+        *supershingles*, each of which hashes an equal part of them. Raises ValueError for a value
+        out of range.
         """
         check_whole("width", width, 1)
         check_whole("supershingles", supershingles, 1)
@@ -65,8 +65,8 @@ class Shingling(KeyMethod):
     def sketch(self, document: Document) -> Array | None:
         """Return the supershingles, shape (supershingles,), uint64; ``None`` without tokens.
 
-        A text of fewer tokens than *width* has one shingle, the whole of it, so that it matches
-        its equals only.
+        A text of fewer tokens than *width* has one shingle, the whole text, so that it matches only
+        equal texts.
         """
         [hashes] = shingle_hashes_of([document], self.width, self.hashing)
         if not len(hashes):
@@ -78,10 +78,10 @@ class Shingling(KeyMethod):
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
 
     def keys(self, sketch: Array) -> Iterable[int]:
-        """Return a key for each group of as many supershingles as must be equal, with places.
+        """Return a key for each group of supershingles, in their places, that is enough to match.
 
-        Two sketches that match share one, and but for collisions of hashes no others do. Where that
-        would take more than 20 keys, every supershingle is a key: then candidates need not match.
+        Two sketches share a key exactly if they match, except for hash collisions. If that would
+        take more than 20 keys, each supershingle is a key, and candidates need not match.
         """
         return self._keys(sketch).tolist()  # type: ignore[no-any-return]
 
@@ -96,9 +96,9 @@ class Shingling(KeyMethod):
         keys = self._keys(as_rows(sketches, 8 * self.supershingles).view("<u8"))
         return keys.reshape(-1), np.full(len(sketches), len(self._groups)), list(sketches)
 
-    def distance(self, one: Array, other: Array) -> float:
+    def distance(self, sketch: Array, other: Array) -> float:
         """Return how many supershingles differ from the one in the same place."""
-        return int(np.count_nonzero(one != other))
+        return int(np.count_nonzero(sketch != other))
 
     def to_bytes(self, sketch: Array) -> bytes:
         return sketch.astype("<u8").tobytes()

@@ -13,10 +13,10 @@ from dedup.methods.base import FingerprintMethod
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 
-# Weights are whole multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so
-# a bit cannot depend on how a platform's BLAS adds up; so is the rounding of the logarithm.
+# Weights are multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so no bit
+# depends on the order in which a platform's BLAS adds up. Logarithms are rounded likewise.
 _UNIT = 2.0**16
-# 2 MB of bits at a time, however many features a page has.
+# 2 MB of unpacked bits at a time, however many features a page has.
 _FEATURES_AT_A_TIME = 4096
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
 _WEIGHTS = ("log-tf", "tf", "binary", "tf-idf")
@@ -25,8 +25,8 @@ _WEIGHTS = ("log-tf", "tf", "binary", "tf-idf")
 class SimHash(FingerprintMethod):
     """Fingerprints whose Hamming distance grows with the angle between the pages' feature vectors.
 
-    By default every word of the text is a feature with weight 1 + ln(tf), the best weighting on
-    labelled collections at distance 3. Words do not see their order.
+    By default every word of the text is a feature of weight 1 + ln(tf), the best weighting on
+    labelled collections at distance 3. The order of words does not matter.
 
     Source: Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002;
     Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 2.
@@ -48,25 +48,25 @@ class SimHash(FingerprintMethod):
     ) -> None:
         """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
 
-        *features*: "words", overlapping "characters" (*width* of them, 4 by default, blanks
-        included) or "shingles" (*width* consecutive words, 3 by default). *weights*: "log-tf"
-        (1 + ln tf), "tf", "binary" (1) or, of words only, "tf-idf" with the document frequencies of
-        *lexicon*, by default "general" (see `dedup.lexicon`). *bits*: the length of the
+        *features*: "words", overlapping "characters" (*width* of them, 4 by default, including
+        spaces) or "shingles" (*width* consecutive words, 3 by default). *weights*: "log-tf"
+        (1 + ln tf), "tf", "binary" (1) or, for words only, "tf-idf" with the document frequencies
+        of *lexicon*, by default "general" (see `dedup.lexicon`). *bits*: the length of the
         fingerprint, from 32 to 384.
 
-        Raises ValueError for a value outside its range.
+        Raises ValueError for a value out of range.
         """
         check_choice("features", features, _WIDTHS)
         check_choice("weights", weights, _WEIGHTS)
         check_whole("bits", bits, 32, 384)
         if width is not None:
             if features == "words":
-                raise ValueError("width is for characters and shingles, features are words")
+                raise ValueError("width is for characters and shingles, not for words")
             check_whole("width", width, 1)
         if weights == "tf-idf" and features != "words":
-            raise ValueError(f"tf-idf weights are for words, features are {features}")
+            raise ValueError(f"tf-idf weights are for words, not for {features}")
         if lexicon is not None and weights != "tf-idf":
-            raise ValueError(f"lexicon is for tf-idf weights, weights are {weights}")
+            raise ValueError(f"lexicon is for tf-idf weights, not for {weights}")
         self.bits = bits
         super().__init__(max_distance)
         self.features = features
@@ -79,7 +79,7 @@ class SimHash(FingerprintMethod):
         self._width = width or _WIDTHS[features]
 
     def sketch(self, document: Document) -> int | None:
-        """Return the fingerprint of *document*, or ``None`` if it has no tokens with a weight.
+        """Return the fingerprint of *document*, or ``None`` if no feature has a weight above 0.
 
         >>> hex(SimHash().sketch(Document("the cat sat on the mat")))
         '0xcb542bc311d7346f'
@@ -112,9 +112,9 @@ class SimHash(FingerprintMethod):
 
 
 class SimHashBigrams(SimHash):
-    """Simhash over the set of overlapping 2-character strings of the text, blanks included.
+    """Simhash over the set of overlapping 2-character strings of the text, including spaces.
 
-    For Chinese; texts in Latin letters all share the same few hundred pairs of letters.
+    For Chinese; all texts in Latin letters share the same few hundred pairs of letters.
 
     Source: an article on simhash that is widely copied in Chinese (it uses 32 bits).
     """
@@ -126,8 +126,8 @@ class SimHashBigrams(SimHash):
     def __init__(self, max_distance: int = 3, *, bits: int = 64) -> None:
         """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
 
-        *bits*: the length of the fingerprint, from 32 to 384. Raises ValueError for a value outside
-        its range.
+        *bits*: the length of the fingerprint, from 32 to 384. Raises ValueError for a value out of
+        range.
         """
         super().__init__(max_distance, features="characters", width=2, weights="binary", bits=bits)
 
@@ -135,9 +135,9 @@ class SimHashBigrams(SimHash):
 class RandomProjection(SimHash):
     """Bits that say on which side of random hyperplanes the vector of term frequencies lies.
 
-    Two pages match if at least 372 of 384 bits agree (distance 12). With "signs", every word has a
-    vector of random +1 and -1, as a hash gives it: then it is simhash with raw term frequencies.
-    With "gaussian", the vectors are of (binomially, so nearly) normally distributed numbers.
+    By default two pages match if at least 372 of 384 bits agree (distance 12). With "signs", the
+    vector of a word is its hash as random +1 and -1: this is simhash with raw term frequencies.
+    With "gaussian", its numbers have a binomial, that is nearly a normal distribution.
 
     Source: Henzinger, "Finding Near-Duplicate Web Pages: A Large-Scale Evaluation of Algorithms",
     SIGIR 2006, section 2.2; Charikar 2002, section 3.
@@ -150,8 +150,8 @@ class RandomProjection(SimHash):
     def __init__(self, max_distance: int = 12, *, bits: int = 384, vectors: str = "signs") -> None:
         """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
 
-        *bits*: the number of hyperplanes, from 32 to 384; *vectors*: "signs" or "gaussian". Raises
-        ValueError for a value outside its range.
+        *bits*: the number of hyperplanes, from 32 to 384. *vectors*: "signs" or "gaussian". Raises
+        ValueError for a value out of range.
         """
         super().__init__(max_distance, weights="tf", bits=bits)
         check_choice("vectors", vectors, ("signs", "gaussian"))
@@ -164,20 +164,20 @@ class RandomProjection(SimHash):
 
 
 def projection(counts: Mapping[str, int], bits: int, hashing: Hashing = PLAIN) -> int:
-    """Return on which side of *bits* random Gaussian hyperplanes the vector *counts* lies."""
+    """Return the sides of *bits* random Gaussian hyperplanes on which the vector *counts* lies."""
     functions = seeds(4 * bits)
     sums = np.zeros(bits, np.int64)
     hashes = hashing.feature_hashes(counts, len(counts))
     for term, tf in zip(hashes, counts.values(), strict=True):
-        # The number of ones among 256 random bits: normal but for 4 standard deviations and more,
-        # and the same on every platform and with every version of NumPy.
+        # The number of ones among 256 random bits is normally distributed up to 4 standard
+        # deviations, and the same on every platform and with every version of NumPy.
         ones = np.bitwise_count(mix(term ^ functions)).reshape(bits, 4).sum(axis=1, dtype=np.int64)
         sums += tf * (ones - 128)
     return pack_bits(sums > 0)
 
 
 def runs(sequence: Sequence[str], width: int) -> Iterable[Any]:
-    """Return all runs of *width* consecutive elements of *sequence*; a shorter one is its only run.
+    """Return all runs of *width* consecutive elements of *sequence*, or all of it if it is shorter.
 
     >>> list(runs("mat", 2))
     ['ma', 'at']
@@ -206,9 +206,9 @@ def _round(weights: Any) -> Any:
 def fingerprint(weights: Mapping[str, float], bits: int = 64, hashing: Hashing = PLAIN) -> int:
     """Return the simhash of weighted features.
 
-    A bit is 1 if the features whose hash has it outweigh those whose hash has not; on a tie
-    it is 0. No features give 0. Every 64 bits come of a hash with a seed of its own: 0, 1, ...
-    Exact, whatever the order, for weights that are multiples of 2**-16 and sum up to less than
+    A bit is 1 if the features whose hash has a 1 there outweigh the others; a tie gives 0, and so
+    does an empty mapping. Each 64 bits come from hashes with their own seed: 0, 1, ... The result
+    is exact in any order of features, if weights are multiples of 2**-16 and sum up to less than
     2**37.
     """
     values = np.fromiter(weights.values(), np.float64, len(weights))
@@ -236,5 +236,5 @@ def combine(hashes: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> int:
 
 
 def pack_bits(bits: np.ndarray[Any, Any]) -> int:
-    """Return the integer whose bit *i* is the *i*-th of *bits*, shape (n,), bool."""
+    """Return the integer whose bit *i* is element *i* of *bits*, shape (n,), bool."""
     return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")

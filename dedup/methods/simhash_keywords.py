@@ -9,9 +9,9 @@ from dedup.methods.base import FingerprintMethod
 from dedup.methods.simhash import fingerprint
 from dedup.text import Document
 
-# Whole multiples of 2**-32: their sum is at most the highest idf, so sums are exact in float64.
+# Weights are multiples of 2**-32 and sum up to at most the highest idf: exact in float64.
 _UNIT = 2.0**32
-# jieba's own, TFIDF.STOP_WORDS; importing it takes half a second.
+# TFIDF.STOP_WORDS of jieba, copied because importing it takes half a second.
 _STOP_WORDS = frozenset(
     "the of is and to in that we for an are by be as on with can if from which you it this then at "
     "have all not one has or".split()
@@ -19,10 +19,10 @@ _STOP_WORDS = frozenset(
 
 
 class SimHashKeywords(FingerprintMethod):
-    """Simhash over the heaviest keywords of the text, as jieba's extract_tags weighs them.
+    """Simhash over the heaviest keywords of the text, weighted as by jieba's extract_tags.
 
-    For Chinese. All words are better features than twenty (see `SimHash`): one of twenty keywords
-    of equal weights replaced changes 5.7 bits of 64 on average.
+    For Chinese. All words make better features than twenty (see `SimHash`): if one of twenty
+    keywords of equal weight is replaced, 5.7 of 64 bits change on average.
 
     Source: an article on simhash in Python with jieba that is widely copied in Chinese; jieba,
     analyse/tfidf.py.
@@ -43,12 +43,11 @@ class SimHashKeywords(FingerprintMethod):
     ) -> None:
         """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
 
-        *top*: the number of keywords. *integer*: whether a weight is cut to a whole number,
-        int(weight * 20), as in the article; then the keywords of long texts weigh nothing. *bits*:
-        the length of the fingerprint, from 32 to 384. *lexicon*: the document frequencies (see
-        `dedup.lexicon`).
+        *top*: the number of keywords. *integer*: whether to truncate weights to int(weight * 20),
+        as in the article; the keywords of long texts then have no weight. *bits*: the length of the
+        fingerprint, from 32 to 384. *lexicon*: the document frequencies (see `dedup.lexicon`).
 
-        Raises ValueError for a value outside its range, and for a lexicon that cannot be read.
+        Raises ValueError for a value out of range, and for a lexicon that cannot be read.
         """
         check_whole("bits", bits, 32, 384)
         self.bits = bits
@@ -75,10 +74,10 @@ class SimHashKeywords(FingerprintMethod):
 
 
 def keywords(tokens: Sequence[str], top: int, lexicon: str) -> list[tuple[str, float]]:
-    """Return the *top* keywords and their weights, the heaviest first, ties the last word first.
+    """Return the *top* keywords and weights, the heaviest first, ties in reverse order of words.
 
-    Words of one character and jieba's stop words are none. The weight is the share of the others,
-    times the idf, as a multiple of 2**-32.
+    Words of one character and jieba's stop words are left out. The weight of a word is its share of
+    the rest times its idf, as a multiple of 2**-32.
 
     >>> keywords("我们 来到 北京 清华大学 清华大学 的".split(), 2, "jieba")
     [('清华大学', 3.2...), ('来到', 1.07...)]

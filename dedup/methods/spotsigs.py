@@ -29,7 +29,7 @@ STOP_WORDS = frozenset(
     已经 正在 曾 并不 之间 之后 之前 以后 以前 以上 以下
     """.split()
 )
-# Articles and the forms of be, can, will, have and do are the best ones of the paper.
+# Articles and forms of be, can, will, have and do: the best antecedents of the paper.
 _ANTECEDENTS = """
     a an the am is are was were be been being can could will would have has had having do does did
     done doing 的 了 是 在 有 和 与 将 被 把 这 那
@@ -40,16 +40,16 @@ ANTECEDENTS = dict.fromkeys(_ANTECEDENTS, (1, 3))
 class SpotSigs(DigestMethod):
     """Matches pages whose spots, short chains of words after stop words, are alike.
 
-    At each occurrence of an antecedent, itself a stop word, starts a spot: the antecedent and
-    *chain length* words after it that are no stop words, each the *spot distance*-th such word
-    after the one before. Stop words stand in running text, so navigation and lists have few spots;
-    a page with fewer than *min_spots* has no sketch. A chain that the end of the text cuts off is
-    none.
+    A spot starts at each occurrence of an antecedent, which is itself a stop word. It is the
+    antecedent followed by *chain length* content words, each the *spot distance*-th content word
+    after the previous one. A chain that the end of the text interrupts does not count. Stop words
+    are frequent in running text but rare in navigation and lists, which have few spots; a page with
+    fewer than *min_spots* has no sketch.
 
     The distance is 1 - J, where J is the Jaccard similarity of the multisets of spots: the sum of
-    the lesser counts divided by that of the greater ones. The Chinese stop words are this
-    project's own. (With all of `STOP_WORDS` as antecedents, (1, 2) each, and a threshold of .3 it
-    makes fewer errors, with sketches three times as long.)
+    the lesser counts divided by the sum of the greater ones. The Chinese stop words are this
+    project's own. (With all of `STOP_WORDS` as antecedents, (1, 2) each, and a threshold of .3 the
+    method makes fewer errors, with sketches three times as long.)
 
     Source: Theobald, Siddharth, Paepcke, "SpotSigs: Robust and Efficient Near Duplicate Detection
     in Large Web Collections", SIGIR 2008, section 3.
@@ -68,8 +68,8 @@ class SpotSigs(DigestMethod):
     ) -> None:
         """Create the method with the threshold *max_distance*, from 0 to below 1.
 
-        *antecedents*: the spot distance and the chain length of each antecedent, 1 or more.
-        *min_spots*: how many spots a page has to have. Raises ValueError for a value outside its
+        *antecedents*: the spot distance and chain length of each antecedent, 1 or more.
+        *min_spots*: the fewest spots of a page with a sketch. Raises ValueError for a value out of
         range.
         """
         check_share("max_distance", max_distance)
@@ -97,12 +97,12 @@ class SpotSigs(DigestMethod):
     def weighted_features(self, document: Document) -> Counter[str]:
         return Counter(find_spots(document.tokens, self.antecedents))
 
-    def distance(self, one: Digests, other: Digests) -> float:
-        return jaccard_distance(count_common(one, other), len(one), len(other))
+    def distance(self, sketch: Digests, other: Digests) -> float:
+        return jaccard_distance(count_common(sketch, other), len(sketch), len(other))
 
 
 def find_spots(tokens: Iterable[str], antecedents: Mapping[str, Sequence[int]]) -> Iterator[str]:
-    """Yield the spots of *tokens* in order: an antecedent and the words of its chain.
+    """Yield the spots of *tokens* in order: each antecedent with the words of its chain.
 
     >>> list(find_spots("at a rally to kick off the week".split(), {"a": (1, 2), "the": (1, 2)}))
     ['a:rally:kick']
@@ -122,17 +122,17 @@ def find_spots(tokens: Iterable[str], antecedents: Mapping[str, Sequence[int]]) 
 
 
 @overload
-def jaccard_distance(shared: int, one: int, other: int) -> float: ...
+def jaccard_distance(shared: int, size: int, other_size: int) -> float: ...
 
 
 @overload
-def jaccard_distance(shared: Digests, one: int, other: Digests) -> Digests: ...
+def jaccard_distance(shared: Digests, size: int, other_size: Digests) -> Digests: ...
 
 
-def jaccard_distance(shared: Any, one: Any, other: Any) -> Any:
-    """Return 1 - J of multisets of *one* and *other* elements, *shared* of them in common.
+def jaccard_distance(shared: Any, size: Any, other_size: Any) -> Any:
+    """Return 1 - J of two multisets of these sizes with *shared* elements in common.
 
-    It is a fraction of whole numbers, divided once, and therefore never on the wrong side of a
-    threshold: as a difference of floats, 1 - .9 would be less than .1.
+    It is one division of integers, so it is never on the wrong side of a threshold: in floats,
+    1 - .9 is less than .1.
     """
-    return (one + other - 2 * shared) / (one + other - shared)
+    return (size + other_size - 2 * shared) / (size + other_size - shared)

@@ -1,4 +1,4 @@
-"""Text profiles: the frequencies of words, in steps."""
+"""Text profiles: the frequencies of words, rounded to steps."""
 
 import math
 from collections import Counter
@@ -23,10 +23,10 @@ class TextProfile(SingleDigestMethod):
     def __init__(self, *, step: float = 0.01, min_length: int = 2) -> None:
         """Create the method.
 
-        *step*: the share of the highest frequency that frequencies are rounded down to multiples
-        of, from 0 to 1; it is never less than 2 occurrences, unless no word occurs twice.
-        *min_length*: shorter words do not count. Nutch has 3, but most Chinese words have 2
-        characters. Raises ValueError for a value outside its range.
+        *step*: from 0 to 1, a share of the highest frequency; frequencies are rounded down to
+        multiples of it. A step is at least 2 occurrences, unless no word occurs twice.
+        *min_length*: shorter words do not count. In Nutch it is 3, but most Chinese words have 2
+        characters. Raises ValueError for a value out of range.
         """
         check_share("step", step)
         check_whole("min_length", min_length, 1)
@@ -46,9 +46,9 @@ class TextProfile(SingleDigestMethod):
 
 
 def profile(tokens: Sequence[str], step: float, min_length: int) -> list[tuple[str, int]]:
-    """Return the tokens of *min_length* characters or more with their frequencies in steps.
+    """Return the tokens of *min_length* characters or more with their rounded frequencies.
 
-    The most frequent first, ties by token. Tokens that are rarer than a step are left out.
+    The most frequent come first, ties by token. Tokens that are rarer than a step are left out.
 
     >>> profile("a rose is a rose is a rose".split(), 0.01, 2)
     [('is', 2), ('rose', 2)]
@@ -57,5 +57,5 @@ def profile(tokens: Sequence[str], step: float, min_length: int) -> list[tuple[s
     highest = max(counts.values(), default=0)
     quantum = max(math.floor(highest * step + 0.5), 2 if highest > 1 else 1)
     rounded = {token: count // quantum * quantum for token, count in counts.items()}
-    kept = [(token, count) for token, count in rounded.items() if count]
-    return sorted(kept, key=lambda item: (-item[1], item[0]))
+    frequent = [(token, count) for token, count in rounded.items() if count]
+    return sorted(frequent, key=lambda item: (-item[1], item[0]))

@@ -19,7 +19,7 @@ _BANDS, _ROWS = 12, 3
 _KEY_BITS, _KEY_BYTES = 24, 3
 _SIGNATURE_BITS = 1024
 _NUMBERS = 16
-# What stands where a page has fewer numbers; no number has it as its hash.
+# Fills the places of missing numbers; no number has this hash.
 _NO_NUMBER = 2**16 - 1
 _NO_NUMBERS = [_NO_NUMBER] * _NUMBERS
 _REPLACED = 10.0
@@ -34,36 +34,36 @@ _CHECKED = np.dtype(
 
 
 class VerifiedSketch(NamedTuple):
-    """The block keys of a page, and what it is compared by (of the dtype above, as bytes)."""
+    """The block keys of a page, and the bytes of what is compared (of the dtype above)."""
 
     bands: tuple[int, ...]
     checked: bytes
 
 
 class Verified(KeyMethod):
-    """Near-duplicates by their shingles, and by the numbers that were replaced in them.
+    """Near-duplicates by their shingles and by the numbers that were replaced.
 
     The distance of two pages is 1 - J + 10 * sqrt(R) / N. J is the Jaccard similarity of their
-    3-word shingles, as 1,024 one-bit minimums estimate it (with a standard deviation of .03). R is
-    how many numbers of the page that has fewer of them the other page lacks, and N how many tokens
-    the shorter page has. Pages are compared if they share one of 12 bands of 3 minimums: with a
-    probability of .95 at J = .6, .98 at .65 and .998 at .75.
+    3-word shingles, estimated by 1,024 one-bit minimums with a standard deviation of .03. R is the
+    number of numbers that the page with fewer numbers has and the other page lacks. N is the number
+    of tokens of the shorter page. Pages are compared if they share one of 12 bands of 3 minimums:
+    with a probability of .95 at J = .6, .98 at .65 and .998 at .75.
 
-    Why so, by the labelled collections (docs/methods.md):
+    The reasons, from the labelled collections (docs/methods.md):
 
-    * The exact J separates copies from other pages on every one of them, at nearly the same
-      threshold; a distance of fingerprints does so on none.
-    * One-bit minimums estimate it best for their size. Of one hash function, 1,024 cost no more
-      than the 64 sums of a simhash.
-    * What J gets wrong are reports that come out again with other figures. In a copy that was
-      shortened or continued, the numbers of the one are among those of the other; in such reports
-      they are replaced. The shorter the text, the more does a number say in it: one in a notice of
-      50 words tells two notices apart, a new version number in a manual does not. (With a factor
-      from 6 to 15, no F1 differs by more than .01.)
+    * The exact J separates copies from other pages on all of them, at nearly the same threshold; a
+      distance of fingerprints does so on none.
+    * One-bit minimums are the best estimate for their size. With a single hash function, 1,024 of
+      them cost no more than the 64 sums of a simhash.
+    * J fails for reports that are published again with other figures. If a copy was shortened or
+      continued, one page contains all numbers of the other; in such reports they are replaced. A
+      number matters more in a shorter text: one number distinguishes two notices of 50 words, but a
+      new version number does not make a new manual. (With a factor from 6 to 15, no F1 changes by
+      more than .01.)
 
-    Pages of one form, with few words of their own, share their bands however many they are. A page
-    is compared with the 128 latest of each band; so of thousands of such pages one may be kept that
-    repeats an old one, unless it is an exact duplicate.
+    Pages of one template with few words of their own share their bands, however many there are. A
+    page is compared with the 128 latest pages of each band. So among thousands of such pages, one
+    that repeats an old page may be stored again, unless it is an exact duplicate.
     """
 
     name = "verified"
@@ -110,8 +110,8 @@ class Verified(KeyMethod):
     def keys(self, sketch: VerifiedSketch) -> Iterable[int]:
         return sketch.bands
 
-    def distance(self, one: VerifiedSketch, other: VerifiedSketch) -> float:
-        return self.distances(one, [other.checked])[0]
+    def distance(self, sketch: VerifiedSketch, other: VerifiedSketch) -> float:
+        return self.distances(sketch, [other.checked])[0]
 
     def payload(self, sketch: VerifiedSketch) -> bytes:
         return sketch.checked
@@ -119,24 +119,24 @@ class Verified(KeyMethod):
     def distances(self, sketch: VerifiedSketch, payloads: Sequence[bytes]) -> list[float]:
         return self.distances_of_pairs([sketch.checked], payloads).tolist()  # type: ignore[no-any-return]
 
-    def distances_of_pairs(self, ones: Sequence[bytes], others: Sequence[bytes]) -> Any:
-        """Return the distances of pairs; a single one of *ones* is that of them all."""
+    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Any:
+        """Return the distances of pairs; a single one of *payloads* is paired with all *others*."""
         return self._distances(
-            np.frombuffer(b"".join(ones), _CHECKED), np.frombuffer(b"".join(others), _CHECKED)
+            np.frombuffer(b"".join(payloads), _CHECKED), np.frombuffer(b"".join(others), _CHECKED)
         )
 
-    def _distances(self, one: Any, others: Any) -> Any:
-        differing = np.bitwise_count(one["signature"] ^ others["signature"])
+    def _distances(self, pages: Any, others: Any) -> Any:
+        differing = np.bitwise_count(pages["signature"] ^ others["signature"])
         distances = 2 * differing.sum(axis=1, dtype=np.int64) / _SIGNATURE_BITS
-        # Most candidates are too far anyway.
+        # Most candidates are too far away even without the numbers.
         is_near = distances <= self.max_distance
-        # Where one has no numbers, none were replaced.
-        near = np.flatnonzero(is_near & (others["numbers"] > 0) & (one["numbers"] > 0))
+        # If one page has no numbers, none were replaced.
+        near = np.flatnonzero(is_near & (others["numbers"] > 0) & (pages["numbers"] > 0))
         if not len(near):
             return distances
-        one, others = one if len(one) == 1 else one[near], others[near]
-        tokens = np.minimum(one["tokens"], others["tokens"])
-        distances[near] += _REPLACED * np.sqrt(_count_replaced_numbers(one, others)) / tokens
+        pages, others = pages if len(pages) == 1 else pages[near], others[near]
+        tokens = np.minimum(pages["tokens"], others["tokens"])
+        distances[near] += _REPLACED * np.sqrt(_count_replaced_numbers(pages, others)) / tokens
         return distances
 
     def to_bytes(self, sketch: VerifiedSketch) -> bytes:
@@ -153,14 +153,14 @@ class Verified(KeyMethod):
         octets = as_rows(sketches, end + _CHECKED.itemsize)[:, :end]
         units = 1 << 8 * np.arange(_KEY_BYTES, dtype=np.uint64)
         keys = np.sort(octets.reshape(-1, _BANDS, _KEY_BYTES) @ units, axis=1)
-        # Of so few bits, two bands may have the same key by chance.
+        # With so few bits, two bands may have the same key by chance.
         is_first = np.ones(keys.shape, np.bool_)
         is_first[:, 1:] = keys[:, 1:] != keys[:, :-1]
         return keys[is_first], is_first.sum(axis=1), [data[end:] for data in sketches]
 
 
 def _bands(shingles: Sequence[Any]) -> list[list[int]]:
-    # Other bins than those of the signature: hashed once more.
+    # Mixed once more, so that the bins are independent of those of the signature.
     mixed = np.split(mix(np.concatenate(shingles)), np.cumsum([len(own) for own in shingles[:-1]]))
     minimums = bin_minimums(mixed, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
     keys = seeds(_BANDS)
@@ -170,10 +170,10 @@ def _bands(shingles: Sequence[Any]) -> list[list[int]]:
 
 
 def number_hashes(tokens: str, hashing: Hashing = PLAIN) -> list[int]:
-    """Return different 16-bit hashes, sorted, of the tokens that have a digit.
+    """Return the unique 16-bit hashes of the tokens that contain a digit, sorted.
 
-    *tokens*: with a blank between each two. A number that comes again has another hash each time,
-    as in a multiset.
+    *tokens*: tokens separated by single spaces. Each repetition of a number has another hash, as in
+    a multiset.
     """
     counts = Counter(_tokens_with_digits(tokens))
     numbers = [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
@@ -192,22 +192,22 @@ def _tokens_with_digits(tokens: str) -> Iterator[str]:
         digit = _DIGIT.search(tokens, end)
 
 
-def _count_replaced_numbers(one: Any, others: Any) -> Any:
+def _count_replaced_numbers(pages: Any, others: Any) -> Any:
     """Return how many numbers of the page with fewer the other page lacks, shape (n,), float64.
 
-    *one*: shape (1,) or (n,); *others*: shape (n,). Exact for up to 16 numbers; of more, estimated
-    by the 16 least hashes of both pages together.
+    *pages*: shape (1,) or (n,); *others*: shape (n,). Exact for up to 16 numbers; beyond, estimated
+    from the 16 lowest hashes of both pages together.
 
     Source: Broder, "On the Resemblance and Containment of Documents", SEQUENCES 1997, section 3.
     """
-    own = np.broadcast_to(one["least_numbers"], others["least_numbers"].shape)
+    own = np.broadcast_to(pages["least_numbers"], others["least_numbers"].shape)
     together = np.sort(np.concatenate([own, others["least_numbers"]], axis=1), axis=1)
     is_number = together != _NO_NUMBER
     # Equal neighbours are one number that both pages have.
     is_repeated = np.zeros_like(is_number)
     is_repeated[:, 1:] = (together[:, 1:] == together[:, :-1]) & is_number[:, 1:]
     rank = np.cumsum(is_number & ~is_repeated, axis=1)
-    counts = np.stack([others["numbers"], np.broadcast_to(one["numbers"], len(others))])
+    counts = np.stack([others["numbers"], np.broadcast_to(pages["numbers"], len(others))])
     considered = np.where(counts.max(axis=0, initial=0) > _NUMBERS, _NUMBERS, 2 * _NUMBERS)
     shared = (is_repeated & (rank <= considered[:, None])).sum(axis=1)
     jaccard = shared / np.maximum(1, np.minimum(rank[:, -1], considered))
