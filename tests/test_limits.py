@@ -19,7 +19,7 @@ from dedup.limits import LONGEST_LINE, LONGEST_URL, cut, kept_url
 from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.report import Details, Summary
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.url_advice import Content, Contents
 
 LONG = "http://a/" + "x" * 10**5

@@ -13,7 +13,7 @@ from dedup.detector import Detector, Kind, Verdict
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.report import Details, Report, Summary, write_html
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.url_advice import Contents
 
 EXAMPLE = Path(__file__).with_name("report.json").read_text("utf-8")
