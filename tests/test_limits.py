@@ -19,7 +19,7 @@ from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report import Details, Summary
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader
 from dedup.url_advice import Content, Contents

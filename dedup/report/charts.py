@@ -13,7 +13,7 @@ _WIDTH, _HEIGHT = 480, 230
 _BINS = 24
 
 
-def stacked_bars(
+def draw_bars(
     labels: Sequence[str], series: Sequence[tuple[str, Sequence[float | None]]], *, title_id: str
 ) -> Markup:
     """Return bars over *labels*; *series* are pairs of a CSS class and a number for each label.

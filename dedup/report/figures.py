@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dedup.report.charts import bin_distances, stacked_bars
+from dedup.report.charts import bin_distances, draw_bars
 from dedup.report.report import NameCounts, PageCounts, Report, StageTime
 from dedup.report.templating import cut_url, shorten_number
 
@@ -142,7 +142,7 @@ def _draw(
     legend: list[tuple[str, str]],
 ) -> Chart:
     series = [(css_class, values) for (css_class, _), values in zip(legend, bars, strict=True)]
-    svg = stacked_bars(labels, series, title_id=f"{name}-title")
+    svg = draw_bars(labels, series, title_id=f"{name}-title")
     rows = [row for row in zip(labels, *bars, strict=True) if any(row[1:])]
     return Chart(svg, rows, legend)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from dedup.detector import Detector
 from dedup.page import Page
 from dedup.record import PageRecord
+from dedup.report.counts import Counters
 from dedup.report.details import Details
 from dedup.report.report import Report
 from dedup.report.summary import Summary
@@ -34,25 +35,6 @@ class PageVerdict(NamedTuple):
     sketch: bytes | None = None
     scope: str = ""
     content: Content | None = None
-
-
-class Counters:
-    """Counters that live by themselves, where Scrapy's stats do in a crawl."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-
-    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
-        self._values[key] = self._values.get(key, start) + count
-
-    def set_value(self, key: str, value: Any) -> None:
-        self._values[key] = value
-
-    def get_value(self, key: str, default: Any = None) -> Any:
-        return self._values.get(key, default)
-
-    def get_stats(self) -> dict[str, Any]:
-        return self._values
 
 
 def replay(

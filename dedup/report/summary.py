@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, cut, kept_url
 from dedup.logs import logger_named
 from dedup.page import Page
+from dedup.report.counts import COUNTER_OF, Counts, StatCollector
 from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.groups import Groups
@@ -17,14 +18,11 @@ from dedup.report.near_misses import NOTHING_NEAR
 from dedup.report.quantiles import Quantiles
 from dedup.report.report import (
     IndexSize,
-    ItemCounts,
     LedgerUse,
     NearMiss,
-    PageCounts,
     Report,
     Revisit,
     Revisits,
-    Savings,
     StageTime,
 )
 from dedup.report.tally import Tally
@@ -37,18 +35,6 @@ logger = logger_named(__name__)
 
 _GROUPS_SHOWN = 1000
 _REVISITS_SHOWN = 1000
-
-
-class StatCollector(Protocol):
-    """Where counters live: Scrapy's stats in a crawl."""
-
-    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None: ...
-
-    def set_value(self, key: str, value: Any) -> None: ...
-
-    def get_value(self, key: str, default: Any = None) -> Any: ...
-
-    def get_stats(self) -> dict[str, Any]: ...
 
 
 class Summary:
@@ -72,6 +58,7 @@ class Summary:
         *details*, the report has what the table in the log shows.
         """
         self._stats = stats
+        self._counts = Counts(stats)
         self._settings = settings
         self._drops = drops
         self._details = details
@@ -125,7 +112,7 @@ class Summary:
                 self._details.record(verdict, url, page, scope, content)
 
     def _count_verdict(self, verdict: Verdict, url: str, size: int) -> None:
-        self.count(_COUNTER[verdict.kind])
+        self.count(COUNTER_OF[verdict.kind])
         if verdict.is_duplicate:
             if self._drops:
                 self.count("bytes_saved", size)
@@ -176,20 +163,17 @@ class Summary:
             started=self._started.isoformat(timespec="seconds"),
             seconds=round(seconds, 3),
             settings={name: _bound(value) for name, value in self._settings.items()},
-            pages=self._page_counts(seconds),
-            items=ItemCounts(
-                dropped=self._value("items/dropped"),
-                marked=self._value("items/marked"),
-                unmarked=self._value("items/unmarked"),
-                unknown=self._value("items/unknown"),
-            ),
-            links_held_back=self._value("links_held_back"),
+            pages=self._counts.pages(seconds),
+            items=self._counts.items(),
+            links_held_back=self._counts.value("links_held_back"),
             revisits=Revisits(
                 unchanged=tuple(self._revisits[Kind.UNCHANGED]),
                 changed=tuple(self._revisits[Kind.CHANGED]),
             ),
-            ledger=None if store is None else self._ledger_use(store),
-            distances=sort_distances({float(d): n for d, n in self._below("distance").items()}),
+            ledger=None if store is None else _ledger_use(store, self._counts),
+            distances=sort_distances(
+                {float(d): n for d, n in self._counts.below("distance").items()}
+            ),
             nearest_kept=nearest_kept,
             near_misses=near_misses,
             timeline=details.timeline(),
@@ -200,60 +184,25 @@ class Summary:
             hosts=self._hosts.counts(),
             url_patterns=details.url_patterns(),
             url_advice=url_advice,
-            saved=self._savings(),
+            saved=self._counts.savings(),
             seconds_per_page={stage: _stage_time(times) for stage, times in self._stages.items()},
             index=index,
-            claims=self._below("claims"),
-            unread=self._below("unread"),
-            errors=self._value("errors"),
+            claims=self._counts.below("claims"),
+            unread=self._counts.below("unread"),
+            errors=self._counts.value("errors"),
             texts_lost=texts_lost,
         )
 
-    def _page_counts(self, seconds: float) -> PageCounts:
-        judged = self._value("pages")
-        counts = {name: self._value(name) for name in _COUNTER.values()}
-        per_second = round(judged / seconds, 2) if seconds else None
-        return PageCounts(
-            judged=judged, **counts, skipped=self._below("skipped"), per_second=per_second
-        )
 
-    def _ledger_use(self, store: StoreState) -> LedgerUse:
-        return LedgerUse(
-            path=store.path,
-            crawl=store.run,
-            resumed=store.is_resumed,
-            checkpoints=self._value("checkpoints/written"),
-            failed_checkpoints=self._value("checkpoints/failed"),
-            pages_not_written=store.unpublished,
-        )
-
-    def _savings(self) -> Savings:
-        return Savings(
-            bytes=self._value("bytes_saved"),
-            pages_not_read_again=self._value("bodies_repeated") - self._value("bodies_read_again"),
-            seconds=round(self._value("seconds_saved"), 3),
-        )
-
-    def _value(self, name: str) -> Any:
-        return self._stats.get_value(f"dedup/{name}", 0)
-
-    def _below(self, name: str) -> dict[str, int]:
-        prefix = f"dedup/{name}/"
-        return {
-            key.removeprefix(prefix): value
-            for key, value in sorted(self._stats.get_stats().items())
-            if key.startswith(prefix)
-        }
-
-
-_COUNTER = {
-    Kind.NEW: "new",
-    Kind.EXACT: "exact_duplicates",
-    Kind.NEAR: "near_duplicates",
-    Kind.UNCHANGED: "unchanged",
-    Kind.CHANGED: "changed",
-    Kind.REPEATED: "repeated",
-}
+def _ledger_use(store: StoreState, counts: Counts) -> LedgerUse:
+    return LedgerUse(
+        path=store.path,
+        crawl=store.run,
+        resumed=store.is_resumed,
+        checkpoints=counts.value("checkpoints/written"),
+        failed_checkpoints=counts.value("checkpoints/failed"),
+        pages_not_written=store.unpublished,
+    )
 
 
 def _bound(value: Any) -> Any:

@@ -4,6 +4,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -41,11 +42,15 @@ class TextStore:
         # Pages without copies, the first to be forgotten on top; and the copies of each original.
         self._loose: list[tuple[int, str]] = []
         self._copies: dict[str, int] = {}
+
+    @cached_property
+    def _database(self) -> sqlite3.Connection:
         # Another thread may read all texts, once no more come.
-        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         # Without a journal, a text for which the disk is too full would damage the others.
-        self._database.execute("PRAGMA journal_mode = MEMORY")
-        self._database.execute("CREATE TABLE texts (url BLOB PRIMARY KEY, title TEXT, text BLOB)")
+        database.execute("PRAGMA journal_mode = MEMORY")
+        database.execute("CREATE TABLE texts (url BLOB PRIMARY KEY, title TEXT, text BLOB)")
+        return database
 
     def record(self, verdict: Verdict, url: str, page: Page) -> None:
         """Keep the text of *page* at *url*, if it is likely enough to be shown."""
@@ -111,6 +116,8 @@ class TextStore:
 
     def __iter__(self) -> Iterator[tuple[str, str | None, str]]:
         """Iterate over URLs, titles and texts."""
+        if not self._count:
+            return
         with self._warn_of_failure():
             for url, title, text in self._database.execute("SELECT url, title, text FROM texts"):
                 yield _decode(url), title and _decode(title), _decode(zlib.decompress(text))
@@ -122,6 +129,8 @@ class TextStore:
                 self._put(url, title, text)
 
     def _row(self, column: str, url: str) -> Any:
+        if not self._count:  # most crawls keep no texts, and need no database
+            return None
         query = f"SELECT {column} FROM texts WHERE url = ?"
         with self._warn_of_failure():
             return self._database.execute(query, (_encode(url),)).fetchone()
@@ -147,7 +156,8 @@ class TextStore:
         return self._count
 
     def close(self) -> None:
-        self._database.close()
+        if "_database" in vars(self):
+            self._database.close()
 
 
 def _decode(data: bytes) -> str:

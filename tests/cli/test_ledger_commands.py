@@ -49,6 +49,7 @@ def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
     # Two new ones and two copies; then a change, and /d, which is new.
     assert out == f"{path}: 6 pages, 2 groups\n"
     html = path.read_text()
+    assert "Duplicates in the ledger (2 crawls)" in html
     assert "The first" in html
     assert f"{url}/d" in html
     assert '"+ otherwise"' in html  # of the difference between /a and its copy
@@ -151,6 +152,15 @@ def test_a_damaged_ledger_gives_no_report(town, tmp_path, capsys, damage):
     assert (code, out) == (2, "")
     assert err.startswith(f"dedup report: {path} is damaged (")
     assert err.count("\n") == 1
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("change", ["json_remove(report, '$.pages')", "'[1]'"])
+def test_a_damaged_report_of_a_crawl_is_not_shown(town, tmp_path, capsys, change):
+    path = copied(town, tmp_path / "damaged.sqlite", f"UPDATE crawls SET report = {change}")
+    code, out, err = run(capsys, "report", path, "-o", tmp_path / "r.html", "--crawl", 2)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"dedup report: {path} is damaged (Report")
     assert not (tmp_path / "r.html").exists()
 
 

@@ -6,7 +6,7 @@ from report_of import SETTINGS
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Details, Summary, TextStore
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.url_advice import Contents
 
 

@@ -4,7 +4,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Details, Summary
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 

@@ -4,7 +4,7 @@ import sys
 import pytest
 from lxml import etree
 
-from dedup.report.charts import bin_distances, stacked_bars
+from dedup.report.charts import bin_distances, draw_bars
 
 
 def bars_of(svg):
@@ -16,7 +16,7 @@ def bars_of(svg):
 
 
 def test_each_number_has_a_bar_of_its_height_with_a_title():
-    svg = stacked_bars(["a", "b"], [("new", [10, 0]), ("near", [20, 40])], title_id="name")
+    svg = draw_bars(["a", "b"], [("new", [10, 0]), ("near", [20, 40])], title_id="name")
     bars = bars_of(svg)
     assert [bar[:2] for bar in bars] == [("new", "a: 10"), ("near", "a: 20"), ("near", "b: 40")]
     heights = [float(height) for *_, height in bars]
@@ -25,7 +25,7 @@ def test_each_number_has_a_bar_of_its_height_with_a_title():
 
 
 def test_it_is_small_and_has_no_scripts_styles_or_identities():
-    svg = stacked_bars([str(n) for n in range(60)], [("new", range(1, 61))], title_id="name")
+    svg = draw_bars([str(n) for n in range(60)], [("new", range(1, 61))], title_id="name")
     root = etree.fromstring(svg)
     names = {etree.QName(element).localname for element in root.iter()}
     assert names == {"svg", "g", "rect", "path", "text", "title"}
@@ -37,7 +37,7 @@ def test_it_is_small_and_has_no_scripts_styles_or_identities():
 
 
 def test_labels_cannot_be_markup():
-    svg = stacked_bars(["<script>alert(1)</script>"], [("new", [1])], title_id="name")
+    svg = draw_bars(["<script>alert(1)</script>"], [("new", [1])], title_id="name")
     assert "<script" not in svg
 
 
@@ -65,8 +65,8 @@ def test_distances_are_put_into_bars(counts, upto, labels, bars):
 def test_drawing_leaves_imports_as_they_were():
     """The library of charts puts finders of modules in place, of which one is faulty."""
     script = (
-        "import sys, importlib.metadata; from dedup.report.charts import stacked_bars;"
-        "stacked_bars(['1'], [('a', [1])], title_id='t');"
+        "import sys, importlib.metadata; from dedup.report.charts import draw_bars;"
+        "draw_bars(['1'], [('a', [1])], title_id='t');"
         "assert not any('pygal' in type(finder).__module__ for finder in sys.meta_path);"
         "importlib.metadata.version('trafilatura')"
     )

@@ -15,8 +15,8 @@ from texts import CHINESE, article, edited
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Details, Report, Summary, TextStore, write_html
+from dedup.report.counts import Counters
 from dedup.report.html import as_html
-from dedup.report.replay import Counters
 from dedup.report.report import NearMiss
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Advice, Contents

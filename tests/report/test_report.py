@@ -9,9 +9,10 @@ from report_of import SETTINGS, page
 from texts import article, edited
 
 from dedup.detector import Detector
-from dedup.methods import SimHash
+from dedup.methods import METHODS, SimHash
+from dedup.page import PageReader
 from dedup.report import Details, Report, Summary, write_html
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
 from dedup.url_advice import Contents
@@ -61,6 +62,19 @@ def test_it_is_read_back_from_its_json():
     report = report_of_a_crawl()
     assert Report.from_json(json.loads(EXAMPLE)) == report
     assert Report.from_json(report.as_json()) == report
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_reports_with_every_method_are_read_back(name):
+    method = METHODS[name]()
+    reader, detector = PageReader(lambda html: html, method), Detector(method)
+    details = Details(contents=Contents(method))
+    summary = Summary(Counters(), SETTINGS, details=details)
+    for number, text in enumerate([article(1), edited(article(1)), FAR, article(2)]):
+        url, read = f"http://a/{number}", reader.read_html(text)
+        summary.record(detector.judge(url, read), url, 9, read)
+    report = summary.finish(detector)
+    assert Report.from_json(json.loads(json.dumps(report.as_json()))) == report
 
 
 def test_every_key_is_documented():

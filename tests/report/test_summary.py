@@ -14,7 +14,7 @@ from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.report import Details, Report, Summary, as_text
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.report.report import (
     Copy,
     Course,

@@ -210,3 +210,10 @@ def test_texts_can_be_read_in_another_thread(open_store):
     store.record(new(), "a", page("text"))
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(lambda: list(store)).result() == [("a", None, "text")]
+
+
+def test_a_store_without_texts_has_no_database(open_store):
+    store = open_store(0)
+    store.record(new(), "a", page("text"))
+    assert (list(store), store.get("a"), store.title("a"), "a" in store) == ([], None, None, False)
+    assert "_database" not in vars(store)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import shutil
 import sqlite3
 from contextlib import closing, suppress
@@ -39,8 +40,10 @@ def run(paths: dict[str, Path], site: dict[str, str] = SITE, **options: Any) -> 
     attributes = {"parse": options.pop("parse")} if "parse" in options else {}
     with served(site) as url:
         spider = spider_over(*(url + path for path in site), **attributes)
-        feed = {str(paths["DEDUP_INDEX"].with_name("feed.jsonl")): {"format": "jsonlines"}}
-        result = crawl(spider, **paths, FEEDS=feed, **options)
+        if "DEDUP_INDEX" in paths:
+            feed = str(paths["DEDUP_INDEX"].with_name("feed.jsonl"))
+            options["FEEDS"] = {feed: {"format": "jsonlines"}}
+        result = crawl(spider, **paths, **options)
     result.stored = [item["url"].removeprefix(url) for item in result.items]
     return result
 
@@ -108,6 +111,41 @@ def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
         assert result.stats["dedup/errors"] >= 1
         assert len(result.messages(logging.ERROR)) == 1
     assert run(paths).stored == (KEPT if "Checkpoints" in fault else [])
+
+
+ONLY_FOR_REPORTS = (
+    "dedup.url_advice.Contents.__init__",
+    "dedup.report.details.url_pattern",
+    "dedup.report.sample.Sample.add",
+    "dedup.detector.Detector.near_misses",
+    "dedup.report.texts.TextStore._put",
+)
+
+
+def test_what_only_a_report_shows_is_not_gathered_where_nobody_sees_it(monkeypatch):
+    for name in ONLY_FOR_REPORTS:
+        monkeypatch.setattr(name, failing)
+    result = run({})
+    assert result.stored == KEPT
+    assert "dedup/errors" not in result.stats
+    [table] = [text for text in result.messages(logging.INFO) if text.startswith("Dedup report:")]
+    assert re.search(r"\| pages +\| 4 \(", table)
+    assert re.search(r"\| group of 3 +\| http", table)
+
+
+@pytest.mark.parametrize("seen", ["DEDUP_INDEX", "DEDUP_REPORT"])
+def test_a_report_that_is_written_or_kept_has_all_of_it(paths, seen):
+    run({seen: paths[seen]})
+    if seen == "DEDUP_INDEX":
+        with closing(sqlite3.connect(paths[seen])) as file:
+            [text] = file.execute("SELECT report FROM crawls").fetchone()
+    else:
+        [file] = paths[seen].glob("*.json")
+        text = file.read_text()
+    report = json.loads(text)
+    assert report["url_advice"]["pages"] == 4
+    assert report["nearest_kept"]["sample"] == 2
+    assert sum(bucket["kept"] for bucket in report["lengths"]) == 2
 
 
 class Failing(MemoryStatsCollector):

@@ -10,7 +10,7 @@ from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.report import Details, Summary
-from dedup.report.replay import Counters
+from dedup.report.counts import Counters
 from dedup.rule import Kind
 from dedup.url_advice import Content, Contents
 
