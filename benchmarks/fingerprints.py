@@ -68,11 +68,11 @@ def real(name: str, n: int, folder: Path, rng: np.random.Generator) -> dict[str,
     words, first_held_back = read_words(corpus, folder)
     width = _CORPORA[corpus][1]
     arrays: dict[str, Any] = {}
-    prints, numbers = different(words[:first_held_back], width, weights == "tf", n)
+    prints, numbers = distinct_fingerprints(words[:first_held_back], width, weights == "tf", n)
     chosen = rng.choice(len(prints), n, replace=False)
     arrays["stored"], arrays["stored_texts"] = prints[chosen], numbers[chosen]
     unseen = words[first_held_back:]
-    prints, numbers = different(unseen, width, weights == "tf", 1)
+    prints, numbers = distinct_fingerprints(unseen, width, weights == "tf", 1)
     for part, size in (("incoming", INCOMING), ("queries", QUERIES)):
         chosen = rng.integers(0, len(prints), size)
         arrays[part] = prints[chosen]
@@ -138,7 +138,9 @@ def texts(name: str, folder: Path) -> Callable[[int], str]:
     return window
 
 
-def different(words: list[str], width: int, by_tf: bool, wanted: int) -> tuple[Any, Any]:
+def distinct_fingerprints(
+    words: list[str], width: int, by_tf: bool, wanted: int
+) -> tuple[Any, Any]:
     """Return at least *wanted* different fingerprints, and the number of a window of each."""
     ids, votes = number_words(words)
     prints, numbers = np.empty(0, np.uint64), np.empty(0, np.int64)

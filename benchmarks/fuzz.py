@@ -202,7 +202,9 @@ class Run:
         self.counts["pages"] += 1
         self.counts["characters"] += len(task.content)
         self.counts[inline if isinstance(inline, str) else "read"] += 1
-        self.counts["with a sketch"] += isinstance(inline, Page) and inline.sketch is not None
+        self.counts["with a sketch"] += (
+            isinstance(inline, Page) and inline.record.sketch is not None
+        )
         self.slowest = max(self.slowest, (seconds, number))
         self.largest_growth = max(self.largest_growth, (growth, number))
         if inline != worker:

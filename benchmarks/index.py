@@ -80,7 +80,7 @@ def measure(name: str, distance: int, data: str, path: Path, folder: Path) -> It
         index.text = texts(data, folder)
     arrays = dict(np.load(path))
     n = len(arrays["stored"])
-    before = settled_bytes()
+    before = resident_bytes()
     seconds, worst = 0.0, 0.0
     for page, key in enumerate(index.keys(arrays["stored"], arrays["stored_texts"])):
         # The worst is CPU time: another process may take the core away for longer than an add.
@@ -95,7 +95,7 @@ def measure(name: str, distance: int, data: str, path: Path, folder: Path) -> It
             yield {"skipped": str(error)}
             return
         yield {"adds_per_s": n / seconds, "worst_add_ms": worst * 1e3}
-        yield {"bytes": (settled_bytes() - before) / n}
+        yield {"bytes": (resident_bytes() - before) / n}
         yield from queries(index, arrays)
     if distance != NEAR:
         return
@@ -104,7 +104,7 @@ def measure(name: str, distance: int, data: str, path: Path, folder: Path) -> It
             yield figures(index, arrays)
 
 
-def settled_bytes() -> int:
+def resident_bytes() -> int:
     """Return the resident memory of this process, without garbage and files mapped into it."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
@@ -149,10 +149,10 @@ def queries(index: Competitor, arrays: Any) -> Iterator[dict]:
 
 
 def hash_us(index: Gaoya, keys: list[str]) -> float:
-    return statistics.mean(timed(partial(index.hash, key)) for key in keys) * 1e6
+    return statistics.mean(seconds_of(partial(index.hash, key)) for key in keys) * 1e6
 
 
-def timed(action: Callable[[], Any]) -> float:
+def seconds_of(action: Callable[[], Any]) -> float:
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
@@ -161,9 +161,9 @@ def timed(action: Callable[[], Any]) -> float:
 def batch(index: Competitor, arrays: Any) -> dict:
     """Query everything at once, or as much as there is time for."""
     asked = arrays["incoming"]
-    few = timed(lambda: index.query_many(asked[:BATCH]))
+    few = seconds_of(lambda: index.query_many(asked[:BATCH]))
     asked = asked[: max(BATCH, min(len(asked), int(BATCH * BUDGET / few)))]
-    return {"batch_queries_per_s": len(asked) / timed(lambda: index.query_many(asked))}
+    return {"batch_queries_per_s": len(asked) / seconds_of(lambda: index.query_many(asked))}
 
 
 def pairs(index: Competitor, arrays: Any) -> dict:
@@ -183,7 +183,7 @@ def load(index: Competitor, arrays: Any) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "index"
         open_again = index.save(file)
-        seconds = timed(lambda: open_again().query(key))
+        seconds = seconds_of(lambda: open_again().query(key))
         return {"load_s": seconds, "file_bytes": file.stat().st_size / len(arrays["stored"])}
 
 

@@ -36,10 +36,11 @@ import numpy as np
 
 from dedup.detector import Detector
 from dedup.extraction import EXTRACTORS
-from dedup.ledger import Entry, SqliteLedger
 from dedup.methods import METHODS, Method
 from dedup.methods.digests import DigestMethod
-from dedup.page import Page, PageReader
+from dedup.page import PageReader
+from dedup.record import Claimed, PageRecord
+from dedup.stores import News, SqliteStore, finished
 
 A_SECOND = 200
 SAMPLE = 300
@@ -77,9 +78,9 @@ def read_sample(folder: Path, method: Method) -> tuple[float, list[int]]:
     reader = PageReader(EXTRACTORS["trafilatura"], method)
     reader.read_html(texts[0])
     start = time.process_time()
-    sketches = [reader.read_html(text).sketch for text in texts]
+    sketches = [reader.read_html(text).record.sketch for text in texts]
     spent = (time.process_time() - start) / len(texts) * 1000
-    return spent, [len(method.to_bytes(sketch)) for sketch in sketches if sketch is not None]
+    return spent, [len(sketch) for sketch in sketches if sketch is not None]
 
 
 def measure(path: Path, name: str, lengths: list[int], size: int, pages: int) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def measure(path: Path, name: str, lengths: list[int], size: int, pages: int) ->
     if not pages:
         return row
     ledger, detector = loaded(path, method)
-    ledger.begin("benchmark")
+    finished(ledger.join("benchmark"))
     with closing(ledger):
         crawls = [(ledger, True), (ledger, False), (None, False)]
         crawled, without, idle = (
@@ -117,7 +118,8 @@ def read_at_the_start(path: Path, name: str, lengths: list[int]) -> dict[str, An
     read_in, cpu = time.perf_counter() - start, time.process_time() - cpu
     grown = most_memory() - before
     with closing(ledger):
-        part = next(ledger.stored())
+        part = finished(ledger.since(0))
+        assert part
         pick = random.Random(3)
         known = [sketch for sketch in pick.choices(part.sketches, k=QUERIES) if sketch]
         new = next(random_sketches(method, lengths, np.random.default_rng(3), QUERIES))
@@ -138,16 +140,16 @@ def most_memory() -> int:
     return int(line.split()[1]) * 1024
 
 
-def loaded(path: Path, method: Method) -> tuple[SqliteLedger, Detector]:
-    ledger = SqliteLedger(path, method.identity)
-    detector = Detector(method, ledger=ledger)
+def loaded(path: Path, method: Method) -> tuple[SqliteStore, Detector]:
+    ledger = SqliteStore(path, method.identity)
+    detector = Detector(method, store=ledger)
     detector.load()
     return ledger, detector
 
 
 def query_us(detector: Detector, method: Method, sketches: Sequence[bytes]) -> float:
     """Return how long the index is asked for one of *sketches*: the median, in µs."""
-    [scope] = detector._scopes.values()
+    [scope] = detector._view._scopes.values()
     took = []
     for sketch in map(method.from_bytes, sketches):
         start = time.perf_counter()
@@ -159,14 +161,16 @@ def query_us(detector: Detector, method: Method, sketches: Sequence[bytes]) -> f
 def fill(path: Path, method: Method, lengths: list[int], size: int) -> None:
     chooser = np.random.default_rng(1)
     number = 0
-    with closing(SqliteLedger(path, method.identity)) as ledger:
-        ledger.begin("benchmark")
+    with closing(SqliteStore(path, method.identity)) as ledger:
+        finished(ledger.join("benchmark"))
         for sketches in random_sketches(method, lengths, chooser, size):
             for sketch in sketches:
-                ledger.add(Entry(url(number), "", chooser.bytes(16), sketch, 300))
+                record = PageRecord(url(number), "", 300, chooser.bytes(16), sketch)
+                [claimed] = finished(ledger.exchange([Claimed(record)], News()))
+                ledger.commit(claimed)
                 number += 1
-            ledger.write(ledger.take())
-            ledger.end_writing(written=True)
+            finished(ledger.exchange([], ledger.take_news()))
+            ledger.end_exchange(published=True)
 
 
 def random_sketches(
@@ -186,7 +190,7 @@ def url(number: int) -> str:
 
 
 async def crawl(
-    ledger: SqliteLedger | None,
+    ledger: SqliteStore | None,
     detector: Detector,
     method: Method,
     lengths: list[int],
@@ -216,8 +220,9 @@ async def crawl(
             await asyncio.sleep(1)
             begin = time.perf_counter()
             assert ledger
-            await loop.run_in_executor(thread, ledger.write, ledger.take())
-            ledger.end_writing(written=True)
+            exchange = ledger.exchange([], ledger.take_news())
+            await loop.run_in_executor(thread, finished, exchange)
+            ledger.end_exchange(published=True)
             took.append(time.perf_counter() - begin)
 
     watcher = asyncio.create_task(watch())
@@ -225,15 +230,15 @@ async def crawl(
     start, cpu = time.perf_counter(), cpu_seconds()
     for number in range(pages):
         digest = chooser.randbytes(16)
-        page = Page(None, None, None, 300, digest, method.from_bytes(sketches[number]))
         new = f"https://new.example/{digest.hex()}"
         key = new if number % 4 else url(chooser.randrange(size))
+        record = PageRecord(key, "", 300, digest, sketches[number])
         if ledger:
-            _, claim = detector.reserve(key, page)
+            _, claim = await detector.reserve(record)
             if claim:
                 detector.commit(claim)
             if number % 2:  # a copy of it
-                detector.reserve(f"{key}?again", page)
+                await detector.reserve(record.under(f"{key}?again"))
         await asyncio.sleep(max(0, start + (number + 1) / A_SECOND - time.perf_counter()))
     spent = cpu_seconds() - cpu
     done.set()

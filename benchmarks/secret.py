@@ -15,7 +15,7 @@ from time import process_time
 import xxhash
 
 from dedup.methods import METHODS
-from dedup.methods.keyed import Keyed
+from dedup.methods.keyed import KeyedHashing
 from dedup.text import Document
 
 _ROUNDS = 5
@@ -30,7 +30,7 @@ def main() -> None:
     lines = options.texts.read_text("utf-8").splitlines()[: options.pages]
     documents = [Document.from_main_text(json.loads(line)["text"]) for line in lines]
     documents = [document for document in documents if document.tokens]
-    hashing = Keyed("correct horse battery staple")
+    hashing = KeyedHashing("correct horse battery staple")
     tokens = sum(document.token_count for document in documents) / len(documents)
     print(f"{len(documents):,} pages of {tokens:,.0f} words on average; µs a page")
     print(f"{'method':20} {'without':>8} {'with':>8} {'times':>6}")

@@ -1,16 +1,17 @@
 """Two pages -> why they are, or are not, near-duplicates."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from dedup.detector import Detector, Kind
 from dedup.diff import Part, word_diff
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, Method
-from dedup.page import Page, digest_of
+from dedup.record import PageRecord, digest_of
+from dedup.rule import Finding, Kind, Rule
+from dedup.search import index_for
 from dedup.text import Document
 
 
@@ -156,31 +157,47 @@ class Explanation:
         }
 
 
-def judge(method: Method, one: Document, other: Document, min_tokens: int) -> Judgement:
+def judge(method: Method, first: Document, second: Document, min_tokens: int) -> Judgement:
     """Return what *method* says of two pages, as a crawl would that stores the first one."""
-    documents = one, other
-    pages = [
-        Page(None, None, None, len(document.tokens), digest_of(document), method.sketch(document))
-        for document in documents
-    ]
-    sketches = [page.sketch for page in pages]
+    rule, sketches = Rule(min_tokens), [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
     distance = method.distance(*sketches) if have_sketches else None
-    detector = Detector(method, min_tokens=min_tokens)
-    kinds = [detector.judge(name, page).kind for name, page in zip("ab", pages, strict=True)]
-    if kinds[1] is Kind.EXACT:
-        verdict = "duplicate"
-    elif kinds[1] is Kind.NEAR:
-        verdict = "near-duplicate"
-    elif Kind.SKIPPED in kinds:
-        verdict = "empty"
-    elif any(page.tokens < min_tokens for page in pages):
-        verdict = "too short"
-    elif distance is None:
-        verdict = "no sketch"
-    else:
-        verdict = "different" if distance > method.max_distance else "not compared"
-    return Judgement(method, verdict, distance)
+    records = [
+        PageRecord(
+            tokens=len(document.tokens),
+            digest=digest_of(document),
+            sketch=None if sketch is None else method.to_bytes(sketch),
+        )
+        for document, sketch in zip((first, second), sketches, strict=True)
+    ]
+    return Judgement(method, _verdict(method, rule, records, sketches, distance), distance)
+
+
+def _verdict(
+    method: Method,
+    rule: Rule,
+    records: Sequence[PageRecord],
+    sketches: Sequence[Any],
+    distance: float | None,
+) -> str:
+    stored, page = records
+    if any(rule.reason_to_skip(record) for record in records):
+        return "empty"
+    index = index_for(method)
+    if not rule.is_short(stored):
+        index.add(sketches[0])
+    finding: Finding[object] = rule.judge(
+        page,
+        lambda: stored if stored.digest == page.digest else None,
+        lambda: index.query(sketches[1]),
+    )
+    if finding.kind is not Kind.NEW:
+        return "duplicate" if finding.kind is Kind.EXACT else "near-duplicate"
+    if any(record.tokens < rule.min_tokens for record in records):
+        return "too short"
+    if distance is None:
+        return "no sketch"
+    return "different" if distance > method.max_distance else "not compared"
 
 
 def _features(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[Feature]:

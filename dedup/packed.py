@@ -4,6 +4,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from sys import getsizeof
+from typing import Any
+
+import numpy as np
 
 
 class Packed:
@@ -70,6 +73,13 @@ class Packed:
         else:
             start, end = self._ends[number - 1] if number else 0, self._ends[number]
         return bytes(self._data[start:end])
+
+    def lengths(self, numbers: Any) -> Any:
+        """Return the lengths in bytes of the strings at *numbers*, shape (n,), int64."""
+        if self._ends is None:
+            return np.full(len(numbers), self._width)
+        ends = np.frombuffer(self._ends, np.int64)
+        return ends[numbers] - np.where(numbers, ends[np.maximum(numbers, 1) - 1], 0)
 
     def __len__(self) -> int:
         return self._size

@@ -13,27 +13,22 @@ import regex
 
 from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.methods import Method
+from dedup.record import PageRecord, digest_of
 from dedup.text import Document, without_surrogates
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page reduced to its main text, and that to what is compared.
+    """A page as it was read: its record, still without key and scope, and its text.
 
-    *text* is ``None`` where it was not kept; *digest* is the 16-byte digest of the normalised text,
-    ``None`` for an empty one; *sketch* is the method's, ``None`` where the text has too little
-    content; *seconds* is what each stage took. A page that *is_binary* was not read: its digest is
-    that of all of its bytes, and nothing else of it is compared.
+    *text* is ``None`` where it was not kept; *seconds* is what each stage took.
     """
 
-    text: str | None
-    title: str | None
-    language: str | None
-    tokens: int
-    digest: bytes | None
-    sketch: Any | None
+    record: PageRecord
+    text: str | None = None
+    title: str | None = None
+    language: str | None = None
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
-    is_binary: bool = False
 
 
 class PageReader:
@@ -56,9 +51,13 @@ class PageReader:
         documents = [Document.from_main_text(without_surrogates(text)) for text in texts]
         sketches = self._method.sketches(documents)
         return [
-            Page(document.main_text, None, None, document.token_count, digest_of(document), sketch)
+            Page(self._record(document.token_count, document, sketch), document.main_text)
             for document, sketch in zip(documents, sketches, strict=True)
         ]
+
+    def _record(self, tokens: int, document: Document, sketch: Any) -> PageRecord:
+        data = None if sketch is None else self._method.to_bytes(sketch)
+        return PageRecord(tokens=tokens, digest=digest_of(document), sketch=data)
 
     def read_field(self, value: str) -> Page:
         """Return the page of an item's field: of what `extracted_of` takes."""
@@ -72,11 +71,8 @@ class PageReader:
             document = Document.from_main_text(extracted.text, extracted.description)
             tokens = len(document.tokens)
         with _timed(seconds, "sketch"):
-            digest = digest_of(document)
-            sketch = self._method.sketch(document)
-        return Page(
-            extracted.text, extracted.title, extracted.language, tokens, digest, sketch, seconds
-        )
+            record = self._record(tokens, document, self._method.sketch(document))
+        return Page(record, extracted.text, extracted.title, extracted.language, seconds)
 
 
 def extracted_of(value: str, extractor: Extractor) -> Extraction:
@@ -94,23 +90,7 @@ def extracted_of(value: str, extractor: Extractor) -> Extraction:
 def page_of_bytes(body: bytes) -> Page:
     """Return the page of what is no HTML: it can only be equal to another, byte for byte."""
     digest = blake2b(body, digest_size=16, person=b"body").digest()
-    return Page(None, None, None, 0, digest, None, is_binary=True)
-
-
-def digest_with(digest: bytes, parts: bytes) -> bytes:
-    """Return the digest of a page, whose own is *digest*, with what else its items are made of.
-
-    Without *parts* it is that of the page.
-    """
-    return blake2b(digest + parts, digest_size=16).digest() if parts else digest
-
-
-def digest_of(document: Document) -> bytes | None:
-    """Return the 16-byte digest of the normalised text, by which pages are exact duplicates.
-
-    Of BLAKE2b: nobody can make a text for a digest. ``None`` for an empty one.
-    """
-    return blake2b(document.text.encode(), digest_size=16).digest() if document.text else None
+    return Page(PageRecord(digest=digest, is_binary=True))
 
 
 _HTML_DOCUMENT = regex.compile(

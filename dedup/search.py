@@ -1,4 +1,4 @@
-"""Which index searches the sketches of a method, and how stored ones get into it."""
+"""The choice of an index for the sketches of a method, and the loading of stored sketches."""
 
 from array import array
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from dedup.packed import Packed
 def index_for(method: Method) -> Index:
     """Return an empty index over the sketches of *method*, with its threshold.
 
-    Raises TypeError for a method whose sketches no index here can search.
+    Raises TypeError if there is no index for the kind of *method*.
     """
     name = type(method).__name__
     raise TypeError(f"no index for {name}: it is neither a FingerprintMethod nor a KeyMethod")
@@ -43,7 +43,7 @@ def _(method: FingerprintMethod) -> Index:
 
 @singledispatch
 def batch_index_for(method: Method) -> BatchIndex:
-    """Return an empty index that finds what that of `index_for` does, asked in batches."""
+    """Return an empty index with the same answers as that of `index_for`, queried in batches."""
     return OneByOne(index_for(method), method)
 
 
@@ -59,10 +59,7 @@ def _(method: Method) -> BatchIndex:
 
 
 class Loader:
-    """Puts many stored sketches, as `Method.to_bytes` gives them, into an index.
-
-    As soon as enough are there for the index to take them at once.
-    """
+    """Adds many stored sketches from `Method.to_bytes` to an index, in batches of the best size."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -73,9 +70,9 @@ class Loader:
         self._pages = array("I")
 
     def add(self, sketches: Sequence[bytes], pages: Sequence[int]) -> None:
-        """Take *sketches*, each under its one of *pages*; they may wait for `finish`.
+        """Add *sketches* under the numbers *pages*; some may be added only by `finish`.
 
-        Raises ValueError for bytes that cannot be a sketch of the method.
+        Raises ValueError for bytes that are not a sketch of the method.
         """
         self._sketches.extend(sketches)
         self._pages.extend(pages)
@@ -83,6 +80,6 @@ class Loader:
             self.finish()
 
     def finish(self) -> None:
-        """Put what waits into the index; raises ValueError as `add` does."""
+        """Add the remaining sketches to the index; raises ValueError as `add` does."""
         self._index.add_many(self._sketches, np.asarray(self._pages))
         self._begin()

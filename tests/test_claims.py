@@ -7,15 +7,26 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dedup.detector import Detector, Kind
+from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.page import Page
+from dedup.record import PageRecord
+from dedup.rule import Kind
+from dedup.stores import finished
 
 CONTENTS = [0b0000, 0b0001, 0b0011, 0b111111, 0b1111111, 1 << 40]
 
 
-def page(content, tokens=100):
-    return Page(None, None, None, tokens, content.to_bytes(16, "little"), content)
+def page(content, key="a", scope="", tokens=100):
+    sketch = SimHash().to_bytes(content)
+    return PageRecord(key, scope, tokens, content.to_bytes(16, "little"), sketch)
+
+
+def content_of(claim):
+    return SimHash().from_bytes(claim.record.sketch)
+
+
+def reserve(detector, record):
+    return finished(detector.reserve(record))
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -35,11 +46,11 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(content=st.sampled_from(CONTENTS))
     def reserve(self, content):
         self.count += 1
-        verdict, claim = self.detector.reserve(f"page {self.count}", page(content))
+        verdict, claim = reserve(self.detector, page(content, f"page {self.count}"))
         if self.near(content, self.stored):
             assert verdict.is_duplicate
             assert claim is None
-        elif self.near(content, [other.page.sketch for other in self.open]):
+        elif self.near(content, map(content_of, self.open)):
             assert verdict is None
             assert claim in self.open
             claim.when_ended(lambda: self.waiting.remove(content))
@@ -53,7 +64,7 @@ class AnyOrder(RuleBasedStateMachine):
     def end(self, seed, is_stored):
         claim = self.open.pop(random.Random(seed).randrange(len(self.open)))
         if is_stored:
-            self.stored.append(claim.page.sketch)
+            self.stored.append(content_of(claim))
             self.detector.commit(claim)
         else:
             self.detector.release(claim)
@@ -61,10 +72,12 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_without_an_open_claim_and_no_two_stored_are_near(self):
-        assert self.detector.open_claims == len(self.open)
+        assert self.detector._view.open_claims == len(self.open)
         assert len(self.detector) == len(self.stored)
         for content in self.waiting:
-            assert self.near(content, [claim.page.sketch for claim in self.open])
+            assert self.near(
+                content, [SimHash().from_bytes(claim.record.sketch) for claim in self.open]
+            )
         for place, content in enumerate(self.stored):
             assert not self.near(content, self.stored[:place])
 
@@ -75,7 +88,7 @@ TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 
 def test_who_waits_is_called_in_order_and_at_once_when_it_is_over():
     detector, called = Detector(SimHash()), []
-    _, claim = detector.reserve("a", page(0))
+    _, claim = reserve(detector, page(0, "a"))
     for number in range(3):
         claim.when_ended(lambda number=number: called.append(number))
     detector.release(claim)
@@ -85,20 +98,20 @@ def test_who_waits_is_called_in_order_and_at_once_when_it_is_over():
 
 def test_short_pages_are_claimed_for_equal_ones_only():
     detector = Detector(SimHash())
-    _, short = detector.reserve("short", page(0, tokens=5))
-    assert detector.reserve("equal", page(0, tokens=5)).claim is short
-    assert detector.reserve("near and short", page(1, tokens=5)).verdict.kind is Kind.NEW
-    assert detector.reserve("near and long", page(2)).verdict.kind is Kind.NEW
+    _, short = reserve(detector, page(0, "short", tokens=5))
+    assert reserve(detector, page(0, "equal", tokens=5)).claim is short
+    assert reserve(detector, page(1, "near and short", tokens=5)).verdict.kind is Kind.NEW
+    assert reserve(detector, page(2, "near and long")).verdict.kind is Kind.NEW
 
 
 def test_scopes_do_not_bar_one_another():
     detector = Detector(SimHash())
-    detector.reserve("a", page(0), "one")
-    assert detector.reserve("b", page(0), "other").verdict.kind is Kind.NEW
+    reserve(detector, page(0, "a", "one"))
+    assert reserve(detector, page(0, "b", "other")).verdict.kind is Kind.NEW
 
 
 def test_judging_without_claims_does_not_wait():
     detector = Detector(SimHash())
-    detector.reserve("a", page(0))
+    reserve(detector, page(0, "a"))
     with pytest.raises(RuntimeError, match="being stored"):
-        detector.judge("b", page(0))
+        detector.judge(page(0, "b"))

@@ -1,12 +1,14 @@
 from contextlib import closing
 
 import pytest
+from ledgers import publish
 
-from dedup.detector import Detector, Kind, Verdict
-from dedup.ledger import SqliteLedger
+from dedup.detector import Detector
 from dedup.limits import kept_url
 from dedup.methods import SimHash
 from dedup.page import PageReader
+from dedup.rule import Kind, Rule, Verdict
+from dedup.stores import SqliteStore, finished
 
 BRIDGE = (
     "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
@@ -36,8 +38,8 @@ def detector():
     return Detector(SimHash())
 
 
-def page(text):
-    return PageReader(lambda html: html, SimHash()).read_html(text)
+def page(text, key="", scope=""):
+    return PageReader(lambda html: html, SimHash()).read_html(text).record.under(key, scope)
 
 
 def edited(text, *places):
@@ -49,7 +51,8 @@ def edited(text, *places):
 
 
 def distance(first, second):
-    return (page(first).sketch ^ page(second).sketch).bit_count()
+    first, second = (int.from_bytes(page(text).sketch) for text in (first, second))
+    return (first ^ second).bit_count()
 
 
 def new():
@@ -70,7 +73,7 @@ def skipped(reason):
 
 def judge_all(detector, **texts):
     """The verdicts on the texts, in this order, under their names."""
-    return [detector.judge(name, page(text)) for name, text in texts.items()]
+    return [detector.judge(page(text, name)) for name, text in texts.items()]
 
 
 def test_different_pages_are_new(detector):
@@ -133,7 +136,7 @@ def test_the_nearest_page_is_the_original(detector):
 def test_of_equally_near_pages_the_oldest_is_the_original():
     detector = Detector(SimHash(0))
     texts = {f"page{i}": BRIDGE.replace(",", mark) for i, mark in enumerate(" –;:/")}
-    detector.judge("other", page(GOATS))
+    detector.judge(page(GOATS, "other"))
     verdicts = judge_all(detector, **texts)
     assert verdicts == [new(), *[near("page0", 0)] * 4]
 
@@ -153,11 +156,11 @@ def test_exact_copies_of_a_near_duplicate_are_near_duplicates_too(detector):
 
 def test_scopes_are_separate(detector):
     verdicts = [
-        detector.judge("a/1", page(BRIDGE), "a"),
-        detector.judge("b/1", page(BRIDGE), "b"),
-        detector.judge("b/2", page(edited(BRIDGE, 4)), "b"),
-        detector.judge("a/2", page(BRIDGE.upper()), "a"),
-        detector.judge("c/1", page(edited(BRIDGE, 4)), "c"),
+        detector.judge(page(BRIDGE, "a/1", "a")),
+        detector.judge(page(BRIDGE, "b/1", "b")),
+        detector.judge(page(edited(BRIDGE, 4), "b/2", "b")),
+        detector.judge(page(BRIDGE.upper(), "a/2", "a")),
+        detector.judge(page(edited(BRIDGE, 4), "c/1", "c")),
     ]
     assert verdicts == [new(), new(), near("b/1", 1), exact("a/1"), new()]
     assert len(detector) == 3
@@ -169,7 +172,7 @@ def test_short_pages_are_compared_by_their_text_only(detector):
 
 
 def test_short_pages_are_kept_where_that_is_wanted():
-    detector = Detector(SimHash(), short_pages="keep")
+    detector = Detector(SimHash(), Rule(short_pages="keep"))
     assert judge_all(detector, one=SHORT, two=SHORT) == [skipped("too_short")] * 2
     assert judge_all(detector, a=BRIDGE, b=BRIDGE) == [new(), exact("a")]
     assert len(detector) == 1
@@ -177,7 +180,7 @@ def test_short_pages_are_kept_where_that_is_wanted():
 
 @pytest.mark.parametrize(("min_tokens", "verdict"), [(3, near("one", 0)), (4, new())])
 def test_a_page_is_short_below_the_least_number_of_tokens(min_tokens, verdict):
-    detector = Detector(SimHash(), min_tokens=min_tokens)
+    detector = Detector(SimHash(), Rule(min_tokens=min_tokens))
     assert judge_all(detector, one="Page not found", two="Page: not found!")[1] == verdict
 
 
@@ -185,41 +188,40 @@ def test_a_page_is_short_below_the_least_number_of_tokens(min_tokens, verdict):
 def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
     identity = {"method": "simhash"}
     for text, expected in (("Page not found", new()), ("Page: not found!", verdict)):
-        with closing(SqliteLedger(tmp_path / "pages.sqlite", identity)) as ledger:
-            ledger.begin("test")
-            detector = Detector(SimHash(), min_tokens=min_tokens, ledger=ledger)
+        with closing(SqliteStore(tmp_path / "pages.sqlite", identity)) as ledger:
+            finished(ledger.join("test"))
+            detector = Detector(SimHash(), Rule(min_tokens=min_tokens), store=ledger)
             detector.load()
             key = "other" if len(detector) else "one"
-            assert detector.judge(key, page(text)) == expected
-            ledger.write(ledger.take())
-            ledger.end_writing(written=True)
+            assert detector.judge(page(text, key)) == expected
+            publish(ledger)
 
 
 @pytest.mark.parametrize("short_pages", ["exact", "keep"])
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_a_page_without_text_is_never_a_duplicate(short_pages, text):
-    detector = Detector(SimHash(), min_tokens=0, short_pages=short_pages)
+    detector = Detector(SimHash(), Rule(min_tokens=0, short_pages=short_pages))
     assert judge_all(detector, one=text, two=text) == [skipped("empty")] * 2
     assert len(detector) == 0
 
 
 def test_pages_without_words_are_compared_by_their_text_even_without_a_least_number():
-    detector = Detector(SimHash(), min_tokens=0)
+    detector = Detector(SimHash(), Rule(min_tokens=0))
     assert judge_all(detector, one="?!", two="?!", three="!!") == [new(), exact("one"), new()]
 
 
 @pytest.mark.parametrize("key", ["", "http://例子.测试/?q=a b", "http://a/\ud800", "x" * 100_000])
 def test_a_page_may_have_any_key(detector, key):
-    detector.judge("first", page(GOATS))
-    detector.judge(key, page(BRIDGE))
-    detector.judge("last", page(NOODLES))
-    assert detector.judge("copy", page(BRIDGE)) == exact(kept_url(key))
+    detector.judge(page(GOATS, "first"))
+    detector.judge(page(BRIDGE, key))
+    detector.judge(page(NOODLES, "last"))
+    assert detector.judge(page(BRIDGE, "copy")) == exact(kept_url(key))
 
 
 def test_the_memory_grows_with_the_pages(detector):
     before = detector.nbytes
     for number in range(1000):
-        detector.judge(f"http://example.com/{number}", page(f"{number} {SHORT}"))
+        detector.judge(page(f"{number} {SHORT}", f"http://example.com/{number}"))
     assert before + 1000 * 50 < detector.nbytes < before + 1000 * 500
 
 
@@ -244,7 +246,7 @@ def test_only_exact_and_near_verdicts_are_of_duplicates():
 @pytest.mark.parametrize("short_pages", ["", "drop", None])
 def test_another_treatment_of_short_pages_is_refused(short_pages):
     with pytest.raises(ValueError, match="short_pages must be one of") as error:
-        Detector(SimHash(), short_pages=short_pages)
+        Rule(short_pages=short_pages)
     assert str(error.value).endswith(f"('exact', 'keep'), got {short_pages!r}")
 
 
@@ -253,7 +255,7 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_beyond_the_threshold():
     far = edited(BRIDGE, *range(0, 100, 9))
     assert 3 < distance(BRIDGE, far) <= 16
     for key, text in (("a", BRIDGE), ("b", far), ("c", GOATS)):
-        detector.judge(key, page(text), "one scope")
+        detector.judge(page(text, key, "one scope"))
     (found,) = detector.near_misses([page(BRIDGE)], "one scope", 16)
     assert found == ("b", distance(BRIDGE, far))
     assert list(detector.near_misses([page(BRIDGE)], "one scope", 3)) == [None]
@@ -261,5 +263,5 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_beyond_the_threshold():
 
 
 def test_short_pages_are_told():
-    assert Detector(SimHash(), min_tokens=20).is_short(page(SHORT))
-    assert not Detector(SimHash(), min_tokens=3).is_short(page(SHORT))
+    assert Rule(min_tokens=20).is_short(page(SHORT))
+    assert not Rule(min_tokens=3).is_short(page(SHORT))

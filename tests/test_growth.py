@@ -87,6 +87,7 @@ def expressions():
 EXPRESSIONS = expressions()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_every_expression_takes_time_by_the_length_of_the_text(name):
     expression = EXPRESSIONS[name]

@@ -13,12 +13,11 @@ from dedup.cli import COMMANDS
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
-    {"lexicon", "diff", "records", "logs"},
-    {"methods"},
-    {"index"},
+    {"lexicon", "diff", "records", "logs", "record", "scopes"},
+    {"methods", "rule"},
+    {"index", "stores"},
     {"search"},
-    {"page", "scopes", "url_advice"},
-    {"claims", "ledger"},
+    {"page", "url_advice", "view"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
     {"scan"},
@@ -88,6 +87,14 @@ def test_the_crawler_imports_nothing_of_dedup():
     imported = {name.split(".")[0] for file in files for name in imported_modules(file)}
     assert files
     assert "dedup" not in imported
+
+
+def test_the_feeds_know_nothing_of_those_who_use_them():
+    plugin, feeds = "dedup.scrapy_plugin", PACKAGE / "scrapy_plugin" / "feeds"
+    names = {name for file in feeds.glob("*.py") for name in imported_modules(file)}
+    others = {name for name in names if not name.startswith(f"{plugin}.feeds")}
+    ours = {name for name in others if name.startswith("dedup")}
+    assert ours == {"dedup.logs", f"{plugin}.awaiting"}
 
 
 HEAVY = {

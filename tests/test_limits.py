@@ -13,13 +13,15 @@ from texts import article, page
 from web import served
 
 from dedup.cli import main
-from dedup.detector import Detector, Kind
-from dedup.ledger.reader import LedgerReader
+from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, LONGEST_URL, cut, kept_url
 from dedup.methods import SimHash
 from dedup.page import Page
+from dedup.record import PageRecord
 from dedup.report import Summary
 from dedup.report.recorded import Counters
+from dedup.rule import Kind
+from dedup.stores.reader import LedgerReader
 from dedup.url_advice import Content, Contents
 
 LONG = "http://a/" + "x" * 10**5
@@ -44,7 +46,7 @@ def test_long_urls_that_differ_anywhere_stay_others():
 
 def pages_of(*numbers):
     return [
-        Page(None, None, None, 100, bytes([n] * 16), n * 0x9E3779B97F4A7C15 % 2**64)
+        PageRecord("", "", 100, bytes([n] * 16), SimHash().to_bytes(n * 0x9E3779B97F4A7C15 % 2**64))
         for n in numbers
     ]
 
@@ -52,19 +54,19 @@ def pages_of(*numbers):
 def test_pages_whose_urls_differ_at_their_end_only_are_two(tmp_path):
     detector = Detector(SimHash(max_distance=0))
     one, other = pages_of(1, 2)
-    assert detector.judge(LONG + "1", one).kind is Kind.NEW
-    assert detector.judge(LONG + "2", other).kind is Kind.NEW
-    assert detector.judge(LONG + "3", one).original == kept_url(LONG + "1")
-    assert detector.judge(LONG + "3", other).original == kept_url(LONG + "2")
+    assert detector.judge(one.under(LONG + "1")).kind is Kind.NEW
+    assert detector.judge(other.under(LONG + "2")).kind is Kind.NEW
+    assert detector.judge(one.under(LONG + "3")).original == kept_url(LONG + "1")
+    assert detector.judge(other.under(LONG + "3")).original == kept_url(LONG + "2")
     assert detector.nbytes < 20_000
 
 
 def test_scopes_are_bounded_and_stay_others():
     detector = Detector(SimHash())
     [one] = pages_of(1)
-    assert detector.judge("http://a/", one, LONG + "1").kind is Kind.NEW
-    assert detector.judge("http://b/", one, LONG + "2").kind is Kind.NEW
-    assert detector.judge("http://c/", one, LONG + "1").kind is Kind.EXACT
+    assert detector.judge(one.under("http://a/", LONG + "1")).kind is Kind.NEW
+    assert detector.judge(one.under("http://b/", LONG + "2")).kind is Kind.NEW
+    assert detector.judge(one.under("http://c/", LONG + "1")).kind is Kind.EXACT
 
 
 def strings(value: Any) -> list[str]:
@@ -81,11 +83,9 @@ def test_nothing_in_a_report_is_long():
     summary = Summary(Counters(), settings)
     for number, read in enumerate(pages_of(1, 1, 2, 2, 3)):
         url = f"http://{'h' * 10**5}/{'f' * 10**5}/{number}?{'q' * 10**5}={number}"
-        long = Page("text", "T" * 10**6, "L" * 10**6, read.tokens, read.digest, read.sketch)
-        summary.record(detector.judge(url, long), url, 1, long)
-    kept = [page for _, (_, page) in summary._kept]
-    assert len(kept) == 3
-    assert all((page.text, page.title, page.language) == (None, None, None) for page in kept)
+        long = Page(read.record, "text", "T" * 10**6, "L" * 10**6)
+        summary.record(detector.judge(long.record.under(url)), url, 1, long)
+    assert len(summary._kept) == 3
     numbers = summary.finish(detector)
     assert numbers["groups"] == 2
     assert max(map(len, strings(numbers))) <= LONGEST_URL

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,8 @@ def test_it_is_the_same_whether_it_was_given_one_or_many_at_once(steps):
             expected += step
     assert list(packed) == expected
     assert [packed[number] for number in range(len(packed))] == expected
+    numbers = np.arange(len(packed), dtype=np.uint32)
+    assert packed.lengths(numbers).tolist() == list(map(len, expected))
 
 
 def test_it_takes_little_more_than_what_it_holds():

@@ -6,6 +6,7 @@ import pytest
 from dedup.extraction import Extraction, resiliparse, trafilatura
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
+from dedup.record import PageRecord
 
 TEXT = (
     "Goats can open a latch, so the gate at Ransome's Piece has two, and a chain. Forty animals "
@@ -23,14 +24,9 @@ def page_of(text, title=None, language=None):
     """The page that a reader has to make of an extracted text, stage by stage."""
     normalised = " ".join(text.lower().split())
     words = "".join(c if c.isalnum() else " " for c in normalised).split()
-    return Page(
-        text,
-        title,
-        language,
-        len(words),
-        blake2b(normalised.encode(), digest_size=16).digest(),
-        PageReader(lambda html: html, SimHash()).read_html(" ".join(words)).sketch,
-    )
+    digest = blake2b(normalised.encode(), digest_size=16).digest()
+    sketch = PageReader(lambda html: html, SimHash()).read_html(" ".join(words)).record.sketch
+    return Page(PageRecord("", "", len(words), digest, sketch), text, title, language)
 
 
 def test_a_document_is_read_with_its_title_and_language(reader):
@@ -45,19 +41,18 @@ def test_an_extractor_may_return_a_bare_string(result):
 @pytest.mark.parametrize("result", [None, "", Extraction("")])
 def test_an_extractor_may_find_nothing(result):
     page = PageReader(lambda html: result, SimHash()).read_html(HTML)
-    assert page == Page("", None, None, tokens=0, digest=None, sketch=None)
+    assert page == Page(PageRecord(), "")
 
 
 @pytest.mark.parametrize("text", [" \n ", "\u3000"])
 def test_white_space_has_no_digest(text):
     page = PageReader(lambda html: text, SimHash()).read_html("")
-    assert (page.tokens, page.digest, page.sketch) == (0, None, None)
+    assert page.record == PageRecord()
 
 
 def test_text_without_words_has_a_digest_and_no_sketch():
     page = PageReader(lambda html: "?!", SimHash()).read_html("")
-    assert (page.tokens, page.sketch) == (0, None)
-    assert page.digest == blake2b(b"?!", digest_size=16).digest()
+    assert page.record == PageRecord(digest=blake2b(b"?!", digest_size=16).digest())
 
 
 @pytest.mark.parametrize("content", [HTML, f"<p>{TEXT}</p>", TEXT, ""])
@@ -84,7 +79,7 @@ def test_a_field_with_a_whole_document_is_extracted(reader, value):
 def test_a_field_with_a_fragment_is_read_whole(reader, value):
     page = reader.read_field(value)
     assert " ".join(page.text.split()) == TEXT
-    assert (page.digest, page.sketch) == (page_of(TEXT).digest, page_of(TEXT).sketch)
+    assert page.record == page_of(TEXT).record
 
 
 @pytest.mark.parametrize("beginning", ["<!doctype h\tml>", "<!doctypehtml><html>", "<!dochtml>"])
@@ -112,11 +107,7 @@ def test_a_field_with_text_stays_text(reader, value):
 def test_case_and_white_space_do_not_change_digest_and_sketch(reader):
     first = reader.read_field(TEXT)
     second = reader.read_field(f"  {TEXT.upper()}\n".replace(" ", " \t"))
-    assert (first.digest, first.sketch, first.tokens) == (
-        second.digest,
-        second.sketch,
-        second.tokens,
-    )
+    assert first.record == second.record
 
 
 @pytest.mark.parametrize("extractor", [trafilatura, resiliparse])

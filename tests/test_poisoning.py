@@ -13,14 +13,15 @@ from crawls import crawl, spider_over
 from texts import article, page
 from web import Answer, served
 
-from dedup.detector import Detector, _in_scope
+from dedup.detector import Detector
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.methods.hashing import PLAIN
-from dedup.methods.keyed import Keyed
+from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
 from dedup.scrapy_plugin import reading
 from dedup.text import Document
+from dedup.view import _in_scope
 
 SECRET = "correct horse battery staple"
 
@@ -196,7 +197,9 @@ def forgery():
 
 def judged(method, *texts):
     reader, detector = PageReader(Extraction, method), Detector(method)
-    return [detector.judge(text[:9], reader.read_html(text)).kind.value for text in texts]
+    return [
+        detector.judge(reader.read_html(text).record.under(text[:9])).kind.value for text in texts
+    ]
 
 
 def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):
@@ -206,13 +209,14 @@ def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):
     assert judged(method, forgery, article(1)) == ["new", "near-duplicate"]
     distances = []
     for secret in (SECRET, SECRET.upper(), "another secret, as long"):
-        method = SimHash().with_hashing(Keyed(secret))
+        method = SimHash().with_hashing(KeyedHashing(secret))
         distances.append(method.distance(*method.sketches(documents)))
         assert judged(method, forgery, article(1)) == ["new", "new"]
     # As far apart as any two texts.
     assert min(distances) > 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers):
     pages = [page(text).encode() for text in (forgery, article(1))]
@@ -225,6 +229,6 @@ def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers):
 @pytest.mark.slow
 def test_copies_are_found_with_a_secret_as_without():
     for name in METHODS:
-        method = METHODS[name]().with_hashing(Keyed(SECRET))
+        method = METHODS[name]().with_hashing(KeyedHashing(SECRET))
         texts = [article(1), article(2), article(1).upper()]
         assert judged(method, *texts) == ["new", "new", "exact-duplicate"], name

@@ -53,7 +53,7 @@ def test_every_setting_is_documented_with_its_default():
 
 def test_every_dependency_has_its_reason():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    reasons = README[README.index("## What it stands on") :]
+    reasons = README[README.index("## Dependencies") :]
     for requirement in project["dependencies"]:
         assert re.match(r"[\w-]+", requirement)[0] in reasons
 

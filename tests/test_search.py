@@ -1,6 +1,7 @@
 """Indexes that many stored sketches were put into, against the same sketches one by one."""
 
 import random
+from collections import deque
 from functools import cache
 from itertools import islice
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
 
+from dedup.index import Match
 from dedup.index.keys import KeyIndex
 from dedup.methods import METHODS, FingerprintMethod
 from dedup.methods.simhash import RandomProjection, SimHash
@@ -159,6 +161,7 @@ def test_what_is_no_sketch_is_refused(name, cut):
         load_both()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=8, deadline=None)
 @given(
@@ -186,6 +189,7 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
     assert beyond == list(index.nearest_beyond(known, within))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
 @settings(max_examples=8, deadline=None)
 @given(limit=st.sampled_from([3, 10**6]), chooser=st.randoms(use_true_random=False))
@@ -207,3 +211,104 @@ def test_what_is_discarded_was_never_there(name, limit, chooser):
         for page, sketch in sorted(stored.items()):
             other.add(sketch, page)
     assert answers(index, method, known) == answers(other, method, known)
+
+
+def matches_by_a_scan(method, stored, sketch):
+    """All matches among *stored*, page -> sketch: the nearest first, ties to the lowest page."""
+    matches = [Match(page, method.distance(sketch, other)) for page, other in stored.items()]
+    keys = set(keys_of(method, sketch))
+    return sorted(
+        match
+        for match in matches
+        if match.distance <= method.max_distance and keys & keys_of(method, stored[match.page])
+    )
+
+
+def keys_of(method, sketch):
+    # All fingerprints are compared: those within the threshold share a block.
+    return {0} if isinstance(method, FingerprintMethod) else set(method.keys(sketch))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+@settings(max_examples=10, deadline=None)
+@given(
+    limit=st.sampled_from([3, 10**6]),
+    most_gaps=st.sampled_from([0, 5]),
+    share=st.sampled_from([0.2, 0.9]),
+    chooser=st.randoms(use_true_random=False),
+)
+def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser):
+    """Added, queried and discarded by turns, under numbers in no order, as a scan of all finds."""
+    method, known = METHODS_TO_LOAD[name], sketches_of(name)
+    stored, unused = {}, chooser.sample(range(2**32 - 1), 120)
+    counted = set(chooser.sample(unused, int(share * len(unused))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dedup.index.growing.SCANNED_UP_TO", limit)
+        patch.setattr("dedup.index.keys._MOST_GAPS", most_gaps)
+        index = index_for(method)
+        for _ in range(160):
+            step, sketch = chooser.random(), chooser.choice(known)
+            if step < 0.4 and unused:
+                page = unused.pop()
+                index.add(sketch, page)
+                stored[page] = sketch
+            elif step < 0.7 and stored:
+                page = chooser.choice(sorted(stored))
+                assert index.discard(stored.pop(page), page)
+            matches = matches_by_a_scan(method, stored, sketch)
+            asked = []
+            found = index.query(sketch, lambda page: asked.append(page) or page in counted)  # noqa: B023
+            assert found == next((m for m in matches if m.page in counted), None)
+            # Each match was asked about once, the nearest first, until one counted.
+            assert asked == [m.page for m in matches][: len(asked)]
+            assert (asked[-1:] == [found.page]) if found else len(asked) == len(matches)
+            assert index.query_all(sketch) == matches
+        assert len(index) == len(stored)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "few"), [*((name, 10**6) for name in METHODS_TO_LOAD), ("simhash", 3), ("72 bits", 3)]
+)
+def test_claims_that_were_released_take_no_memory(name, few, monkeypatch):
+    """However many different sketches were added and discarded: only a few at a time."""
+    monkeypatch.setattr("dedup.index.growing.SCANNED_UP_TO", few)
+    method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
+    lengths = [len(method.to_bytes(sketch)) for sketch in sketches_of(name)]
+    index, claims = index_for(method), deque()
+
+    def claim_and_release(count):
+        for number in range(count):
+            sketch = method.from_bytes(random_sketch(method, lengths[number % len(lengths)]))
+            claims.append((sketch, index.add(sketch)))
+            if len(claims) > 20:
+                assert index.discard(*claims.popleft())
+
+    def random_sketch(method, length):
+        data = chooser.bytes(length)
+        spare = 8 * length - method.fingerprint_bits
+        return data if not method.fingerprint_bits else data[:-1] + bytes([data[-1] >> spare])
+
+    claim_and_release(2_500)
+    before = index.nbytes
+    claim_and_release(5_000)
+    assert index.nbytes <= before * 1.1 + 4_096
+    assert all(index.discard(sketch, page) for sketch, page in claims)
+    assert len(index) == 0
+
+
+def test_of_those_that_share_a_key_the_highest_numbers_are_compared(monkeypatch):
+    """Whatever the order in which they were added, and whatever was discarded."""
+    monkeypatch.setattr(Verified, "candidates_per_key", 5)
+    monkeypatch.setattr("dedup.index.keys._MOST_GAPS", 0)
+    method, chooser = Verified(max_distance=1), random.Random(1)
+    sketch, pages = sketches_of("verified")[0], list(range(30))
+    chooser.shuffle(pages)
+    index = index_for(method)
+    for page in pages:
+        index.add(sketch, page)
+    for number in range(30, 4, -1):
+        assert [match.page for match in index.query_all(sketch)] == sorted(pages)[-5:]
+        page = pages.pop(chooser.randrange(number))
+        assert index.discard(sketch, page)

@@ -8,14 +8,16 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import ledgers
 import pytest
 
-from dedup.ledger import Entry, SqliteLedger
-from dedup.ledger.reader import LedgerReader
-from dedup.ledger.reindex import reindex
+from dedup.record import PageRecord
 from dedup.scan import ScanLedger
-from dedup.scan.reading import Sketched
+from dedup.scan.reader import ReadRecord
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores import SqliteStore
+from dedup.stores.reader import LedgerReader
+from dedup.stores.reindex import reindex
 
 pytestmark = pytest.mark.slow  # many processes
 TESTS = Path(__file__).parent
@@ -25,27 +27,24 @@ SCAN = {"inputs": []}
 
 def add(ledger, *numbers):
     for number in numbers:
-        digest = number.to_bytes(16, "little")
-        ledger.add(Entry(f"http://a/{number}", "", digest, bytes(8), 100))
-    ledger.write(ledger.take())
-    ledger.end_writing(written=True)
+        ledgers.add(ledger, ledgers.record(number))
+    ledgers.publish(ledger)
 
 
 def store(path, *numbers):
     """Let a crawl store pages, and end."""
-    with closing(SqliteLedger(path, IDENTITY)) as ledger:
-        ledger.begin("test")
+    with closing(ledgers.joined(path, IDENTITY)) as ledger:
         add(ledger, *numbers)
 
 
 def stored(path):
     with LedgerReader(path) as ledger:
-        return [int(page.url.rpartition("/")[2]) for page in ledger.pages()]
+        return [int(page.record.key.rpartition("/")[2]) for page in ledger.pages()]
 
 
 def scanned(path, *keys):
     ledger = ScanLedger(path, SCAN)
-    ledger.add([Sketched(key, digest=bytes(16)) for key in keys])
+    ledger.add([ReadRecord(PageRecord(key, digest=bytes(16)), True) for key in keys])
     return ledger
 
 
@@ -66,7 +65,7 @@ def killed(script, *arguments):
 
 
 KILLED_CRAWL = """
-ledger = SqliteLedger(sys.argv[1], IDENTITY); ledger.begin("test"); add(ledger, *range(50))
+ledger = ledgers.joined(sys.argv[1], IDENTITY); add(ledger, *range(50))
 """
 KILLED_SCAN = "scanned(sys.argv[1], *map(str, range(50)))._commit()"
 # A transaction too large for memory, so that its journal and half of it are on the disk.
@@ -137,9 +136,7 @@ def test_what_was_left_of_a_file_in_the_making_does_no_harm(path, end):
 def test_what_a_killed_process_left_in_its_log_is_there_again(path, times):
     for time in range(times):
         script = f"add(ledger, *range({100 * time}, {100 * time + 50}))"
-        killed(
-            f"ledger = SqliteLedger(sys.argv[1], IDENTITY); ledger.begin('test')\n{script}", path
-        )
+        killed(f"ledger = ledgers.joined(sys.argv[1], IDENTITY)\n{script}", path)
     assert log_of(path).stat().st_size > 1000
     store(path, 77)
     assert stored(path) == [
@@ -167,7 +164,7 @@ def test_a_copy_that_sqlite_puts_back_has_nothing_of_the_log_that_was_there(path
 def test_who_reads_a_ledger_that_is_in_use_does_not_take_its_log_away(path):
     """SQLite gives up its locks where a process opens and closes the file by itself, too."""
     store(path, 1)
-    with closing(SqliteLedger(path, IDENTITY)) as ledger:
+    with closing(SqliteStore(path, IDENTITY)) as ledger:
         ledger.begin("test")
         for number in (2, 3):
             add(ledger, number)
@@ -180,7 +177,7 @@ def test_who_still_reads_a_file_that_was_removed_does_not_take_the_log_of_the_ne
     store(path, 1)
     with LedgerReader(path):
         path.unlink()
-        crawl = SqliteLedger(path, IDENTITY)
+        crawl = SqliteStore(path, IDENTITY)
         crawl.begin("test")
         add(crawl, 2)
     with closing(crawl):
@@ -191,8 +188,7 @@ def test_who_still_reads_a_file_that_was_removed_does_not_take_the_log_of_the_ne
 def test_a_ledger_in_use_is_not_replaced(path):
     source = path.with_name("source.sqlite")
     store(source, 7)
-    with closing(SqliteLedger(path, IDENTITY)) as ledger:
-        ledger.begin("test")
+    with closing(ledgers.joined(path, IDENTITY)) as ledger:
         add(ledger, 1)
         with pytest.raises(LedgerError, match=f"{path} is in use by process {os.getpid()} on"):
             reindex(source, path, scope="host")
@@ -203,7 +199,7 @@ def test_a_ledger_in_use_is_not_replaced(path):
 def test_a_ledger_that_was_removed_while_in_use_is_not_replaced_either(path):
     source = path.with_name("source.sqlite")
     store(source, 7)
-    with closing(SqliteLedger(path, IDENTITY)):
+    with closing(SqliteStore(path, IDENTITY)):
         path.unlink()
         with pytest.raises(LedgerError, match="is in use"):
             reindex(source, path, scope="host")
@@ -251,7 +247,7 @@ def test_the_file_behind_a_link_is_converted_and_locked(path):
         ScanLedger(link, SCAN)
 
 
-@pytest.mark.parametrize("opened", [lambda path: SqliteLedger(path, IDENTITY), LedgerReader])
+@pytest.mark.parametrize("opened", [lambda path: SqliteStore(path, IDENTITY), LedgerReader])
 def test_the_database_of_another_program_is_not_changed(path, opened):
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("CREATE TABLE pages (id)")
@@ -264,7 +260,7 @@ def test_the_database_of_another_program_is_not_changed(path, opened):
 
 def test_a_lock_goes_where_nothing_was_made(tmp_path):
     file = SqliteFile(
-        tmp_path / "folder" / "pages.sqlite", SqliteLedger(tmp_path / "a", {})._file._kind
+        tmp_path / "folder" / "pages.sqlite", SqliteStore(tmp_path / "a", {})._file._kind
     )
     with file.locked():
         assert [path.name for path in file.path.parent.iterdir()] == ["pages.sqlite.lock"]
@@ -275,6 +271,6 @@ def test_a_lock_goes_where_nothing_was_made(tmp_path):
 
 def test_a_ledger_makes_no_temporary_files(path):
     """Their disk may be full."""
-    with closing(SqliteLedger(path, IDENTITY)) as ledger:
+    with closing(SqliteStore(path, IDENTITY)) as ledger:
         for connection in (ledger._reader, ledger._writer):
             assert connection.execute("PRAGMA temp_store").fetchone() == (2,)

@@ -14,13 +14,13 @@ from dedup.cli.errors import CommandError
 _LONGEST_MESSAGE = 2000
 
 COMMANDS = {
-    "calibrate": "find the threshold for your pages by judging some pairs",
+    "calibrate": "find the method and threshold that suit your pages",
     "evaluate": "score methods on labelled collections",
-    "explain": "show why two pages are, or are not, near-duplicates",
+    "explain": "show why two pages are near-duplicates or not",
     "lexicon": "count how many documents contain each word",
     "reindex": "convert a ledger to another method or scope",
     "report": "write the HTML report of a ledger",
-    "scan": "remove the duplicates from files or folders of pages",
+    "scan": "copy files or folders of pages without the duplicates",
     "stats": "show the crawls and pages of a ledger",
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
@@ -81,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(program: str, command: str | None) -> argparse.ArgumentParser:
     """Return the parser of all commands; only *command* has its arguments."""
-    parser = _Parser(prog=program, description="Near-duplicates of web pages.")
+    parser = _Parser(prog=program, description="Find near-duplicates among web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 

@@ -18,45 +18,45 @@ from dedup.cli.methods import create_method, json_object, method_class
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
 from dedup.files import replacing
-from dedup.ledger.reader import LedgerReader
 from dedup.methods import METHODS
 from dedup.sqlite_file import is_sqlite
+from dedup.stores.reader import LedgerReader
 from dedup.text import Document, printable, without_surrogates
 
 EXAMPLES = """\
 examples:
-  dedup calibrate pages.sqlite                               the texts that a ledger stores
-  dedup calibrate pages.jsonl --answers answers.tsv          asks in the terminal; can be resumed
+  dedup calibrate pages.sqlite                         use the texts that a ledger has kept
+  dedup calibrate pages.jsonl --answers answers.tsv    save the answers, to continue later
   dedup calibrate pages.jsonl --method simhash verified --answers answers.tsv
-  dedup calibrate pages.jsonl --pairs-out pairs.tsv          to judge them elsewhere, and then:
+  dedup calibrate pages.jsonl --pairs-out pairs.tsv    judge the pairs elsewhere, and then:
   dedup calibrate pages.jsonl --answers pairs.tsv --json figures.json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", type=Path, metavar="INPUT",
-        help="a JSONL file with a page per line, or a ledger that stores texts")  # fmt: skip
-    parser.add_argument("--field", default="text", help="the field of the text (default: text)")
+        help="a JSONL file with a page in each line, or a ledger that has kept texts")  # fmt: skip
+    parser.add_argument("--field", default="text", help="the field with the text (default: text)")
     parser.add_argument("--key", default="url",
-        help="the field that names a page (default: url)")  # fmt: skip
+        help="the field that identifies a page (default: url)")  # fmt: skip
     parser.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
-        help="names of methods, or all (default: simhash)")  # fmt: skip
+        help="the methods to calibrate, or all (default: simhash)")  # fmt: skip
     parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the methods, an object in JSON as in DEDUP_METHOD_ARGS; max_distance "
-        "is the largest threshold to try")  # fmt: skip
+        help="arguments of the methods, as a JSON object (see DEDUP_METHOD_ARGS); max_distance is "
+        "the largest threshold to try")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="leave out shorter pages (default: 20)")  # fmt: skip
+        help="leave out pages with fewer words (default: 20)")  # fmt: skip
     parser.add_argument("--pairs", type=int, default=60, metavar="N",
         help="how many pairs to judge (default: 60)")  # fmt: skip
     parser.add_argument("--precision", type=float, default=0.95, metavar="SHARE",
-        help="the expected precision to reach, from 0 to 1 (default: 0.95)")  # fmt: skip
+        help="the precision that you want, from 0 to 1 (default: 0.95)")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N",
         help="another number draws other pairs (default: 0)")  # fmt: skip
     parser.add_argument("--answers", type=Path, metavar="FILE",
-        help="read answers from this table (key1, key2, label: yes, no or skip) and append new "
-        "ones")  # fmt: skip
+        help="read answers from this table (key1, key2, label: yes, no or skip), and add new ones "
+        "to it")  # fmt: skip
     parser.add_argument("--pairs-out", type=Path, metavar="FILE",
-        help="write the pairs with their texts into this table instead of asking")  # fmt: skip
+        help="write the pairs with their texts to this table instead of asking")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     add_overwrite(parser)
 

@@ -22,8 +22,8 @@ from dedup.text import printable
 
 EXAMPLES = """\
 examples:
-  dedup evaluate labelled/news                        the default method
-  dedup evaluate labelled/* --method all              a table of all methods
+  dedup evaluate labelled/news                        score the default method
+  dedup evaluate labelled/* --method all              compare all methods in a table
   dedup evaluate labelled/news --method simhash minhash --sweep --plot curves.png
   dedup evaluate labelled/news --method simhash --args '{"max_distance": 7}' --errors 5
 """
@@ -33,20 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("collections", nargs="+", type=Path, metavar="COLLECTION",
         help="a folder with docs.jsonl (id, text) and pairs.tsv (id1, id2, label)")  # fmt: skip
     parser.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
-        help="names of methods, or all (default: simhash)")  # fmt: skip
+        help="the methods to score, or all (default: simhash)")  # fmt: skip
     parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="leave out shorter pages; each Han character is a token (default: 20)")  # fmt: skip
+        help="leave out pages with fewer words, or Han characters (default: 20)")  # fmt: skip
     parser.add_argument("--extractor", metavar="NAME",
-        help="extract the main text from the HTML with this, such as trafilatura")  # fmt: skip
+        help="what extracts the main text from the pages' HTML, as trafilatura")  # fmt: skip
     parser.add_argument("--sweep", action="store_true",
-        help="try other thresholds of the methods as well")  # fmt: skip
+        help="also try other thresholds of the methods")  # fmt: skip
     parser.add_argument("--errors", type=int, default=0, metavar="N",
         help="show N false and N missed pairs of each method, with a diff")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--plot", type=Path, metavar="FILE",
-        help="draw precision against recall into FILE (png, svg, pdf)")  # fmt: skip
+        help="plot precision against recall to FILE (png, svg, pdf)")  # fmt: skip
     add_overwrite(parser)
 
 

@@ -15,9 +15,9 @@ from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
 from dedup.explanation import Explanation, Feature, Judgement, Side
 from dedup.extraction import Extraction
-from dedup.ledger.reader import LedgerReader
 from dedup.limits import LONGEST_TEXT
 from dedup.page import extracted_of
+from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 
 EXAMPLES = """\
@@ -42,18 +42,18 @@ _MEANINGS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("one", metavar="A", help="a file of HTML or text, or an http(s) URL")
-    parser.add_argument("other", metavar="B", help="another one")
+    parser.add_argument("other", metavar="B", help="the file or URL to compare it with")
     parser.add_argument("--method", default="simhash", metavar="NAME",
         help="the method whose features are shown (default: simhash)")  # fmt: skip
     parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
     parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
-        help="what takes the main text of HTML (default: trafilatura)")  # fmt: skip
+        help="what extracts the main text from HTML (default: trafilatura)")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="shorter pages are never near-duplicates (default: 20)")  # fmt: skip
+        help="pages with fewer words are never near-duplicates (default: 20)")  # fmt: skip
     parser.add_argument("--ledger", metavar="FILE",
-        help="A and B are URLs in this ledger, which has kept their texts")  # fmt: skip
-    parser.add_argument("--full", action="store_true", help="show all of the main texts")
+        help="look up the URLs A and B in this ledger instead of fetching them")  # fmt: skip
+    parser.add_argument("--full", action="store_true", help="show the main texts in full")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 

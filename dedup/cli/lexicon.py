@@ -13,8 +13,8 @@ from dedup.text import Document, printable
 
 EXAMPLES = """\
 examples:
-  dedup lexicon pages.jsonl -o pages.lexicon    the field "text" of each line (.jsonl, .ndjson)
-  dedup lexicon texts/*.txt -o texts.lexicon    each file is a document
+  dedup lexicon pages.jsonl -o pages.lexicon    read the field "text" of each line
+  dedup lexicon texts/*.txt -o texts.lexicon    read each file as a document
 
 then, in settings.py:
   DEDUP_METHOD = "i-match"
@@ -24,11 +24,13 @@ then, in settings.py:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
-        help="a JSONL file, one document per line, or a text file, one document")  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--field", default="text", help="the field of JSONL (default: text)")
+        help="a JSONL file (.jsonl, .jl, .ndjson) with a document in each line, or a text file, "
+        "which is one document")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
+        help="where the lexicon goes")  # fmt: skip
+    parser.add_argument("--field", default="text", help="the field with the text (default: text)")
     parser.add_argument("--at-least", type=int, default=2, metavar="N",
-        help="omit words in fewer documents; they count as rare (default: 2)")  # fmt: skip
+        help="leave out words in fewer documents; they count as rare (default: 2)")  # fmt: skip
     add_overwrite(parser)
 
 

@@ -13,8 +13,8 @@ from dedup.cli.errors import CommandError
 from dedup.evaluation import sweep_of
 from dedup.extraction import EXTRACTORS, Extractor
 from dedup.methods import METHODS, Method
-from dedup.methods.base import check_arguments
-from dedup.methods.keyed import Keyed, keyed
+from dedup.methods.arguments import check_arguments
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 
 SECRET = "DEDUP_SECRET"
 
@@ -92,12 +92,12 @@ def _create_methods(
         raise CommandError(f"--args: {kind.name}: {error}") from error
     try:
         hashing = _hashing(os.environ.get(SECRET, ""))
-        return [keyed(method, hashing) for method in methods] if hashing else methods
+        return [with_keyed_hashing(method, hashing) for method in methods] if hashing else methods
     except ValueError as error:
         raise CommandError(f"{SECRET}: {error}") from error
 
 
 @cache
-def _hashing(secret: str) -> Keyed | None:
+def _hashing(secret: str) -> KeyedHashing | None:
     """Return the hashing with *secret*; ``None`` if that is empty."""
-    return Keyed(secret) if secret else None
+    return KeyedHashing(secret) if secret else None

@@ -8,8 +8,8 @@ from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
 from dedup.cli.methods import create_method, json_object, method_class
 from dedup.cli.terminal import progress
-from dedup.ledger.reindex import reindex
 from dedup.scopes import SCOPES
+from dedup.stores.reindex import reindex
 from dedup.text import printable
 
 EXAMPLES = """\
@@ -17,8 +17,9 @@ examples:
   dedup reindex pages.sqlite -o by-host.sqlite --scope host
   dedup reindex pages.sqlite -o verified.sqlite --method verified --texts pages.jsonl
 
-The texts are the feed of the crawls, with the main text in a field (DEDUP_FIELDS): sketches of
-another method are made of them. A page whose text is not there is stored again when it is met.
+Sketches of another method are computed from the texts in the feeds of the crawls, which must have
+the main text in a field (DEDUP_FIELDS). A page whose text is not there is stored again when it is
+met.
 """
 
 
@@ -26,16 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
         help="the new ledger; the old one stays as it is")  # fmt: skip
-    parser.add_argument("--method", metavar="NAME", help="the method of DEDUP_METHOD")
+    parser.add_argument("--method", metavar="NAME", help="the new method, as in DEDUP_METHOD")
     parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
-    parser.add_argument("--scope", choices=SCOPES, help="the scope of DEDUP_SCOPE")
+        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+    parser.add_argument("--scope", choices=SCOPES, help="the new scope, as in DEDUP_SCOPE")
     parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
-        help="JSONL with the main texts of the pages")  # fmt: skip
+        help="for --method: JSONL feeds with the main texts of the pages")  # fmt: skip
     parser.add_argument("--text-field", default="text", metavar="NAME",
-        help="the field of the main text (default: text)")  # fmt: skip
+        help="the field with the main text (default: text)")  # fmt: skip
     parser.add_argument("--url-field", default="url", metavar="NAME",
-        help="the field of the URL (default: url)")  # fmt: skip
+        help="the field with the URL (default: url)")  # fmt: skip
     add_overwrite(parser)
 
 

@@ -9,19 +9,20 @@ from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
-from dedup.detector import Detector, Kind
-from dedup.ledger import LedgerError
-from dedup.ledger.reader import Crawl, LedgerReader, StoredLedger, StoredMatch, StoredPage
+from dedup.detector import Detector
 from dedup.methods import METHODS, Method
-from dedup.methods.base import check_arguments
+from dedup.methods.arguments import check_arguments
 from dedup.report import Recorded, TextStore, numbers_of, write_html
+from dedup.rule import Kind
+from dedup.sqlite_file import LedgerError
+from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoreOfReader
 from dedup.text import printable
 from dedup.url_advice import Content, Contents
 
 EXAMPLES = """\
 examples:
-  dedup report pages.sqlite -o report.html            all of its crawls together
-  dedup report pages.sqlite -o report.html --crawl 2  one crawl (dedup stats lists them)
+  dedup report pages.sqlite -o report.html            report on all crawls together
+  dedup report pages.sqlite -o report.html --crawl 2  report on one (dedup stats lists them)
 """
 
 
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
         help="where the HTML goes")  # fmt: skip
     parser.add_argument("--crawl", type=int, metavar="N",
-        help="the report of one crawl, as it was at its end (default: all crawls)")  # fmt: skip
+        help="report on crawl N, as it was at its end (default: on all crawls)")  # fmt: skip
     add_overwrite(parser)
 
 
@@ -107,27 +108,24 @@ def _records(
 ) -> Iterator[tuple[float, Recorded]]:
     """Yield the pages and the duplicates in the order in which they were met, with the times."""
 
-    def sketch_of(page: StoredPage) -> Any:
-        return method and page.sketch and method.from_bytes(page.sketch)
-
     pages = (
         (
             page.stored,
             Recorded(
-                page.url,
+                page.record.key,
                 Kind.CHANGED if page.is_change else Kind.NEW,
-                tokens=page.tokens,
-                sketch=None if page.ended else sketch,
-                scope=page.scope,
+                tokens=page.record.tokens,
+                sketch=None if page.ended or method is None else page.record.sketch,
+                scope=page.record.scope,
                 content=Content(
-                    page.id,
-                    page.scope,
-                    sketch if page.tokens >= min_tokens else None,
+                    page.number,
+                    page.record.scope,
+                    page.record.sketch if page.record.tokens >= min_tokens else None,
                     is_past=page.ended is not None,
                 ),
             ),
         )
-        for page, sketch in ((page, sketch_of(page)) for page in ledger.pages(ended=True))
+        for page in ledger.pages(ended=True)
         if crawl in (None, page.crawl)
     )
     matches = (
@@ -181,6 +179,6 @@ def _setting(crawls: list[Crawl], name: str, default: Any = None) -> Any:
 
 def _detector(ledger: LedgerReader, method: Method) -> Detector:
     """Return a detector that knows the pages of the ledger, for near misses."""
-    detector = Detector(method, ledger=StoredLedger(ledger))
+    detector = Detector(method, store=StoreOfReader(ledger))
     detector.load()
     return detector

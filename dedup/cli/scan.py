@@ -23,57 +23,61 @@ from dedup.files import replacing
 from dedup.methods import Method
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
-from dedup.scan import Found, Outcome, RecordReader, ScanLedger, scan, write_clusters
+from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clusters
 from dedup.text import printable
 
 EXAMPLES = """\
 examples:
-  dedup scan pages.jsonl -o unique.jsonl                   the field "text" of each line
+  dedup scan pages.jsonl -o unique.jsonl                   compare the field "text" of each line
   dedup scan crawl/*.warc.gz -o unique.warc.gz --method verified
   dedup scan pages.csv.zst -o unique.csv.zst --html-field body --key-field link
   dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
-  dedup scan site/ -o unique/ --clusters clusters.jsonl    files of HTML or text
+  dedup scan site/ -o unique/ --clusters clusters.jsonl    compare files of HTML or text
 
-formats, by the end of the name: .jsonl .jl .ndjson .json (an object in each line), .csv .tsv,
-.parquet .pq, .warc; but for Parquet with .gz after it, lines with .zst, too; or a folder
+The end of a file's name says what format it has:
+  .jsonl .jl .ndjson .json    an object in each line; .gz or .zst may follow
+  .csv .tsv                   a record in each row; .gz or .zst may follow
+  .parquet .pq                Parquet
+  .warc                       WARC; .gz may follow
+A folder is a collection of HTML and text files.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
-        help="files of one format, or folders: together one collection")  # fmt: skip
+        help="files of one format, or folders; together they are one collection")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT",
-        help="where the unique records go, in the inputs' format and order")  # fmt: skip
+        help="where the unique records go, in the same format and order")  # fmt: skip
     content = parser.add_mutually_exclusive_group()
     content.add_argument("--text-field", metavar="NAME",
-        help="the field or column of the text (default: text)")  # fmt: skip
+        help="the field or column with the text (default: text)")  # fmt: skip
     content.add_argument("--html-field", metavar="NAME",
-        help="that of the HTML, of which the main text is extracted")  # fmt: skip
+        help="the field or column with HTML, from which the main text is extracted")  # fmt: skip
     parser.add_argument("--key-field", metavar="NAME",
-        help="what a record is called in the clusters (default: url, if there is one)")  # fmt: skip
-    parser.add_argument("--date-field", metavar="NAME", help="the date, for --keep newest")
+        help="the field that names a record in the clusters (default: url, if any)")  # fmt: skip
+    parser.add_argument("--date-field", metavar="NAME", help="the date field, for --keep newest")
     parser.add_argument("--keep", choices=("first", "longest", "newest"), default="first",
-        help="which one of near records is kept (default: first)")  # fmt: skip
+        help="which of several near records to keep (default: first)")  # fmt: skip
     parser.add_argument("--method", default="simhash", metavar="NAME",
         help="the name of a method, or an import path (default: simhash)")  # fmt: skip
     parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, an object in JSON as in DEDUP_METHOD_ARGS")  # fmt: skip
+        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="shorter texts can only be exact duplicates (default: 20)")  # fmt: skip
+        help="texts with fewer words can only be exact duplicates (default: 20)")  # fmt: skip
     parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
-        help="what finds the main text of HTML (default: trafilatura)")  # fmt: skip
+        help="what extracts the main text from HTML (default: trafilatura)")  # fmt: skip
     parser.add_argument("--encoding", default="utf-8", metavar="NAME",
-        help="that of JSONL, CSV and files of text (default: utf-8)")  # fmt: skip
+        help="the encoding of JSONL, CSV and text files (default: utf-8)")  # fmt: skip
     parser.add_argument("--follow-links", action="store_true",
-        help="in folders, read the files and folders that links lead to")  # fmt: skip
+        help="also read the files and folders that links in folders lead to")  # fmt: skip
     parser.add_argument("--skip-bad", action="store_true",
-        help="leave bad records out and count them, instead of stopping at the first")  # fmt: skip
+        help="leave out and count bad records, instead of stopping at the first")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N",
-        help="how many processes read records (default: one for each core)")  # fmt: skip
+        help="the number of processes that read records (default: one for each core)")  # fmt: skip
     parser.add_argument("--ledger", type=Path, metavar="FILE",
-        help="keep what was read in FILE, to go on after an interruption")  # fmt: skip
+        help="save progress in FILE, to continue after an interruption")  # fmt: skip
     parser.add_argument("--clusters", type=Path, metavar="FILE",
-        help="write which records repeat which kept one to FILE, as JSONL")  # fmt: skip
+        help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     add_overwrite(parser)
 
@@ -112,7 +116,7 @@ def run(options: argparse.Namespace) -> None:
             write_clusters(clusters_file, outcome)
         format_.check_unchanged()
         figures = _figures(format_, outcome, options)
-        figures["from_ledger"] = ledger.found if ledger else 0
+        figures["from_ledger"] = ledger.count if ledger else 0
         figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
         if json_file:
             json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
@@ -236,15 +240,15 @@ def _cores() -> int:
 
 def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
     return {
-        "records": len(outcome.found),
+        "records": len(outcome.fates),
         "kept": sum(outcome.keep),
-        "exact_duplicates": outcome.count(Found.EXACT),
-        "near_duplicates": outcome.count(Found.NEAR),
+        "exact_duplicates": outcome.count(Fate.EXACT),
+        "near_duplicates": outcome.count(Fate.NEAR),
         "clusters": len(set(outcome.originals)),
-        "kept_empty": outcome.count(Found.EMPTY),
+        "kept_empty": outcome.count(Fate.EMPTY),
         "kept_short": outcome.short,
-        "kept_unread": outcome.count(Found.UNREAD),
-        "bad": outcome.count(Found.BAD),
+        "kept_unread": outcome.count(Fate.UNREAD),
+        "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
         "first_unread": outcome.first_unread,

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup.cli.terminal import console
-from dedup.ledger.reader import LedgerReader
+from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 
 EXAMPLES = """\
@@ -24,7 +24,7 @@ _GROUPS = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
-    parser.add_argument("--json", action="store_true", help="print all of it as JSON")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(options: argparse.Namespace) -> None:

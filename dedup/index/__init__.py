@@ -1,7 +1,7 @@
 """Indexes over sketches. `dedup.search` chooses one for a method."""
 
 from dedup.index.base import Index, Match
-from dedup.index.design import Design, linear_scan, multi_index, nested, permuted
+from dedup.index.design import Design, linear_scan, multi_index, nested_tables, permuted_tables
 from dedup.index.hamming import HammingIndex
 
 __all__ = [
@@ -11,6 +11,6 @@ __all__ = [
     "Match",
     "linear_scan",
     "multi_index",
-    "nested",
-    "permuted",
+    "nested_tables",
+    "permuted_tables",
 ]

@@ -11,14 +11,14 @@ from dedup.methods.fingerprints import is_number
 from dedup.methods.hashing import Array
 
 Counts = Callable[[int], bool]
-"""Says of a page number whether it counts."""
+"""A predicate on page numbers: whether a query may return the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """A stored page within the threshold, and its distance (0 = equal sketches).
 
-    The nearer match is the smaller one; of equally near ones, the older page.
+    Matches compare by distance, then by page: the smallest is the nearest and, on ties, oldest.
     """
 
     page: int
@@ -36,9 +36,9 @@ class Index(ABC):
     """Finds the stored page whose sketch is nearest to a given one."""
 
     loaded_at_once: ClassVar[int] = 1 << 22
-    """How many bytes of sketches `add_many` is best given at a time, where there are many.
+    """The best number of bytes to pass to one call of `add_many`.
 
-    Fewer take more time for each; more are in memory twice.
+    Smaller batches take more time per sketch; larger ones are in memory twice.
     """
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class Index(ABC):
     def add(self, sketch: Any, page: int | None = None) -> int:
         """Store *sketch* under the number *page*, by default the next one, and return the number.
 
-        Lower numbers are older pages. Raises ValueError for a number that is not from 0 to
-        2**32 - 2, and for what is no sketch; the index is then unchanged. Numbers are not checked
-        for repetition.
+        Lower numbers mean older pages; they may be added in any order. Raises ValueError if the
+        number is not from 0 to 2**32 - 2 or *sketch* is not a sketch, and leaves the index
+        unchanged. Whether a number is already in use is not checked.
         """
-        number = checked_page(page, self._next_page)
+        number = page_number(page, self._next_page)
         self._store(sketch, number)
         self._next_page = max(self._next_page, number + 1)
         return number
@@ -59,10 +59,10 @@ class Index(ABC):
     def add_many(self, sketches: Any, pages: Any = None) -> Array:
         """Store many sketches; return their page numbers, shape (n,), uint32.
 
-        *sketches*: as `Method.to_bytes` gives them, a list or `Packed`; *pages*: a number for each,
-        by default the next ones. Raises ValueError as `add` does.
+        *sketches*: a list or `Packed` of what `Method.to_bytes` returns. *pages*: one number per
+        sketch, by default the next ones. Raises ValueError as `add` does.
         """
-        numbers = checked_pages(pages, self._next_page, len(sketches))
+        numbers = page_numbers(pages, self._next_page, len(sketches))
         self._store_many(sketches, numbers)
         if len(numbers):
             self._next_page = max(self._next_page, int(numbers.max()) + 1)
@@ -76,33 +76,33 @@ class Index(ABC):
 
     @abstractmethod
     def discard(self, sketch: Any, page: int) -> bool:
-        """Forget *page*, which was stored with *sketch*; return False if it was not.
+        """Remove *page*, which was stored with *sketch*; return False if it was not stored.
 
-        As fast as a query. Some of the memory is not used again.
+        Takes about as long as a query. The memory is used again.
         """
 
     def query(self, sketch: Any, counts: Counts | None = None) -> Match | None:
         """Return the nearest stored page within the threshold, ties to the oldest, or ``None``.
 
-        *counts*: which pages are considered, by default all. It is asked of matches only, the
-        nearest one first.
+        *counts* says which pages to consider; by default all. It is called once per match, the
+        nearest first, until it returns True.
         """
         matches = self.query_all(sketch)
         return next((m for m in matches if counts is None or counts(m.page)), None)
 
     @abstractmethod
     def query_all(self, sketch: Any) -> list[Match]:
-        """Return all stored pages within the threshold, the nearest first, ties by age."""
+        """Return all stored pages within the threshold, the nearest first, ties by page number."""
 
     @abstractmethod
     def nearest_beyond(
         self, sketches: Iterable[Any], within: float, counts: Counts | None = None
     ) -> Iterator[Match | None]:
-        """Yield for each of *sketches* the nearest stored page beyond the threshold.
+        """Yield the nearest stored page beyond the threshold for each of *sketches*, or ``None``.
 
-        It is farther than the threshold and no farther than *within*, ties to the oldest; ``None``
-        if there is none. *counts*: as for `query`. Made for a few sketches at the end: each may be
-        compared with everything.
+        Its distance is above the threshold and at most *within*; ties go to the oldest page.
+        *counts* works as in `query`. Meant for a few sketches at the end of a crawl: each may be
+        compared with every stored one.
         """
 
     @abstractmethod
@@ -112,33 +112,33 @@ class Index(ABC):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """The memory that the stored sketches take, in bytes."""
+        """The memory used by the index, in bytes."""
 
 
-def checked_page(page: Any, next_page: int) -> int:
-    """Return *page*, or *next_page* if it is ``None``; raises ValueError if that is no number."""
+def page_number(page: Any, next_page: int) -> int:
+    """Return *page*, or *next_page* if it is ``None``; raise ValueError if it is out of range."""
     number = next_page if page is None else page
     if not (is_number(number) and 0 <= number <= LAST_PAGE):
         if page is None:
-            raise ValueError("no page number is left: the last one is in use")
+            raise ValueError("all page numbers are in use")
         raise ValueError(f"a page must be a number from 0 to {LAST_PAGE}, got {page!r}")
     return int(number)
 
 
-def checked_pages(pages: Any, next_page: int, count: int) -> Array:
-    """Return *count* page numbers, from *next_page* on if *pages* is ``None``, as uint32.
+def page_numbers(pages: Any, next_page: int, count: int) -> Array:
+    """Return *pages*, or the *count* numbers from *next_page* if it is ``None``, as uint32.
 
-    Raises ValueError if one of them is no page number, or if there are more or fewer.
+    Raises ValueError if a number is out of range, or if there are not *count* numbers.
     """
     if pages is None:
         pages = np.arange(next_page, next_page + count)
     elif not (isinstance(pages, np.ndarray) and pages.dtype.kind in "iu"):
         pages = list(pages)
         if None in pages:
-            raise ValueError("a list of pages must have a number for each, got None")
-        pages = np.array([checked_page(page, 0) for page in pages], np.uint32)
+            raise ValueError("every page in a list must be a number, got None")
+        pages = np.array([page_number(page, 0) for page in pages], np.uint32)
     for page in (pages.min(), pages.max()) if len(pages) else ():
-        checked_page(page, 0)
+        page_number(page, 0)
     if len(pages) != count:
-        raise ValueError(f"{count} sketches need as many pages, got {len(pages)}")
+        raise ValueError(f"{count} sketches need {count} pages, got {len(pages)}")
     return pages.astype(np.uint32)  # type: ignore[no-any-return]

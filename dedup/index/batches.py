@@ -1,7 +1,7 @@
-"""Indexes for a collection that is judged in batches: each page as if it came alone.
+"""Indexes for collections that are judged in batches, with the same answers as page by page.
 
-What a page of a batch is compared with is looked up for all of them at once, which takes a tenth of
-the time; what the batch itself adds meanwhile is told apart, page by page.
+The stored candidates of a whole batch are looked up at once, in a tenth of the time. Pages that the
+batch itself adds are tracked separately.
 """
 
 from abc import ABC, abstractmethod
@@ -16,33 +16,33 @@ from dedup.methods.base import KeyMethod, Method
 from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
-# Of which all that is compared fits the cache.
+# So that the payloads of all pairs fit into the processor's cache.
 _PAIRS_AT_ONCE = 1 << 11
-# What takes some 30 MB. Pages of one form may share keys with all others.
+# About 30 MB. Pages of one template may share keys with all others.
 _MOST_PAIRS = 1 << 20
 
 
 class BatchIndex(ABC):
-    """Finds the nearest stored page of one of a batch. Pages are numbered as they are added."""
+    """Finds the nearest stored page for each sketch of a batch. Pages are numbered in add order."""
 
     @abstractmethod
     def begin(self, sketches: Sequence[bytes | None]) -> None:
-        """Begin a batch of *sketches*, as `Method.to_bytes` gives them, or ``None`` for no use.
+        """Start a new batch of *sketches* from `Method.to_bytes`; ``None`` where a page has none.
 
-        Those of the last batch are forgotten, but for those that were added.
+        Sketches of the previous batch that were not added are forgotten.
         """
 
     @abstractmethod
     def query(self, place: int) -> Match | None:
-        """Return what `Index.query` does, of the sketch at *place* of the batch."""
+        """Return what `Index.query` would for the sketch at *place* in the batch."""
 
     @abstractmethod
     def add(self, place: int) -> None:
-        """Store the sketch at *place* of the batch, under the next number: 0, 1, 2, ..."""
+        """Store the sketch at *place* in the batch under the next number: 0, 1, 2, ..."""
 
 
 class OneByOne(BatchIndex):
-    """Any index, which is asked for each page."""
+    """Wraps any index and queries it once per page."""
 
     def __init__(self, index: Index, method: Method) -> None:
         self._index = index
@@ -61,7 +61,7 @@ class OneByOne(BatchIndex):
         self._index.add(self._sketch(place))
 
     def _sketch(self, place: int) -> Any:
-        # What is added was mostly asked for just before.
+        # Most sketches are queried just before they are added.
         if self._last[0] != place:
             data = self._batch[place]
             assert data is not None
@@ -70,28 +70,27 @@ class OneByOne(BatchIndex):
 
 
 class KeyBatches(BatchIndex):
-    """The sketches that share a block key are compared, as in `KeyIndex`."""
+    """Compares the sketches that share a block key, as `KeyIndex` does."""
 
     def __init__(self, method: KeyMethod) -> None:
         self._method = method
         self._chains = KeyChains()
         self._stored = Packed()
-        # The places and numbers of what is stored, but not among the chains yet.
+        # Places and numbers of stored sketches that are not linked into the chains yet.
         self._pending: dict[int, int] = {}
 
     def begin(self, sketches: Sequence[bytes | None]) -> None:
         if self._pending:
             self._link()
-        there = [place for place, sketch in enumerate(sketches) if sketch is not None]
-        split = self._method.keys_of_many([sketch for sketch in sketches if sketch is not None])
-        self._keys, counts, kept = split
-        self._kept = dict(zip(there, kept, strict=True))
+        present = {place: sketch for place, sketch in enumerate(sketches) if sketch is not None}
+        self._keys, counts, payloads = self._method.keys_of_many(list(present.values()))
+        self._payloads = dict(zip(present, payloads, strict=True))
         self._sizes = np.zeros(len(sketches), np.int64)
-        self._sizes[there] = counts
+        self._sizes[list(present)] = counts
         self._places = np.repeat(np.arange(len(sketches)), self._sizes)
-        self._nearest, self._candidates = self._looked_up(self._keys, self._places)
+        self._nearest, self._candidates = self._look_up(self._keys, self._places)
         self._shared = self._shared_keys()
-        # The numbers of those of this batch that were stored, by the keys that others of it share.
+        # Numbers of the sketches stored in this batch, by the keys that other sketches of it share.
         self._recent: dict[int, list[int]] = {}
 
     def query(self, place: int) -> Match | None:
@@ -102,20 +101,20 @@ class KeyBatches(BatchIndex):
             return nearest
         most = self._method.candidates_per_key
         if most is not None and self._candidates[place] + len(recent) > most:
-            # Of some key, the newest ones may be others now.
+            # The latest candidates of some key may have changed.
             self._link()
             own = np.flatnonzero(self._places == place)
-            return self._looked_up(self._keys[own], self._places[own])[0].get(place)
+            return self._look_up(self._keys[own], self._places[own])[0].get(place)
         matches = self._matches([place] * len(recent), recent)
         return min([match for _, match in matches] + ([nearest] if nearest else []), default=None)
 
     def add(self, place: int) -> None:
-        number = self._pending[place] = self._stored.append(self._kept[place])
+        number = self._pending[place] = self._stored.append(self._payloads[place])
         for key in self._shared.get(place, ()):
             self._recent.setdefault(key, []).append(number)
 
     def _link(self) -> None:
-        """Put what is pending among the chains."""
+        """Link the pending sketches into the chains."""
         is_pending = np.zeros(len(self._sizes), np.bool_)
         numbers = np.zeros(len(self._sizes), np.uint32)
         places = list(self._pending)
@@ -125,8 +124,8 @@ class KeyBatches(BatchIndex):
         self._chains.add(self._keys[rows], numbers[self._places[rows]])
         self._pending = {}
 
-    def _looked_up(self, keys: Array, places: Array) -> tuple[dict[int, Match], Array]:
-        """Return the nearest match of each place among the chains, and how many were compared."""
+    def _look_up(self, keys: Array, places: Array) -> tuple[dict[int, Match], Array]:
+        """Return each place's nearest match in the chains, and its number of candidates."""
         of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key, _MOST_PAIRS)
         if len(of_keys) > _MOST_PAIRS:
             is_first = places <= (places[0] + places[-1]) // 2
@@ -134,7 +133,7 @@ class KeyBatches(BatchIndex):
                 of_keys, numbers = self._chains.find(keys, self._method.candidates_per_key)
             else:
                 first, second = (
-                    self._looked_up(keys[part], places[part]) for part in (is_first, ~is_first)
+                    self._look_up(keys[part], places[part]) for part in (is_first, ~is_first)
                 )
                 return first[0] | second[0], first[1] + second[1]
         pairs = np.unique(places[of_keys].astype(np.uint64) << np.uint64(32) | numbers)
@@ -147,15 +146,16 @@ class KeyBatches(BatchIndex):
         return nearest, np.bincount(of_pairs, minlength=len(self._sizes))
 
     def _matches(self, places: list[int], numbers: list[int]) -> Iterator[tuple[int, Match]]:
-        """Yield the pairs of a place and a stored number that are within the threshold."""
+        """Yield place and match for each pair of a place and a number that match."""
         distances = self._method.distances_of_pairs(
-            [self._kept[place] for place in places], [self._stored[number] for number in numbers]
+            [self._payloads[place] for place in places],
+            [self._stored[number] for number in numbers],
         )
         for pair in np.flatnonzero(distances <= self._method.max_distance).tolist():
             yield places[pair], Match(numbers[pair], distances[pair].item())
 
     def _shared_keys(self) -> dict[int, list[int]]:
-        """Return the keys, numbered somehow, that more than one page of the batch has, by place."""
+        """Return by place the keys that several pages of the batch share, as arbitrary numbers."""
         order = np.argsort(self._keys)
         is_same = self._keys[order][1:] == self._keys[order][:-1]
         numbers = np.cumsum(np.append(0, ~is_same))

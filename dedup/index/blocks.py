@@ -1,4 +1,4 @@
-"""A table of buckets for each block of a fingerprint."""
+"""One table of buckets per block of a fingerprint."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, spread
+from dedup.index.buckets import Buckets, run_positions
 from dedup.index.design import Design, most_candidates
 from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
 
 
 class _Table(NamedTuple):
-    """How far to shift a fingerprint and which bits to keep for its key, what to flip in it."""
+    """The buckets of one block; the key is ``fingerprint >> shift & mask``, xor each of *flips*."""
 
     shift: int
     mask: int
@@ -23,7 +23,7 @@ class _Table(NamedTuple):
 
 
 class Blocks:
-    """Values by the blocks of their fingerprints, for adding and removing at any time.
+    """Values by the blocks of their fingerprints; they can be added and removed at any time.
 
     The first table may have a second column.
     """
@@ -31,7 +31,7 @@ class Blocks:
     def __init__(
         self, prints: Fingerprints, design: Design, rows: Array, values: Array, second: Array
     ) -> None:
-        """Create the tables of *design*, and put *values* there under their *rows*."""
+        """Create the tables of *design*, and store *values* under their fingerprints *rows*."""
         self._prints = prints
         self._tables: list[_Table] = []
         columns = [values, second]
@@ -39,12 +39,12 @@ class Blocks:
             [(shift, width)] = table.segments
             buckets = Buckets(width, [column.dtype for column in columns])
             buckets.fill(prints.bits_of(rows, shift, width).astype(np.int64), *columns)
-            flipped = flips(width, table.radius).astype(np.int64) if table.radius else None
+            flipped = flip_masks(width, table.radius).astype(np.int64) if table.radius else None
             self._tables.append(_Table(shift, (1 << width) - 1, flipped, buckets))
             columns = columns[:1]
 
     def add(self, fingerprint: int, value: int, second: int) -> None:
-        """Put *value* under each block. When memory runs out, everything is as before."""
+        """Store *value* under each block. If memory runs out, nothing changes."""
         done = 0
         try:
             for shift, mask, _, buckets in self._tables:
@@ -57,7 +57,7 @@ class Blocks:
             raise
 
     def remove(self, fingerprint: int, value: int) -> None:
-        """Take *value*, which is there, away from under each block."""
+        """Remove *value*, which must be stored, from under each block."""
         for shift, mask, _, buckets in self._tables:
             key = (fingerprint >> shift) & mask
             run = buckets.run(key)
@@ -69,7 +69,7 @@ class Blocks:
         return self._tables[0].buckets
 
     def run(self, fingerprint: int) -> slice:
-        """Return where in the first table those stand that share its block."""
+        """Return the run of the first table whose fingerprints share a block with this one."""
         shift, mask, _, buckets = self._tables[0]
         return buckets.run((fingerprint >> shift) & mask)
 
@@ -79,9 +79,9 @@ class Blocks:
         return buckets.runs(self._prints.bits_of(rows, shift, mask.bit_length()).astype(np.int64))
 
     def candidates(self, fingerprint: int, size: int) -> list[Array] | None:
-        """Return the values of each table that share a block, up to the flips of the design.
+        """Return each table's values that share a block, up to the flips of the design.
 
-        ``None`` if to compare all of *size* costs less.
+        ``None`` if comparing all *size* fingerprints costs less.
         """
         candidates, probed = [], []
         for shift, mask, flipped, buckets in self._tables:
@@ -93,13 +93,13 @@ class Blocks:
         if probed:
             if sum(int(sizes.sum()) for *_, sizes in probed) > most_candidates(size):
                 return None
-            candidates += [column[spread(starts, sizes)] for column, starts, sizes in probed]
+            candidates += [column[run_positions(starts, sizes)] for column, starts, sizes in probed]
         return candidates
 
-    def candidates_of(self, queries: Array) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield for each table the column of its values, and starts and sizes of runs in it.
+    def candidates_of_many(self, queries: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield each table's column of values, and the starts and sizes of runs of candidates.
 
-        They are the candidates of each of *queries*: shape (n, flips).
+        Both have the shape (n, flips): a row for each of *queries*.
         """
         for shift, mask, flipped, buckets in self._tables:
             keys = self._prints.bits_of(queries, shift, mask.bit_length()).astype(np.int64)[:, None]
@@ -112,7 +112,7 @@ class Blocks:
 
 
 @cache
-def flips(key_bits: int, radius: int) -> Array:
+def flip_masks(key_bits: int, radius: int) -> Array:
     """Return the masks that flip up to *radius* of *key_bits* bits, as uint64."""
     masks = [
         sum(1 << bit for bit in bits)

@@ -1,51 +1,48 @@
 """Buckets: many small growing runs of numbers in one large array."""
 
-import sys
 from array import array
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from dedup.index.free_runs import FreeRuns
 from dedup.methods.hashing import Array
 
 _FIRST = 4
 _STEP = 8
-_TRIED = 4
 _MEMBERS_AT_ONCE = 1 << 20
 
 
 class Buckets:
-    """A table of buckets by key, each a contiguous run in one array that all share.
+    """A table of buckets by key, each a contiguous run in one shared array.
 
-    A run that is full moves to another place half as large again. The places that are left behind
-    merge with their free neighbours and are used again; since two left-behind generations of runs
-    are together larger than the next one (1.5 is below the golden ratio), little stays unused.
+    A full run moves to a place half as large again. The old places merge with their free neighbours
+    and are used again; two old generations of a run together are larger than the next one (1.5 is
+    below the golden ratio), so little stays unused.
     """
 
     def __init__(self, key_bits: int, dtypes: Sequence[Any]) -> None:
-        """Create empty buckets for keys of *key_bits* bits: one or two columns, of *dtypes*."""
+        """Create empty buckets for keys of *key_bits* bits, with one or two columns of *dtypes*."""
         count = 1 << key_bits
         self._starts = array("I", bytes(4 * count))
         self._sizes = array("I", bytes(4 * count))
         self._capacities = array("I", bytes(4 * count))
         self.columns: list[Array] = [np.empty(0, dtype) for dtype in dtypes]
         self._used = 0
-        self._free = _FreeRuns()
+        self._free = FreeRuns()
 
     def run(self, key: int) -> slice:
-        """Return where the bucket of *key* is in the columns; valid until the next change."""
+        """Return the run of *key* in the columns; valid until the next change."""
         start = self._starts[key]
         return slice(start, start + self._sizes[key])
 
     def runs(self, keys: Array) -> tuple[Array, Array]:
-        """Return the starts and the sizes of the buckets of *keys*."""
+        """Return the starts and sizes of the runs of *keys*."""
         return _view(self._starts)[keys].astype(np.int64), _view(self._sizes)[keys].astype(np.int64)
 
     def append(self, key: int, value: int, second: int = 0) -> None:
-        """Add a row to the bucket of *key*: *value*, and *second* if there is a second column."""
+        """Add *value* to the bucket of *key*, and *second* if there is a second column."""
         size = self._sizes[key]
         if size == self._capacities[key]:
             self._move(key, size + max(_STEP, size // 2) if size else _FIRST)
@@ -56,7 +53,7 @@ class Buckets:
         self._sizes[key] = size + 1
 
     def extend(self, keys: Array, *columns: Array) -> None:
-        """Add rows to the buckets of *keys*, in their order, as if one by one."""
+        """Add a row to the bucket of each of *keys*, with the same result as `append` in order."""
         order, sizes = self._by_bucket(keys)
         in_order = [values[order] for values in columns]
         own = np.flatnonzero(sizes)
@@ -74,7 +71,7 @@ class Buckets:
             self._close_up()
 
     def _close_up(self) -> None:
-        """Move all buckets to new columns, one behind the other, with room for a quarter more."""
+        """Move all buckets to new columns without gaps, with room for a quarter more rows."""
         sizes = _view(self._sizes).astype(np.int64)
         capacities = sizes + sizes // 4
         ends = np.cumsum(capacities)
@@ -86,30 +83,35 @@ class Buckets:
             self.columns[number] = closed_up
         _view(self._starts)[:] = ends - capacities
         _view(self._capacities)[:] = capacities
-        self._used, self._free = int(ends[-1]), _FreeRuns()
+        self._used, self._free = int(ends[-1]), FreeRuns()
 
     def remove(self, key: int, position: int) -> None:
-        """Remove the row at *position* of the columns, which is in the bucket of *key*."""
+        """Remove the row at *position*, which must be in the bucket of *key*."""
         last = self._starts[key] + self._sizes[key] - 1
         for column in self.columns:
             column[position] = column[last]
         self._sizes[key] -= 1
+        if not self._sizes[key]:
+            self._free.add(self._starts[key], self._capacities[key])
+            self._capacities[key] = 0
 
     def rows(self) -> Array:
         """Return the positions of all rows."""
-        return spread(_view(self._starts).astype(np.int64), _view(self._sizes).astype(np.int64))
+        return run_positions(
+            _view(self._starts).astype(np.int64), _view(self._sizes).astype(np.int64)
+        )
 
     def all_rows(self) -> Array:
-        """Return the first column, with rows between that were moved or removed."""
+        """Return the first column, including stale rows that were moved or removed."""
         return self.columns[0][: self._used]
 
     def fill(self, keys: Array, *columns: Array) -> None:
-        """Put rows into buckets that are all empty, with room for a quarter more."""
+        """Fill the buckets, which must all be empty, with room for a quarter more rows."""
         order, sizes = self._by_bucket(keys)
         capacities = sizes + sizes // 4
         ends = np.cumsum(capacities)
         starts = ends - capacities
-        rows = spread(starts, sizes)
+        rows = run_positions(starts, sizes)
         _view(self._starts)[:] = starts
         _view(self._sizes)[:] = sizes
         _view(self._capacities)[:] = capacities
@@ -119,8 +121,8 @@ class Buckets:
             self.columns[number][rows] = values[order]
 
     def _by_bucket(self, keys: Array) -> tuple[Array, Array]:
-        """Return the places in *keys* by bucket, in their order, and how many each bucket has."""
-        # Of numbers of 16 bits NumPy makes a radix sort, six times as fast.
+        """Return the stable order of *keys* by bucket, and the number of rows of each bucket."""
+        # NumPy sorts 16-bit numbers by radix, six times as fast.
         narrow = len(self._sizes) <= 1 << 16
         order = np.argsort(keys.astype(np.uint16) if narrow else keys, kind="stable")
         return order, np.bincount(keys, minlength=len(self._sizes))
@@ -139,14 +141,14 @@ class Buckets:
         if start is not None:
             return start
         start, end = self._used, self._used + length
-        # The last column is the shortest if memory ran out between them.
+        # The last column is the shortest if memory once ran out between the two.
         if end > len(self.columns[-1]):
             room = max(end, len(self.columns[-1]) * 9 // 8, 1024)
             for number, column in enumerate(self.columns):
                 if not column.flags.owndata:  # as it comes out of a pickle
                     self.columns[number] = column = column.copy()
-                # realloc: where the system can, the memory is moved without being copied. No view
-                # of a column outlives the method that made it.
+                # This calls realloc, which often moves memory without copying it. No view of a
+                # column outlives the method that made it.
                 column.resize(room, refcheck=False)
         self._used = end
         return start
@@ -157,8 +159,8 @@ class Buckets:
         return books + sum(column.nbytes for column in self.columns)
 
 
-def spread_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the numbers of runs and the positions of their members, about a million at a time."""
+def run_positions_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield run numbers and the positions in these runs, about a million positions at a time."""
     ends = np.cumsum(sizes)
     first = 0
     while first < len(sizes):
@@ -166,7 +168,10 @@ def spread_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]
         last = int(np.searchsorted(ends, before + _MEMBERS_AT_ONCE, "right"))
         if last > first:
             part = slice(first, last)
-            yield np.repeat(np.arange(first, last), sizes[part]), spread(starts[part], sizes[part])
+            yield (
+                np.repeat(np.arange(first, last), sizes[part]),
+                run_positions(starts[part], sizes[part]),
+            )
             first = last
             continue
         # A single run longer than a part.
@@ -178,14 +183,14 @@ def spread_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]
 
 
 def _view(numbers: "array[int]") -> Array:
-    """Return the memory of *numbers* as an array, for vectorised use: one is read faster there."""
+    """Return *numbers* as a NumPy array; single elements are read faster from the original."""
     return np.frombuffer(numbers, np.uint32)
 
 
-def spread(starts: Array, sizes: Array) -> Array:
-    """Return the positions of all members of runs: start, start + 1, ... of each in turn.
+def run_positions(starts: Array, sizes: Array) -> Array:
+    """Return the positions in all runs: start, start + 1, ... for each run in turn.
 
-    >>> spread(np.array([10, 50]), np.array([3, 2])).tolist()
+    >>> run_positions(np.array([10, 50]), np.array([3, 2])).tolist()
     [10, 11, 12, 50, 51]
     """
     ends = np.cumsum(sizes)
@@ -194,16 +199,16 @@ def spread(starts: Array, sizes: Array) -> Array:
     return positions
 
 
-def different(numbers: Array) -> Array:
-    """Sort *numbers*, and return the different ones; of a few, faster than np.unique."""
+def sort_unique(numbers: Array) -> Array:
+    """Sort *numbers* in place and return the unique ones; for few, faster than np.unique."""
     numbers.sort()
     is_first = np.ones(len(numbers), np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
     return numbers[is_first]
 
 
-def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
-    """Return the different pairs of the two columns."""
+def unique_pairs(owners: Array, values: Array) -> tuple[Array, Array]:
+    """Return the unique pairs of *owners* and *values*, sorted."""
     order = np.lexsort((values, owners))
     owners, values = owners[order], values[order]
     is_first = np.ones(len(owners), bool)
@@ -211,65 +216,8 @@ def distinct(owners: Array, values: Array) -> tuple[Array, Array]:
     return owners[is_first], values[is_first]
 
 
-def lower_to_least(limits: Array, owners: Array, distances: Array) -> None:
+def lower_limits(limits: Array, owners: Array, distances: Array) -> None:
     """Lower the limit of each of the sorted *owners* to the least of its *distances*."""
     if len(owners):
         firsts = np.flatnonzero(np.diff(owners, prepend=-1))
         limits[owners[firsts]] = np.minimum.reduceat(distances, firsts)
-
-
-class _FreeRuns:
-    """Free runs of an array: merged with their neighbours, found by size."""
-
-    def __init__(self) -> None:
-        self._length_at: dict[int, int] = {}
-        self._start_before: dict[int, int] = {}
-        # Runs by the number of bits of their length, and which of these there are, as bits.
-        self._by_magnitude: defaultdict[int, set[int]] = defaultdict(set)
-        self._magnitudes = 0
-
-    def add(self, start: int, length: int) -> None:
-        if (before := self._start_before.get(start)) is not None:
-            length += self._remove(before)
-            start = before
-        if start + length in self._length_at:
-            length += self._remove(start + length)
-        self._length_at[start] = length
-        self._start_before[start + length] = start
-        magnitude = length.bit_length()
-        self._by_magnitude[magnitude].add(start)
-        self._magnitudes |= 1 << magnitude
-
-    def take(self, length: int) -> int | None:
-        """Return the start of a run of *length*, no longer free, or ``None`` if there is none."""
-        magnitude = length.bit_length()
-        # Every run of a higher magnitude is long enough; of the same one, a few are tried.
-        for start in islice(self._by_magnitude.get(magnitude, ()), _TRIED):
-            if self._length_at[start] >= length:
-                break
-        else:
-            higher = self._magnitudes >> (magnitude + 1)
-            if not higher:
-                return None
-            magnitude += (higher & -higher).bit_length()
-            start = next(iter(self._by_magnitude[magnitude]))
-        rest = self._remove(start) - length
-        if rest:
-            self.add(start + length, rest)
-        return start
-
-    @property
-    def nbytes(self) -> int:
-        numbers = 2 * len(self._length_at) * sys.getsizeof(1 << 30)
-        books = [self._length_at, self._start_before, *self._by_magnitude.values()]
-        return numbers + sum(map(sys.getsizeof, books))
-
-    def _remove(self, start: int) -> int:
-        length = self._length_at.pop(start)
-        del self._start_before[start + length]
-        magnitude = length.bit_length()
-        self._by_magnitude[magnitude].discard(start)
-        if not self._by_magnitude[magnitude]:
-            del self._by_magnitude[magnitude]
-            self._magnitudes &= ~(1 << magnitude)
-        return length

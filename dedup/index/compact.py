@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dedup.index.blocks import flips
-from dedup.index.buckets import distinct, lower_to_least, spread, spread_in_parts
+from dedup.index.blocks import flip_masks
+from dedup.index.buckets import lower_limits, run_positions, run_positions_in_parts, unique_pairs
 from dedup.index.design import Design, Table, most_candidates, segments_in_order
 from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
@@ -17,22 +17,23 @@ _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 class CompactIndex:
     """Fingerprints of up to 64 bits in sorted arrays, which may be files mapped into memory.
 
-    Table *i* holds every fingerprint once, with the bits of its segments moved to the front, in
-    order; a key is then a range, found by binary search. The first table knows the oldest page of
-    each; further pages stand in two columns of their own, by fingerprint and page. Without tables,
-    all rows stand in one array as they come. Nothing can be added; pages can be forgotten.
+    Each table holds every fingerprint once, sorted, with the bits of the table's segments moved to
+    the front; the rows of a key are a range, found by binary search. The oldest page of a
+    fingerprint belongs to the first table; further pages are in two separate columns, sorted by
+    fingerprint and page. Without tables, all rows are in one unsorted array. Pages can be
+    discarded, but none can be added.
 
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3 (with a radius: Norouzi et al. 2012).
     """
 
     def __init__(self, design: Design, arrays: list[Array]) -> None:
-        """Take over *arrays* as those of another one: pages, further rows and pages, tables."""
+        """Use the *arrays* of another one: pages, further rows, further pages, and the tables."""
         self.design = design
         self.arrays = arrays
         self._pages, self._further_rows, self._further_pages, *self._tables = arrays
         self._prints = Fingerprints(design.bits)
-        self._flips = [flips(table.key_bits, table.radius) for table in design.tables]
+        self._flips = [flip_masks(table.key_bits, table.radius) for table in design.tables]
         self._size = sum(
             int((pages != _NOT_STORED).sum()) for pages in (self._pages, self._further_pages)
         )
@@ -55,11 +56,13 @@ class CompactIndex:
         order = np.lexsort(further[::-1])
         return cls(design, [pages, further[0][order], further[1][order], *tables])
 
-    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
-        """Return the numbers of *queries*, pages and distances of all matches; no pair twice.
+    def matches_of_many(
+        self, queries: Array, *, nearest: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Return query numbers, pages and distances of all matches, each pair once.
 
-        *nearest*: only the oldest page of each fingerprint, and of those that are farther than
-        others not all.
+        With *nearest*, only the oldest page of each fingerprint, and perhaps not all fingerprints
+        that are farther than the nearest.
         """
         if not self.design.tables:
             distance = self.design.max_distance
@@ -68,7 +71,7 @@ class CompactIndex:
             )
             there = self._pages[places] != _NOT_STORED
             return owners[there], self._pages[places][there], distances[there]
-        owners, values = self._near_of(queries, nearest)
+        owners, values = self._near_values_of_many(queries, nearest)
         first = permute(values, self.design.tables[0], self.design.bits)
         pages = self._pages[np.searchsorted(self._tables[0], first)]
         there = pages != _NOT_STORED
@@ -78,14 +81,14 @@ class CompactIndex:
             return owners, pages, distances
         starts = np.searchsorted(self._further_rows, values)
         sizes = np.searchsorted(self._further_rows, values, "right") - starts
-        further = self._further_pages[spread(starts, sizes)]
+        further = self._further_pages[run_positions(starts, sizes)]
         which = np.repeat(np.arange(len(values)), sizes)[further != _NOT_STORED]
         which = np.concatenate([np.arange(len(values)), which])
         pages = np.concatenate([pages, further[further != _NOT_STORED]])
         return owners[which], pages, distances[which]
 
-    def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
-        """Return numbers of *queries* and fingerprints within the threshold; no pair twice."""
+    def _near_values_of_many(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
+        """Return query numbers and the fingerprints within the threshold, each pair once."""
         bits, distance = self.design.bits, self.design.max_distance
         ranges = [
             self._ranges(queries, *table)
@@ -105,15 +108,15 @@ class CompactIndex:
             wanted = permute(queries, table, bits)
             probing = np.repeat(np.arange(len(queries)), table.probes)
             sizes[scanned[probing]] = 0
-            for probes, places in spread_in_parts(starts, sizes):
+            for probes, places in run_positions_in_parts(starts, sizes):
                 owner, values = probing[probes], stored[places]
                 distances = self._prints.distances(wanted[owner], values)
                 near = distances <= limits[owner]
                 owners.append(owner[near])
                 found.append(restore(values[near], table, bits))
                 if nearest and self._is_complete:
-                    lower_to_least(limits, owners[-1], distances[near])
-        return distinct(np.concatenate(owners), np.concatenate(found))
+                    lower_limits(limits, owners[-1], distances[near])
+        return unique_pairs(np.concatenate(owners), np.concatenate(found))
 
     def _ranges(
         self, queries: Array, table: Table, stored: Array, flipped: Array
@@ -127,15 +130,15 @@ class CompactIndex:
 
     @property
     def _is_complete(self) -> bool:
-        """Whether nothing has been forgotten: the nearest row then has a page."""
+        """Whether nothing was discarded, so that the nearest row has a page."""
         return self._size == len(self._pages) + len(self._further_pages)
 
     def discard(self, row: Any, page: int) -> bool:
-        """Forget *page* of the fingerprint *row*; return False if it is not stored."""
+        """Remove *page* of the fingerprint *row*; return False if it is not stored."""
         before = self._size
         for place in self._places_of(row):
             further = slice(*(np.searchsorted(self._further_rows, row, side) for side in _SIDES))
-            # The oldest one first.
+            # The oldest page is the first.
             pages = np.append(self._pages[place], self._further_pages[further])
             left = pages[(pages != page) & (pages != _NOT_STORED)]
             self._size -= int((pages != _NOT_STORED).sum()) - len(left)
@@ -144,7 +147,7 @@ class CompactIndex:
         return self._size < before
 
     def _places_of(self, row: Any) -> list[int]:
-        """Return where *row* is in the first table; without tables, it may be more than once."""
+        """Return the places of *row* in the first table: without tables there may be several."""
         if self.design.tables:
             row = permute(np.array([row], np.uint64), self.design.tables[0], self.design.bits)[0]
             start, stop = (np.searchsorted(self._tables[0], row, side) for side in _SIDES)
@@ -152,7 +155,7 @@ class CompactIndex:
         return np.flatnonzero(self._tables[0] == row).tolist()
 
     def everything(self) -> tuple[Array, Array]:
-        """Return all fingerprints and their pages, in no order."""
+        """Return all fingerprints and their pages, in no particular order."""
         rows = self._tables[0]
         if self.design.tables:
             rows = restore(rows, self.design.tables[0], self.design.bits)
@@ -174,7 +177,7 @@ class CompactIndex:
 
 
 def permute(rows: Array, table: Table, bits: int) -> Array:
-    """Return fingerprints with the bits of the segments of *table* moved to the front."""
+    """Return the fingerprints with the bits of *table*'s segments moved to the front."""
     permuted = np.zeros_like(rows)
     for start, width in segments_in_order(table, bits):
         permuted = (permuted << np.uint64(width % 64)) | (
@@ -184,7 +187,7 @@ def permute(rows: Array, table: Table, bits: int) -> Array:
 
 
 def restore(permuted: Array, table: Table, bits: int) -> Array:
-    """Return the fingerprints that `permute` was given."""
+    """Return the fingerprints of which `permute` made *permuted*."""
     rows: Any = np.zeros_like(permuted)
     left = bits
     for start, width in segments_in_order(table, bits):

@@ -1,4 +1,4 @@
-"""Files of a few arrays: written at once, checked when read, mapped into memory."""
+"""Files of a few arrays: replaced atomically, checked when read, mapped into memory."""
 
 import json
 from pathlib import Path
@@ -15,9 +15,9 @@ _ALIGNED = 64
 
 
 def write_file(path: Path, header: dict[str, Any], arrays: list[Array]) -> None:
-    """Write arrays behind a line of JSON that describes them, and put the file in place at once.
+    """Write *header* and *arrays* to *path*, which is replaced atomically: a crash leaves the old.
 
-    A crash leaves the old file.
+    The header and the shapes, dtypes and checksums of the arrays are a line of JSON.
     """
     described = [[a.dtype.str, list(a.shape), xxhash.xxh3_64_hexdigest(a.data)] for a in arrays]
     line = json.dumps({**header, "arrays": described}).encode()
@@ -29,13 +29,13 @@ def write_file(path: Path, header: dict[str, Any], arrays: list[Array]) -> None:
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:
-    """Return the header and the arrays of a file, mapped into memory; changes stay there.
+    """Return the header and arrays of a file, mapped into memory; changes are not written back.
 
-    Raises ValueError if it is no such file or damaged, OSError if it cannot be read.
+    Raises ValueError if it is not such a file or is damaged, and OSError if it cannot be read.
     """
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
-            raise ValueError(f"{path} is no index file of this version")
+            raise ValueError(f"{path} is not an index file of this version")
         checksum, _, line = file.readline().rstrip(b"\n").partition(b" ")
         if xxhash.xxh3_64_hexdigest(line).encode() != checksum:
             raise ValueError(f"{path} is damaged at its beginning; build the index again")
@@ -44,8 +44,8 @@ def read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:
         for dtype, shape, digest in header.pop("arrays"):
             position += -position % _ALIGNED
             try:
-                # Of the open file: another process may put a new one in its place meanwhile.
-                array = _mapped(file, dtype, tuple(shape), position)
+                # Map the open file: another process may replace the path meanwhile.
+                array = _map_array(file, dtype, tuple(shape), position)
             except (ValueError, OSError) as error:
                 raise ValueError(f"{path} is damaged ({error}); build the index again") from error
             if xxhash.xxh3_64_hexdigest(array.data) != digest:
@@ -55,7 +55,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], list[Array]]:
     return header, arrays
 
 
-def _mapped(file: BinaryIO, dtype: str, shape: tuple[int, ...], position: int) -> Array:
+def _map_array(file: BinaryIO, dtype: str, shape: tuple[int, ...], position: int) -> Array:
     if not all(shape):
         return np.empty(shape, dtype)
     return np.memmap(file, np.dtype(dtype), "c", position, shape)

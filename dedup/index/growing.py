@@ -1,4 +1,4 @@
-"""The index over fingerprints that grows one page at a time: what a crawl needs."""
+"""The index over fingerprints that a crawl needs: it grows one page at a time."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -7,26 +7,21 @@ from typing import Any
 import numpy as np
 
 from dedup.index.base import Counts, Index, Match
-from dedup.index.design import MOST_KEY_BITS, Design, best_design
+from dedup.index.design import MOST_KEY_BITS, SCANNED_UP_TO, Design, best_design
 from dedup.index.rows import Rows
 from dedup.index.tables import Tables, WideTables
 from dedup.methods.fingerprints import Fingerprints, is_number
 from dedup.methods.hashing import Array
 
-# Up to here a scan of everything is faster than look-ups, and takes 12 bytes a fingerprint where
-# the empty tables take 3 MB: a crawl with one index a host may keep many of them.
-SCANNED_UP_TO = 12_288
-
 
 class GrowingIndex(Index):
-    """Finds fingerprints within a Hamming distance: exactly, never misses one, never invents one.
+    """Finds fingerprints within a Hamming distance. Exact: misses no match and invents none.
 
-    They stand in `Rows` while they are few or if *design* has no tables, then in `Tables`.
-
-    For one thread at a time.
+    Stores them in `Rows` while they are few, or if *design* has no tables; later in `Tables`.
+    For use by one thread at a time.
     """
 
-    loaded_at_once = sys.maxsize  # the tables are made at once
+    loaded_at_once = sys.maxsize  # one call that builds the tables is fastest
 
     def __init__(
         self,
@@ -38,11 +33,11 @@ class GrowingIndex(Index):
     ) -> None:
         """Create an empty index over fingerprints of *bits* bits, from 32 to 384.
 
-        *max_distance* is inclusive, from 0 to *bits* - 1. *expected_size*: how many fingerprints
-        the design is chosen for; any number can be stored. *design*: how the bits are split, a
-        `multi_index` or `linear_scan`.
+        *max_distance* is inclusive, from 0 to *bits* - 1. *expected_size* is the number of
+        fingerprints that the design is chosen for; any number can be stored. *design* is a
+        `multi_index` or `linear_scan`, by default the one with the cheapest queries.
 
-        Raises ValueError for a value outside its range, and a design for other bits or distance.
+        Raises ValueError for a value out of range, or a design for other bits or distances.
         """
         super().__init__()
         self._prints = Fingerprints(bits)
@@ -52,7 +47,7 @@ class GrowingIndex(Index):
             raise ValueError(f"expected_size must be 0 or more, got {expected_size!r}")
         self.bits = int(bits)
         self.max_distance = int(max_distance)
-        # Fewer are compared one by one whatever the design, and there may be more than expected.
+        # With fewer, the design hardly matters; and there may be more than expected.
         expected_size = max(expected_size, 1 << 16)
         self.design = design or best_design(self.bits, self.max_distance, expected_size)
         self._check_design("design", self.design)
@@ -78,15 +73,14 @@ class GrowingIndex(Index):
         self._stored = Rows(self._prints, self.max_distance, *nothing)
 
     def add_many(self, sketches: Any, pages: Any = None) -> Array:
-        """Store an array of fingerprints; return their page numbers, shape (n,).
+        """Store many fingerprints; return their page numbers, shape (n,), uint32.
 
-        *sketches* may also be integers, or `Packed` bytes as `FingerprintMethod.to_bytes` gives
-        them.
+        *sketches*: an array, integers, or `Packed` bytes from `FingerprintMethod.to_bytes`.
         """
         return super().add_many(self._prints.array(sketches), pages)
 
     def _store(self, sketch: int, page: int, *, is_new: bool = False) -> None:
-        fingerprint = self._prints.checked(sketch)
+        fingerprint = self._prints.to_integer(sketch)
         if isinstance(self._stored, Rows) and len(self._stored) >= self._scanned_up_to:
             self._store_many(self._prints.array([fingerprint]), np.array([page], np.uint32))
         else:
@@ -106,12 +100,12 @@ class GrowingIndex(Index):
             self._stored = kind(self._prints, self.design, rows, pages)
 
     def discard(self, sketch: int, page: int) -> bool:
-        return self._stored.discard(self._prints.checked(sketch), page)
+        return self._stored.discard(self._prints.to_integer(sketch), page)
 
     def query(self, sketch: int, counts: Counts | None = None) -> Match | None:
         """Return the nearest stored page within *max_distance*, ties to the oldest, or ``None``.
 
-        *counts*: which pages are considered, by default all.
+        *counts* says which pages to consider; by default all.
 
         >>> index = GrowingIndex(64, 3)
         >>> index.add(0b1000)
@@ -121,40 +115,44 @@ class GrowingIndex(Index):
 
         Raises ValueError for a fingerprint of more than *bits* bits.
         """
-        pages, distances = self._matches(self._prints.checked(sketch), nearest=True)
+        pages, distances = self._matches(self._prints.to_integer(sketch), nearest=True)
         if not len(pages):
             return None
         nearest = distances.min()
         match = Match(int(pages[distances == nearest].min()), int(nearest))
-        return match if counts is None or counts(match.page) else super().query(sketch, counts)
+        if counts is None or counts(match.page):
+            return match
+        return next((other for other in self.query_all(sketch)[1:] if counts(other.page)), None)
 
     def query_all(self, sketch: int) -> list[Match]:
-        """Return all pages within *max_distance*, the nearest first, ties by age."""
-        pages, distances = self._matches(self._prints.checked(sketch))
+        """Return all pages within *max_distance*, the nearest first, ties by page number."""
+        pages, distances = self._matches(self._prints.to_integer(sketch))
         return sorted(map(Match, pages.tolist(), distances.tolist()))
 
     def _matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
-        """Return pages and distances of all within *max_distance*; *nearest*: of the nearest."""
+        """Return pages and distances of all matches; with *nearest*, at least of the nearest."""
         return self._stored.matches(fingerprint, nearest=nearest)
 
-    def matches_of(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
-        """Return the numbers of *rows*, pages and distances of all matches; no pair twice.
+    def matches_of_many(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+        """Return row numbers, pages and distances of all matches of *rows*, each pair once.
 
-        *nearest*: of the pages of a row, the nearest and oldest, and of the others not all.
+        With *nearest*, the nearest and oldest page of each row, and perhaps not all others.
         """
-        return self._stored.matches_of(rows, nearest=nearest)
+        return self._stored.matches_of_many(rows, nearest=nearest)
 
     def nearest_beyond(
         self, sketches: Iterable[int], within: float, counts: Counts | None = None
     ) -> Iterator[Match | None]:
-        """Yield for each fingerprint the nearest page that is farther than *max_distance*.
+        """Yield the nearest page beyond *max_distance* and up to *within* for each fingerprint.
 
-        Exact, up to the distance *within*: each is compared with all.
+        Exact: each is compared with all stored fingerprints.
         """
         rows, pages = self._everything()
         limit = int(min(within, self.bits))
         for sketch in sketches:
-            distances = self._prints.distances(rows, self._prints.row(self._prints.checked(sketch)))
+            distances = self._prints.distances(
+                rows, self._prints.row(self._prints.to_integer(sketch))
+            )
             near = np.flatnonzero((distances > self.max_distance) & (distances <= limit))
             matches = (
                 Match(int(pages[place]), int(distances[place]))

@@ -8,29 +8,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from dedup.index.base import LAST_PAGE, Match, checked_page
+from dedup.index.base import LAST_PAGE, Match, page_number
 from dedup.index.compact import CompactIndex
-from dedup.index.design import Design, Table, multi_index, permuted
+from dedup.index.design import Design, Table, growing_form_bytes, multi_index, permuted_tables
 from dedup.index.files import read_file, write_file
-from dedup.index.growing import SCANNED_UP_TO, GrowingIndex
-from dedup.index.pairs import chunks, matches_with, near_by_lookup, near_by_sorting, near_pages
-from dedup.methods.fingerprints import Fingerprints, is_number
+from dedup.index.growing import GrowingIndex
+from dedup.index.pairs import batch_matches, chunks, page_pairs, pairs_by_lookup, pairs_by_sorting
+from dedup.methods.fingerprints import is_number
 from dedup.methods.hashing import Array
 
-# Distances up to which sorting for all pairs beats looking each fingerprint up.
+# Up to this distance, sorting finds all pairs faster than look-ups.
 _MOST_PERMUTED = 3
-# How much larger arrays are, on average, than what stands in them.
-_ROOM, _ROOM_OF_A_BUCKET = 1.55, 3.0
-# The books of a free run, and how many rows a bucket has when it starts to leave runs behind.
-_FREE_RUN, _MOVES_FROM = 100, 12
 
 
 class HammingIndex(GrowingIndex):
-    """An index over fingerprints with all that batches and researchers need, too.
+    """The growing index, with what batches and researchers need besides.
 
-    What is added goes into the growing form, buckets by blocks of bits. `compact` moves all of it
-    into the compact form, sorted arrays of a third of the size, in which it is also saved and
-    loaded; what is added after that grows in front of it.
+    New fingerprints go into the growing form, buckets by blocks of bits. `compact` moves them all
+    into the compact form, sorted arrays of a third of the size, which is also the form of files.
+    Fingerprints that are added later go into a new growing form beside it.
 
     Sources: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 3; Norouzi, Punjani, Fleet, "Fast Search in Hamming Space with Multi-Index Hashing",
@@ -48,8 +44,8 @@ class HammingIndex(GrowingIndex):
     ) -> None:
         """Create an empty index as `GrowingIndex` does.
 
-        *compact_design*: any design for the compact form; by default two halves probed at a radius
-        up to distance 3, else that of the growing form.
+        *compact_design*: any design, for the compact form. By default two halves that are probed at
+        a radius up to distance 3, and beyond that the design of the growing form.
         """
         super().__init__(bits, max_distance, expected_size=expected_size, design=design)
         self.compact_design = compact_design or (
@@ -59,13 +55,13 @@ class HammingIndex(GrowingIndex):
         self._compact: CompactIndex | None = None
 
     def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
-        """Return the nearest page (-1: none) and its distance for each of an array, shape (n,)."""
+        """Return each fingerprint's nearest page and its distance, shape (n,); -1 for none."""
         rows = self._prints.array(fingerprints)
         rows, which = np.unique(rows, axis=0, return_inverse=True)
         nearest_pages = np.full(len(rows), -1, np.int64)
         nearest = np.full(len(rows), -1, np.int64)
         for start, part in chunks(rows):
-            owners, pages, distances = self.matches_of(part, nearest=True)
+            owners, pages, distances = self.matches_of_many(part, nearest=True)
             order = np.lexsort((pages, distances, owners))
             owners, pages, distances = owners[order], pages[order], distances[order]
             first = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -74,25 +70,26 @@ class HammingIndex(GrowingIndex):
         return nearest_pages[which.ravel()], nearest[which.ravel()]
 
     def check_and_add(self, sketch: int, page: int | None = None) -> Match | None:
-        """Return the nearest page; if there is none, store the fingerprint and return ``None``."""
+        """Return the nearest page; if there is none, store *sketch* and return ``None``."""
         match = self.query(sketch)
         if match is None:
-            number = checked_page(page, self._next_page)
+            number = page_number(page, self._next_page)
             self._store(sketch, number, is_new=True)
             self._next_page = max(self._next_page, number + 1)
         return match
 
     def check_and_add_many(self, fingerprints: Any) -> tuple[Array, Array]:
-        """Check and add one after the other; return what `query_many` would, per fingerprint."""
+        """Call `check_and_add` for each in order; return arrays as `query_many` does."""
         rows = self._prints.array(fingerprints)
         found = [self.check_and_add(value) for value in self._prints.integers(rows)]
         pages = np.array([match.page if match else -1 for match in found], np.int64)
         return pages, np.array([match.distance if match else -1 for match in found], np.int64)
 
     def remove(self, page: int) -> None:
-        """Forget *page*. Looks through the numbers of all pages.
+        """Remove *page* after a search through all page numbers.
 
-        The memory is used again, and not given back. Raises KeyError if it is not stored.
+        Its memory is used again but not returned to the system. Raises KeyError if *page* is not
+        stored.
         """
         rows, pages = self._everything()
         of_page = rows[pages == page] if is_number(page) and 0 <= page <= LAST_PAGE else rows[:0]
@@ -108,40 +105,40 @@ class HammingIndex(GrowingIndex):
         return self._compact.discard(np.uint64(sketch), page) or is_stored
 
     def join(self, fingerprints: Any) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield numbers of a new batch, pages and distances of all matches between the two.
+        """Yield arrays of batch numbers, pages and distances of all matches with a new batch.
 
-        The batch is indexed, and what is stored now goes by once.
+        Indexes the batch and reads the stored fingerprints once.
 
         Source: Manku et al. 2007, section 4.
         """
         batch = self._empty()
         batch.add_many(fingerprints)
-        return matches_with(batch, list(self._parts()))
+        return batch_matches(batch, list(self._parts()))
 
     def pairs(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield first pages, second pages (of a higher number) and distances of all near pairs."""
-        near = partial(near_by_lookup, index=self._empty())
+        """Yield arrays of lower pages, higher pages and distances of all pairs that match."""
+        near = partial(pairs_by_lookup, index=self._empty())
         if self.bits <= 64 and self.max_distance <= _MOST_PERMUTED:
-            design = permuted(self.bits, self.max_distance, self.max_distance + 2)
-            near = partial(near_by_sorting, design=design)
-        yield from near_pages(*self._everything(), near)
+            design = permuted_tables(self.bits, self.max_distance, self.max_distance + 2)
+            near = partial(pairs_by_sorting, design=design)
+        yield from page_pairs(*self._everything(), near)
 
     def _empty(self) -> GrowingIndex:
         return GrowingIndex(self.bits, self.max_distance, design=self.design)
 
     def compact(self) -> None:
-        """Move all that is stored into the compact form.
+        """Move all fingerprints into the compact form.
 
-        Raises ValueError for fingerprints of more than 64 bits, which have none.
+        Raises ValueError for fingerprints of more than 64 bits, which have no such form.
         """
         if self.bits > 64:
-            raise ValueError(f"there is no compact form for {self.bits} bits, but up to 64")
+            raise ValueError(f"the compact form is for up to 64 bits, got {self.bits}")
         rows, pages = self._everything()
         self._compact = CompactIndex.build(self.compact_design, rows, pages)
         self._clear()
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield page and fingerprint of all that is stored, by page."""
+        """Yield the page and fingerprint of everything stored, by page."""
         rows, pages = self._everything()
         order = np.argsort(pages, kind="stable")
         for _, places in chunks(order):
@@ -155,8 +152,8 @@ class HammingIndex(GrowingIndex):
         return super().nbytes + (0 if self._compact is None else self._compact.nbytes)
 
     def describe(self, size: int) -> str:
-        """Return how *size* fingerprints are searched, and at what cost, in two lines."""
-        growing = bytes_growing(self.design, size)
+        """Return how *size* fingerprints are searched and at what cost: a line for each form."""
+        growing = growing_form_bytes(self.design, size)
         lines = [f"growing, {self.design.describe(size)}, about {growing:.0f} bytes each"]
         if self.bits <= 64:
             compact = CompactIndex.bytes_per_fingerprint(self.compact_design)
@@ -164,9 +161,9 @@ class HammingIndex(GrowingIndex):
         return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that is stored into the file *path*, in the compact form up to 64 bits.
+        """Write all fingerprints to the file *path*, in the compact form up to 64 bits.
 
-        The file is written aside and put in place at once: a crash leaves the old one.
+        Writes a temporary file and replaces *path* atomically: a crash leaves the old file.
         """
         rows, pages = self._everything()
         if self.bits <= 64:
@@ -184,9 +181,9 @@ class HammingIndex(GrowingIndex):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the index that `save` wrote; its arrays stay in the file, mapped into memory.
+        """Return the index in a file written by `save`, with its arrays mapped into memory.
 
-        Raises ValueError if the file was not written by `save`, is damaged or of another version;
+        Raises ValueError if the file is not such a file, is damaged or has another version, and
         OSError if it cannot be read.
         """
         header, arrays = read_file(Path(path))
@@ -209,15 +206,15 @@ class HammingIndex(GrowingIndex):
         if self._compact is None:
             return found
         row = self._prints.row(fingerprint)[None]
-        _, *more = self._compact.matches_of(row, nearest=nearest)
+        _, *more = self._compact.matches_of_many(row, nearest=nearest)
         pages, distances = map(np.concatenate, zip(found, more, strict=True))
         return pages, distances
 
-    def matches_of(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
-        found = self._stored.matches_of(rows, nearest=nearest)
+    def matches_of_many(self, rows: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
+        found = self._stored.matches_of_many(rows, nearest=nearest)
         if self._compact is None:
             return found
-        more = self._compact.matches_of(rows, nearest=nearest)
+        more = self._compact.matches_of_many(rows, nearest=nearest)
         owners, pages, distances = map(np.concatenate, zip(found, more, strict=True))
         return owners, pages, distances
 
@@ -229,22 +226,6 @@ class HammingIndex(GrowingIndex):
     def _everything(self) -> tuple[Array, Array]:
         rows, pages = map(np.concatenate, zip(*self._parts(), strict=True))
         return rows, pages
-
-
-def bytes_growing(design: Design, size: int) -> float:
-    """Estimate the bytes for each of *size* fingerprints that are added one by one."""
-    prints = Fingerprints(design.bits)
-    if not design.tables or size <= SCANNED_UP_TO:
-        return 1.25 * (8 * prints.words + 4)
-    inline = prints.words == 1
-    width = 8 if inline else 4
-    each = 4.0 if inline else 1.25 * (8 * prints.words + 4)
-    for table in design.tables:
-        buckets = 1 << table.key_bits
-        room = _ROOM + _ROOM_OF_A_BUCKET / (size / buckets + _ROOM_OF_A_BUCKET / 2)
-        books = 12 * buckets + _FREE_RUN * min(buckets, size / _MOVES_FROM)
-        each += width * room + books / max(size, 1)
-    return each
 
 
 def _as_json(design: Design) -> Any:

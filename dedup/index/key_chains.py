@@ -1,4 +1,4 @@
-"""Positions by key, in chains that are followed for many keys at a time."""
+"""Positions by key in a hash table with chaining, for look-ups of many keys at a time."""
 
 import numpy as np
 
@@ -12,28 +12,28 @@ _MULTIPLIER = np.uint32(2654435769)  # 2**32 / the golden ratio: Knuth, vol. 3, 
 
 
 class KeyChains:
-    """A multimap from keys to positions, as `KeyTable` is, for those who ask in batches.
+    """A multimap from keys to positions, as `KeyTable` is, but for batches, and without removal.
 
-    A hash table whose chains begin with what was added last; each step along the chains of all
-    keys is one for NumPy. It takes a few microseconds of a thousand keys, and some 16 to 25 bytes
-    of a position. The lowest 32 bits of a key are compared: what has them by chance is found, too.
+    It is a hash table whose chains begin with the newest row. NumPy follows the chains of all keys
+    one step at a time: a few microseconds per thousand keys. A position takes 16 to 25 bytes. Only
+    the lowest 32 bits of keys are compared, so a look-up may also return rows of other keys.
     """
 
     def __init__(self) -> None:
         self._bits = _FIRST_BITS
         self._heads = np.full(1 << self._bits, _NOTHING)
-        # Of each row: its key, its position, and the row that comes after it in its chain.
+        # For each row: its key, its position, and the next row in its chain.
         self._keys, self._positions, self._next = (np.empty(1 << 10, np.uint32) for _ in range(3))
         self._rows = 0
 
     def add(self, keys: Array, positions: Array) -> None:
-        """Put each of *positions* under its key; both have one length, and later ones are newer."""
+        """Store each of *positions* under the key in the same place; later ones are newer."""
         first, self._rows = self._rows, self._rows + len(keys)
         if self._rows > len(self._keys):
             room = max(self._rows, len(self._keys) * 3 // 2)
             for column in (self._keys, self._positions, self._next):
                 column.resize(room, refcheck=False)  # no view of a column outlives its method
-        self._keys[first : self._rows] = _compared(keys)
+        self._keys[first : self._rows] = _low_bits(keys)
         self._positions[first : self._rows] = positions
         if self._rows > _ROWS_OF_A_CHAIN << self._bits:
             while self._rows > _ROWS_OF_A_CHAIN << self._bits:
@@ -43,7 +43,7 @@ class KeyChains:
         self._link(first)
 
     def _link(self, first: int) -> None:
-        """Put the rows from *first* on at the beginning of their chains."""
+        """Insert the rows from *first* on at the beginning of their chains."""
         rows = np.arange(first, self._rows, dtype=np.uint64)
         chains = self._chains(self._keys[first : self._rows]).astype(np.uint64)
         # Sorted by chain, and by row within each.
@@ -61,22 +61,22 @@ class KeyChains:
     def find(
         self, keys: Array, most: int | None = None, limit: int | None = None
     ) -> tuple[Array, Array]:
-        """Return places in *keys* (int64), and a position under the key there for each (uint32).
+        """Return places in *keys* (int64) and a position under the key there for each (uint32).
 
-        In no order. *most*: so many of each key, the newest ones; ``None``: all. *limit*: to stop
-        where more than so many were found in all.
+        They are in no particular order. With *most*, only the newest *most* positions per key. With
+        *limit*, stop once more than *limit* were found in total.
         """
-        wanted = _compared(keys)
+        wanted = _low_bits(keys)
         places = np.arange(len(wanted))
         rows = self._heads[self._chains(wanted)]
         counts = np.zeros(len(wanted), np.int64)
         found = [(places[:0], self._positions[:0])]
         count = 0
         while limit is None or count <= limit:
-            [going_on] = (rows != _NOTHING).nonzero()
-            if not len(going_on):
+            [unfinished] = (rows != _NOTHING).nonzero()
+            if not len(unfinished):
                 break
-            places, rows = places[going_on], rows[going_on]
+            places, rows = places[unfinished], rows[unfinished]
             [equal] = (self._keys[rows] == wanted[places]).nonzero()
             if len(equal):
                 found.append((places[equal], self._positions[rows[equal]]))
@@ -92,10 +92,10 @@ class KeyChains:
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes, in bytes."""
+        """The memory it uses, in bytes."""
         columns = (self._heads, self._keys, self._positions, self._next)
         return sum(column.nbytes for column in columns)
 
 
-def _compared(keys: Array) -> Array:
+def _low_bits(keys: Array) -> Array:
     return keys.astype(np.uint32)  # the lowest bits

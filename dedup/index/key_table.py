@@ -4,24 +4,24 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, different, spread
+from dedup.index.buckets import Buckets, run_positions, sort_unique
 from dedup.methods.hashing import Array
 
-# A crawl with one index a host may have many small ones. At last their number stays: making the
-# table again would take long, and long buckets are swept fast, too.
+# The number of buckets starts low because a crawl with one index per host may have many small ones.
+# It stops growing at the end: rebuilding the table would take long, and long buckets are fast too.
 _FIRST_BITS, _LAST_BITS = 6, 11
 _ROWS_OF_A_BUCKET = 256
-# So that a tag takes 4 bytes at most.
+# So that a tag takes at most 4 bytes.
 _COMPARED_BITS = _FIRST_BITS + 32
-# Up to so many keys, their buckets are swept one by one.
+# Up to so many keys, buckets are swept one by one.
 _FEW_KEYS = 32
 
 
 class KeyTable:
     """A multimap from keys to positions.
 
-    The lowest bits of a key choose its bucket, and the next ones stand in it as its tag: 38 bits
-    are compared, if a key has so many. What has them by chance is found as well.
+    The lowest bits of a key choose its bucket; the next bits are stored there as its tag. Together
+    up to 38 bits are compared, so a look-up may also return rows of other keys.
     """
 
     def __init__(self, key_bits: int) -> None:
@@ -38,20 +38,20 @@ class KeyTable:
         return (1 << self._compared_bits - self._bits) - 1
 
     def add(self, keys: Collection[int], position: int) -> None:
-        """Put *position* under each of *keys*."""
+        """Store *position* under each of *keys*."""
         self._make_room(len(keys))
         mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
         for key in keys:
             self._buckets.append(key & mask, key >> self._bits & tag_mask, position)
 
     def add_many(self, keys: Array, positions: Array) -> None:
-        """Put each of *positions* under its one of *keys*, uint64; both have one length."""
+        """Store each of *positions* under the key, uint64, in the same place of *keys*."""
         self._make_room(len(keys))
         buckets, tags = self._places(keys)
         self._buckets.extend(buckets, tags, positions)
 
     def remove(self, keys: Collection[int], position: int) -> None:
-        """Take *position* away from under each of *keys*."""
+        """Remove *position* from under each of *keys*."""
         tags, positions = self._buckets.columns
         mask, tag_mask = (1 << self._bits) - 1, self._tag_mask
         for key in keys:
@@ -67,7 +67,7 @@ class KeyTable:
             self._double()
 
     def _double(self) -> None:
-        """Make twice as many buckets: the lowest bit of a tag becomes the highest of its bucket."""
+        """Double the buckets: the lowest bit of a tag becomes the bucket's highest."""
         places = self._buckets.rows()
         numbers = np.arange(1 << self._bits)
         _, sizes = self._buckets.runs(numbers)
@@ -78,16 +78,24 @@ class KeyTable:
         tag_type = self._buckets.columns[0].dtype
         self._buckets.fill(keys, (tags >> 1).astype(tag_type), positions)
 
-    def positions(self, keys: Iterable[int], most: int | None = None) -> Array:
-        """Return the different positions under any of *keys*, sorted, as uint32.
+    def renumber(self, positions: Array) -> None:
+        """Replace every position by ``positions[position]``, uint32."""
+        rows = self._buckets.rows()
+        column = self._buckets.columns[1]
+        column[rows] = positions[column[rows]]
 
-        *most*: so many of each key, the highest ones; ``None``: all.
+    def positions(
+        self, keys: Iterable[int], most: int | None = None, pages: Array | None = None
+    ) -> Array:
+        """Return the unique positions under any of *keys*, sorted, uint32.
+
+        With *most*, only that many per key: those with the highest ``pages[position]``.
         """
         wanted = set(keys)
         if len(wanted) > _FEW_KEYS and most is None:
             numbers = np.fromiter(wanted, np.uint64, len(wanted))
             _, positions = self.postings(*self.runs(numbers))
-            return different(positions)
+            return sort_unique(positions)
         tags, positions = self._buckets.columns
         mask, tag_mask, tag_type = (1 << self._bits) - 1, self._tag_mask, tags.dtype.type
         found = []
@@ -96,15 +104,16 @@ class KeyTable:
             [equal] = (tags[run] == tag_type(key >> self._bits & tag_mask)).nonzero()
             if len(equal):
                 under_key = positions[run][equal]
-                if most is not None and len(under_key) > most:
-                    under_key = np.partition(under_key, -most)[-most:]
+                if most is not None and pages is not None and len(under_key) > most:
+                    newest = np.argpartition(pages[under_key], -most)[-most:]
+                    under_key = under_key[newest]
                 found.append(under_key)
-        return different(np.concatenate(found)) if found else positions[:0]
+        return sort_unique(np.concatenate(found)) if found else positions[:0]
 
     def runs(self, keys: Array) -> tuple[Array, Array, Array]:
-        """Return the starts, the sizes and the tags of *keys*, uint64, for `postings`.
+        """Return starts, sizes and tags of *keys*, uint64, as arguments for `postings`.
 
-        The size is that of the bucket, which a key shares with others.
+        The sizes are those of buckets, which several keys may share.
         """
         buckets, tags = self._places(keys)
         return *self._buckets.runs(buckets), tags
@@ -116,8 +125,8 @@ class KeyTable:
         return (keys & mask).astype(np.intp), tags.astype(self._buckets.columns[0].dtype)
 
     def postings(self, starts: Array, sizes: Array, tags: Array) -> tuple[Array, Array]:
-        """Return the numbers of keys, and the positions under each of them, in their order."""
-        places = spread(starts, sizes)
+        """Return key numbers and the positions under these keys, in the order of the keys."""
+        places = run_positions(starts, sizes)
         found, positions = self._buckets.columns
         equal = found[places] == np.repeat(tags, sizes)
         return np.repeat(np.arange(len(sizes)), sizes)[equal], positions[places[equal]]

@@ -1,4 +1,4 @@
-"""The index over block keys: candidates share one, and the method says how far they are."""
+"""The index over block keys: candidates share a key, and the method computes their distance."""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -7,21 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.base import Counts, Index, Match
+from dedup.index.base import LAST_PAGE, Counts, Index, Match
 from dedup.index.key_table import KeyTable
 from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
+# The page at a position whose sketch was discarded.
+_NO_PAGE = LAST_PAGE + 1
+# Gaps are closed when they outnumber the stored sketches by so many: rarely enough to be cheap.
+_MOST_GAPS = 1024
+_MOVED_AT_ONCE = 4096
+
 
 class KeyIndex(Index):
-    """Finds the nearest of the sketches that share a block key; of each it has the payload."""
+    """Finds the nearest of the sketches that share a block key. Stores only their payloads."""
 
     def __init__(self, method: KeyMethod) -> None:
         super().__init__()
         self._method = method
         self._table = KeyTable(method.key_bits)
-        # By position.
+        # Both by position.
         self._payloads = Packed()
         self._pages = array("I")
         self._count = 0
@@ -45,15 +51,31 @@ class KeyIndex(Index):
 
     def discard(self, sketch: Any, page: int) -> bool:
         keys, payload = self._keys(sketch), self._method.payload(sketch)
-        positions = [
-            position
-            for position in self._table.positions(keys).tolist()
-            if self._pages[position] == page and self._payloads[position] == payload
-        ]
+        candidates = self._table.positions(keys)
+        of_page = candidates[self._page_numbers()[candidates] == page].tolist()
+        positions = [position for position in of_page if self._payloads[position] == payload]
         for position in positions:
             self._table.remove(keys, position)
+            self._pages[position] = _NO_PAGE
         self._count -= len(positions)
+        if len(self._pages) - self._count > self._count + _MOST_GAPS:
+            self._close_gaps()
         return bool(positions)
+
+    def _close_gaps(self) -> None:
+        """Move all stored sketches to the lowest positions, in the same order."""
+        pages = self._page_numbers()
+        is_stored = pages != _NO_PAGE
+        self._table.renumber(np.cumsum(is_stored, dtype=np.uint32) - np.uint32(1))
+        payloads, stored = Packed(), np.flatnonzero(is_stored).tolist()
+        for start in range(0, len(stored), _MOVED_AT_ONCE):
+            part = stored[start : start + _MOVED_AT_ONCE]
+            payloads.extend([self._payloads[position] for position in part])
+        self._payloads, self._pages = payloads, array("I", pages[is_stored].tobytes())
+
+    def _page_numbers(self) -> Array:
+        """Return the page at each position as an array; valid until the next change."""
+        return np.frombuffer(self._pages, np.uint32)
 
     def query_all(self, sketch: Any) -> list[Match]:
         return sorted(self._within(sketch, self._method.max_distance))
@@ -61,9 +83,9 @@ class KeyIndex(Index):
     def nearest_beyond(
         self, sketches: Iterable[Any], within: float, counts: Counts | None = None
     ) -> Iterator[Match | None]:
-        """Yield for each the nearest page that is farther than the threshold.
+        """Yield for each of *sketches* the nearest page beyond the threshold, or ``None``.
 
-        Of the pages that a query compares: the farther, the less likely it does.
+        Only pages that share a block key are compared: the farther a page, the less likely it does.
         """
         limit = self._method.max_distance
         for sketch in sketches:
@@ -71,7 +93,7 @@ class KeyIndex(Index):
             yield next((m for m in matches if counts is None or counts(m.page)), None)
 
     def _within(self, sketch: Any, distance: float) -> list[Match]:
-        """Return the candidates within *distance*."""
+        """Return the candidates within *distance*, unsorted."""
         positions = self._candidates(sketch, distance)
         payloads = [self._payloads[position] for position in positions]
         distances = self._method.distances(sketch, payloads) if payloads else []
@@ -82,12 +104,13 @@ class KeyIndex(Index):
         ]
 
     def _candidates(self, sketch: Any, within: float) -> list[int]:
-        """Return the positions of what is compared with *sketch*, each once."""
-        most = self._method.candidates_per_key
-        return self._table.positions(self._keys(sketch), most).tolist()  # type: ignore[no-any-return]
+        """Return the positions of the candidates for *sketch*, each once."""
+        most, keys = self._method.candidates_per_key, self._keys(sketch)
+        pages = None if most is None else self._page_numbers()
+        return self._table.positions(keys, most, pages).tolist()  # type: ignore[no-any-return]
 
     def _keys(self, sketch: Any) -> Collection[int]:
-        # What is added was mostly asked for just before.
+        # Most sketches are queried just before they are added.
         if self._last is None or self._last[0] is not sketch:
             self._last = (sketch, set(self._method.keys(sketch)))
         return self._last[1]

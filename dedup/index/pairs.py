@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dedup.index.buckets import spread, spread_in_parts
+from dedup.index.buckets import run_positions, run_positions_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
 from dedup.index.growing import GrowingIndex
@@ -15,40 +15,40 @@ _QUERIES_AT_ONCE = 4096
 
 
 def chunks(rows: Array) -> Iterator[tuple[int, Array]]:
-    """Yield the start and the rows of as many as are asked for at once."""
+    """Yield start and rows of consecutive parts, each as long as is queried at once."""
     for start in range(0, len(rows), _QUERIES_AT_ONCE):
         yield start, rows[start : start + _QUERIES_AT_ONCE]
 
 
-def matches_with(
+def batch_matches(
     batch: GrowingIndex, parts: Sequence[tuple[Array, Array]]
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Yield pages of *batch*, pages of *parts* and distances of all matches between the two.
 
-    *parts*: rows of fingerprints and their pages.
+    *parts*: pairs of fingerprint rows and their pages.
     """
     for rows, pages in parts:
         for start, part in chunks(rows):
-            owners, numbers, distances = batch.matches_of(part)
+            owners, numbers, distances = batch.matches_of_many(part)
             if len(owners):
                 yield numbers, pages[start + owners], distances
 
 
-def near_by_lookup(values: Array, index: GrowingIndex) -> Iterator[tuple[Array, Array]]:
-    """Yield numbers of all pairs of *values* that *index*, an empty one, finds, each pair once."""
+def pairs_by_lookup(values: Array, index: GrowingIndex) -> Iterator[tuple[Array, Array]]:
+    """Yield the numbers of all pairs of *values* that match, each once; *index* must be empty."""
     numbers = index.add_many(values)
-    for owners, others, _ in matches_with(index, [(values, numbers)]):
+    for owners, others, _ in batch_matches(index, [(values, numbers)]):
         once = others < owners
         if once.any():
             yield others[once], owners[once]
 
 
-def near_by_sorting(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
-    """Yield numbers of all pairs of *values* within the distance of *design*, each pair once.
+def pairs_by_sorting(values: Array, design: Design) -> Iterator[tuple[Array, Array]]:
+    """Yield the numbers of all pairs of *values* within the distance of *design*, each once.
 
-    *values*: sorted, different fingerprints of up to 64 bits, shape (n,). For each table they are
-    sorted with its key in front; within a run of equal keys each is compared with the next one,
-    with the next but one, and so on to the end of the run.
+    *values*: sorted, unique fingerprints of up to 64 bits, shape (n,). For each table they are
+    sorted with its key in front. Within a run of equal keys, each is compared with the next one,
+    then with the one after that, and so on to the end of the run.
 
     Source: Manku, Jain, Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007,
     section 4; the tables' radius must be 0.
@@ -70,43 +70,43 @@ def near_by_sorting(values: Array, design: Design) -> Iterator[tuple[Array, Arra
                     break
                 near = np.bitwise_count(first ^ second) <= design.max_distance
                 if near.any():
-                    one, other = restore(np.stack([first[near], second[near]]), table, design.bits)
-                    new = _differ_in_all(one ^ other, earlier)
-                    yield np.searchsorted(values, one[new]), np.searchsorted(values, other[new])
+                    pairs = restore(np.stack([first[near], second[near]]), table, design.bits)
+                    pairs = pairs[:, _differ_in_all(pairs[0] ^ pairs[1], earlier)]
+                    yield np.searchsorted(values, pairs[0]), np.searchsorted(values, pairs[1])
                 lag += 1
         key = sum(((1 << width) - 1) << low for low, width in table.segments)
         earlier.append(np.uint64(key))
 
 
 def _differ_in_all(differing: Array, keys: list[np.uint64]) -> Array:
-    """Return which pairs no table with one of *keys* has found: their bits differ in each."""
+    """Return which pairs differ in each of *keys*, so that no earlier table has found them."""
     unseen = np.ones(len(differing), bool)
     for key in keys:
         unseen &= (differing & key) != 0
     return unseen
 
 
-def near_pages(
+def page_pairs(
     rows: Array, pages: Array, near: Callable[[Array], Iterator[tuple[Array, Array]]]
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the pages (the lower number first) and distances of all near pairs of *rows*.
+    """Yield lower pages, higher pages and distances of all pairs of *rows* that match.
 
-    *near*: yields numbers of pairs of different rows, in blocks.
+    *near* yields the numbers of pairs of unique rows, in blocks.
     """
     values, which, sizes = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
     pages = pages[np.lexsort((pages, which.ravel()))]
     ends = np.cumsum(sizes)
     starts = ends - sizes
-    # Equal fingerprints: every page with each of those behind it, in the order of pages.
+    # Equal fingerprints: each page with all higher ones.
     behind = np.arange(len(rows)) + 1
-    for first, second in spread_in_parts(behind, np.repeat(ends, sizes) - behind):
+    for first, second in run_positions_in_parts(behind, np.repeat(ends, sizes) - behind):
         yield pages[first], pages[second], np.zeros(len(first), np.uint8)
     for ones, others in near(values):
         differing = np.bitwise_count(values[ones] ^ values[others])
         distances = differing if values.ndim == 1 else differing.sum(axis=1, dtype=np.uint16)
-        # Different ones: every page of the one with every page of the other.
-        member = spread(starts[ones], sizes[ones])
+        # Unequal fingerprints: each page of the first with each page of the second.
+        member = run_positions(starts[ones], sizes[ones])
         pair = np.repeat(np.arange(len(ones)), sizes[ones])
-        for first, second in spread_in_parts(starts[others][pair], sizes[others][pair]):
-            one, other = pages[member[first]], pages[second]
-            yield np.minimum(one, other), np.maximum(one, other), distances[pair[first]]
+        for first, second in run_positions_in_parts(starts[others][pair], sizes[others][pair]):
+            left, right = pages[member[first]], pages[second]
+            yield np.minimum(left, right), np.maximum(left, right), distances[pair[first]]

@@ -11,19 +11,20 @@ from dedup.methods.hashing import Array
 
 
 class Repeats:
-    """Pages by fingerprint, beside the one that a table has.
+    """Further pages by fingerprint; the oldest page of each is in the tables.
 
-    However often a fingerprint is stored, the tables have it once: their buckets stay short.
+    However often a fingerprint is stored, the tables have it once, so that their buckets stay
+    short.
     """
 
     def __init__(self, prints: Fingerprints) -> None:
         self._prints = prints
-        # The lowest page first.
+        # In ascending order.
         self._pages: dict[int, array[int]] = {}
         self._size = 0
 
-    def take(self, rows: Array, pages: Array) -> tuple[Array, Array]:
-        """Take the further pages of *rows*; return the different rows, and the oldest pages."""
+    def take_repeats(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+        """Store the further pages of equal *rows*; return unique rows and oldest pages."""
         if not self._prints.any_equal(rows):
             return rows, pages
         order = np.argsort(pages, kind="stable")
@@ -39,10 +40,10 @@ class Repeats:
         insort(self._pages.setdefault(fingerprint, array("I")), page)
         self._size += 1
 
-    def with_further(self, rows: Array, pages: Array) -> tuple[Array, Array]:
-        """Return numbers of *rows* as often as each has pages, and all the pages.
+    def expand(self, rows: Array, pages: Array) -> tuple[Array, Array]:
+        """Return the row number and page of every page of *rows*.
 
-        *pages*: the one of each that a table has; they come first.
+        *pages*: the page of each row that is in the tables; these come first.
         """
         nothing = array("I")
         further = [self._pages.get(each, nothing) for each in self._prints.integers(rows)]
@@ -51,7 +52,7 @@ class Repeats:
         return np.append(np.arange(len(rows)), which), pages
 
     def take_oldest(self, fingerprint: int) -> int | None:
-        """Remove and return the lowest page of *fingerprint*, ``None`` if there is none."""
+        """Remove and return the lowest page of *fingerprint*, or ``None`` if it has none."""
         if fingerprint not in self._pages:
             return None
         oldest, *others = self._pages[fingerprint]
@@ -59,7 +60,7 @@ class Repeats:
         return oldest
 
     def discard(self, fingerprint: int, page: int) -> bool:
-        """Forget *page* of *fingerprint*; return False if it is not there."""
+        """Remove *page* of *fingerprint*; return False if it is not stored here."""
         before = self._size
         self._put(
             fingerprint, [other for other in self._pages.get(fingerprint, ()) if other != page]
@@ -72,7 +73,7 @@ class Repeats:
             self._pages[fingerprint] = array("I", pages)
 
     def everything(self) -> tuple[Array, Array]:
-        """Return rows, as often as each has pages here, and their pages."""
+        """Return all pages, and the fingerprint of each as a row."""
         fingerprints = [each for each, pages in self._pages.items() for _ in pages]
         pages = np.concatenate([np.empty(0, np.uint32), *self._pages.values()])
         return self._prints.array(fingerprints), pages.astype(np.uint32)

@@ -1,9 +1,7 @@
 """The index of SpotSigs: partitions by length, and postings of the rarest spots."""
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from sys import getsizeof
 
 import numpy as np
 
@@ -18,30 +16,24 @@ _LARGEST = 1 << 40
 class SpotIndex(KeyIndex):
     """Finds the stored pages within the threshold of SpotSigs, all of them and no others.
 
-    The sketches are in partitions by their numbers of spots, and for each partition there are the
-    postings of each spot. A query looks into its own partition and, on both sides, into as many as
-    can hold a match: sketches of n < m spots have a J of at most n/m. In each it reads the
-    postings of its rarest spots, until a page that has had none of them has too few left to reach
-    the threshold; the common spots, with their long postings, are not read. Of the pages read,
-    those are compared that can still reach it: who is first met after d of the query's q spots
-    shares at most q - d of them, and at most its own number.
+    Sketches are partitioned by their number of spots; each partition has postings for each spot. A
+    query searches its own partition and the neighbours on both sides that can contain a match: two
+    sketches of n < m spots have a J of at most n/m. In each partition it reads the postings of its
+    rarest spots, until a page without any of them has too few spots left to match. It does not
+    read the long postings of common spots. It compares those pages that can still match: a page
+    first met after d of the query's q spots shares at most q - d spots, and at most its own number.
 
-    How rare a spot is, its bucket tells, which it shares with a few others: whatever the order, no
-    match is missed.
+    The rarity of a spot is judged by the size of its bucket, which other spots may share. Any order
+    of the spots would find all matches.
 
-    Source: Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008, section 4. The bounds are exact
-    whichever of two sketches is the longer and was stored first, unlike those of its reference
-    code, and no spot is left out for being rare.
+    Source: Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008, section 4. Unlike in its reference
+    code, the bounds are exact whichever sketch is longer or was stored first, and rare spots are
+    not left out.
     """
 
     def __init__(self, method: SpotSigs) -> None:
         super().__init__(method)
         self._partitions = Partitions(method.max_distance)
-        self._sizes = array("I")
-
-    def _store(self, sketch: Array, page: int) -> None:
-        super()._store(sketch, page)
-        self._sizes.append(len(sketch))
 
     def _keys(self, sketch: Array) -> list[int]:
         partition = np.uint64(self._partitions.number(len(sketch)))
@@ -52,14 +44,10 @@ class SpotIndex(KeyIndex):
         different, which = np.unique(sizes, return_inverse=True)
         partitions = np.array([self._partitions.number(size) for size in different.tolist()])
         of_spots = np.repeat(partitions[which].astype(np.uint64), sizes)
-        self._sizes.extend(sizes.tolist())
         return _keys(spots, of_spots), sizes, payloads
 
     def _candidates(self, sketch: Array, within: float) -> list[int]:
-        """Return the positions of the sketches that may be *within* the distance, each once.
-
-        None of those that are so much longer or shorter that they cannot match.
-        """
+        """Return the positions of the sketches that may be *within* the distance, each once."""
         partitions = self._partitions.near(len(sketch))
         return [
             position
@@ -70,29 +58,25 @@ class SpotIndex(KeyIndex):
     def _candidates_in(self, partition: int, sketch: Array, within: float) -> list[int]:
         runs = self._table.runs(_keys(sketch, np.uint64(partition)))
         first, _ = self._partitions.bounds(partition)
-        needed = least_shared(len(sketch), first, within)
+        needed = min_shared_spots(len(sketch), first, within)
         _, sizes, _ = runs
         rarest = np.argsort(sizes, kind="stable")[: len(sketch) - needed + 1]
         spots_before, positions = self._table.postings(*(column[rarest] for column in runs))
         positions, first_met = np.unique(positions, return_index=True)
-        stored = np.frombuffer(self._sizes, np.uint32)[positions].astype(np.int64)
+        stored = self._payloads.lengths(positions) // 8
         shared_at_most = np.minimum(len(sketch) - spots_before[first_met], stored)
         bound = jaccard_distance(shared_at_most, len(sketch), stored)
         candidates: list[int] = positions[bound <= within].tolist()
         return candidates
 
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + getsizeof(self._sizes)
-
 
 def _keys(spots: Array, partitions: Array | np.uint64) -> Array:
-    """Return the keys of *spots* in the partition of all, or of each, uint64."""
+    """Return the keys of *spots*, uint64, in one partition or in one for each spot."""
     return mix(spots ^ mix(np.atleast_1d(partitions)))
 
 
 class Partitions:
-    """Ranges of numbers of spots: from 1 on without gaps, each wider than two matches can differ.
+    """Ranges of sketch sizes: from 1 on without gaps, each wider than two matches can differ.
 
     >>> partitions = Partitions(0.5)
     >>> partitions.number(30), [partitions.bounds(number) for number in range(4)]
@@ -106,19 +90,19 @@ class Partitions:
         self._lasts: list[int] = []
 
     def number(self, size: int) -> int:
-        """Return the number, from 0, of the partition that sketches of *size* spots are in."""
+        """Return the number, from 0, of the partition for sketches of *size* spots."""
         while not self._lasts or self._lasts[-1] < size:
             self._lasts.append(self._last(self._lasts[-1] + 1 if self._lasts else 1))
         return bisect_left(self._lasts, size)
 
     def bounds(self, number: int) -> tuple[int, int]:
-        """Return the least and the greatest size in partition *number*, one that is known."""
+        """Return the least and the greatest size in partition *number*, which must exist."""
         return (self._lasts[number - 1] + 1 if number else 1), self._lasts[number]
 
     def near(self, size: int) -> Iterator[int]:
-        """Yield the numbers of all partitions that can hold a match of *size* spots.
+        """Yield the numbers of all existing partitions that can contain a match of *size* spots.
 
-        None of those after the greatest of which `number` was asked so far: nothing is in them.
+        Partitions exist up to the greatest that `number` has returned; later ones are empty.
         """
         lowest = highest = self.number(size)
         while lowest and self._may_match(self._lasts[lowest - 1], size):
@@ -138,14 +122,13 @@ class Partitions:
         return jaccard_distance(smaller, smaller, larger) <= self._max_distance
 
 
-def least_shared(size: int, least_size: int, max_distance: float) -> int:
-    """Return how many spots a sketch of *size* shares with any match of *least_size* or more.
+def min_shared_spots(size: int, least_size: int, max_distance: float) -> int:
+    """Return how many spots a sketch of *size* must share with a match of *least_size* or more.
 
-    At least 1. More than *size* if it can have none.
+    The result is 1 or more, and above *size* if there cannot be such a match.
     """
 
     def suffices(shared: int) -> bool:
-        other = max(shared, least_size)
-        return jaccard_distance(shared, size, other) <= max_distance
+        return jaccard_distance(shared, size, max(shared, least_size)) <= max_distance
 
     return bisect_left(range(1, size + 1), True, key=suffices) + 1

@@ -1,71 +1,71 @@
-"""Many fingerprints: found by their blocks."""
+"""Many fingerprints, found by their blocks."""
 
 from typing import Any
 
 import numpy as np
 
 from dedup.index.blocks import Blocks
-from dedup.index.buckets import different, distinct, lower_to_least, spread_in_parts
+from dedup.index.buckets import lower_limits, run_positions_in_parts, sort_unique, unique_pairs
 from dedup.index.design import Design, most_candidates
 from dedup.index.repeats import Repeats
-from dedup.index.rows import NO_MATCHES, longer
+from dedup.index.rows import NO_MATCHES, enlarge
 from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
 
-# Below, the candidates of all tables are compared in one operation; above, copying them together
-# would cost more than it saves.
+# Up to so many, the candidates of all tables are compared in one operation. Beyond, copying them
+# together costs more than it saves.
 _COMPARED_AT_ONCE = 8192
 
 
 class Tables:
-    """Fingerprints of up to 64 bits in tables of a design.
+    """Fingerprints of up to 64 bits in the tables of a design.
 
-    They stand in the buckets themselves, so that a bucket is compared in one sweep of memory,
-    however full it is: real fingerprints are skewed. The tables have each fingerprint once, the
-    first one with its oldest page; further pages are `Repeats`.
+    The buckets contain the fingerprints themselves. So a bucket is compared in one sweep of
+    memory, even if it is very full: real fingerprints are skewed. Each table has a fingerprint
+    once, and the first table also its oldest page; further pages are in `Repeats`.
     """
 
     def __init__(self, prints: Fingerprints, design: Design, rows: Array, pages: Array) -> None:
         self._prints = prints
         self._max_distance = design.max_distance
         self._repeats = Repeats(prints)
-        rows, pages = self._repeats.take(rows, pages)
+        rows, pages = self._repeats.take_repeats(rows, pages)
         self._count = len(rows)
         self._blocks = Blocks(prints, design, rows, self._values(rows), pages)
         self._first = self._blocks.first
 
-    # What stands in the buckets for a fingerprint is its value: here the fingerprint itself.
+    # A bucket stores a value for each fingerprint; here this is the fingerprint itself.
 
     def _values(self, rows: Array) -> Array:
-        """Return the values of different *rows*, which are taken over."""
+        """Return the values of the unique *rows*; the array is not copied."""
         return rows
 
     def _put(self, fingerprint: int) -> int:
-        """Return the value of a new fingerprint."""
+        """Allocate and return the value of a new fingerprint."""
         return fingerprint
 
     def _drop(self, value: int) -> None:
-        """Forget what `_put` gave."""
+        """Free a value that `_put` returned."""
 
     def _rows_of(self, values: Array) -> Array:
-        """Return the fingerprints that *values* stand for."""
+        """Return the fingerprints of *values*."""
         return values
 
     def _all_rows(self) -> Array:
-        """Return all fingerprints, and rows among them that are not stored any more."""
+        """Return all fingerprints, including stale rows."""
         return self._first.all_rows()
 
     def _stored_at(self, places: Array) -> Array:
-        """Return the values of those *places* of `_all_rows` where one is stored."""
+        """Return the values at *places* of `_all_rows` without the stale ones."""
         values = self._all_rows()[places]
         starts, sizes = self._blocks.runs(values)
         stored: Array = values[(places >= starts) & (places < starts + sizes)]
         return stored
 
     def add(self, fingerprint: int, page: int, *, is_new: bool = False) -> None:
-        """Store *fingerprint*; *is_new*: it is known that it is not stored yet.
+        """Store *fingerprint*. Pass *is_new* if it is known not to be stored yet.
 
-        When memory runs out, everything is as before.
+        If memory runs out, nothing changes.
         """
         if not is_new and (place := self._find(fingerprint)) is not None:
             pages = self._pages
@@ -82,7 +82,7 @@ class Tables:
         self._count += 1
 
     def discard(self, fingerprint: int, page: int) -> bool:
-        """Forget *page* of *fingerprint*; return False if it is not stored."""
+        """Remove *page* of *fingerprint*; return False if it is not stored."""
         is_repeat = self._repeats.discard(fingerprint, page)
         place = self._find(fingerprint)
         if place is None or self._pages[place] != page:
@@ -98,7 +98,7 @@ class Tables:
         return True
 
     def _find(self, fingerprint: int) -> int | None:
-        """Return the place of a fingerprint in the first table, ``None`` if it is not stored."""
+        """Return the place of a fingerprint in the first table, or ``None`` if it is not stored."""
         run = self._blocks.run(fingerprint)
         rows = self._rows_of(self._first.columns[0][run])
         equal = self._prints.equal(rows, self._prints.row(fingerprint))
@@ -110,14 +110,14 @@ class Tables:
         return self._first.columns[1]
 
     def _pages_of(self, values: Array, rows: Array) -> Array:
-        """Return the oldest page of each of different, sorted values, which stand for *rows*."""
-        if len(values) == 1:  # as most often
+        """Return the oldest page of each of *rows*, whose *values* are unique and sorted."""
+        if len(values) == 1:  # the most frequent case
             place = self._find(*self._prints.integers(rows))
             return self._pages[place : place + 1] if place is not None else NO_MATCHES[0]
         pages = np.empty(len(values), np.uint32)
         starts, sizes = self._blocks.runs(rows)
         _, once = np.unique(starts, return_index=True)
-        for _, places in spread_in_parts(starts[once], sizes[once]):
+        for _, places in run_positions_in_parts(starts[once], sizes[once]):
             stored = self._first.columns[0][places]
             which = np.minimum(np.searchsorted(values, stored), len(values) - 1)
             equal = values[which] == stored
@@ -125,26 +125,26 @@ class Tables:
         return pages
 
     def matches(self, fingerprint: int, *, nearest: bool = False) -> tuple[Array, Array]:
-        """Return pages and distances of all within the threshold; a page once.
+        """Return pages and distances of all matches, each page once.
 
-        *nearest*: only the oldest page of each fingerprint, and of those that are farther than
-        others not all.
+        With *nearest*, only the oldest page of each fingerprint, and perhaps not all fingerprints
+        that are farther than the nearest.
         """
         row = self._prints.row(fingerprint)
-        values = self._near(fingerprint, row, nearest)
+        values = self._near_values(fingerprint, row, nearest)
         if not len(values):
             return NO_MATCHES
         rows = self._rows_of(values)
         pages, distances = self._pages_of(values, rows), self._prints.distances(rows, row)
         if nearest or not self._repeats:
             return pages, distances
-        which, pages = self._repeats.with_further(rows, pages)
+        which, pages = self._repeats.expand(rows, pages)
         return pages, distances[which]
 
-    def _near(self, fingerprint: int, row: Any, nearest: bool) -> Array:
-        """Return the values of the fingerprints within the threshold, different and sorted.
+    def _near_values(self, fingerprint: int, row: Any, nearest: bool) -> Array:
+        """Return the unique, sorted values of the fingerprints within the threshold.
 
-        *nearest*: of those that are farther than others not all.
+        With *nearest*, perhaps not all that are farther than the nearest.
         """
         candidates = self._blocks.candidates(fingerprint, self._count)
         if candidates is None:
@@ -158,10 +158,10 @@ class Tables:
             if len(distances) and (closest := int(distances.min())) <= limit:
                 limit = closest if nearest else limit
                 found.append(values[distances <= limit])
-        return different(np.concatenate(found)) if found else candidates[0][:0]
+        return sort_unique(np.concatenate(found)) if found else candidates[0][:0]
 
     def _scan(self, row: Any, nearest: bool) -> Array:
-        """Return what `_near` does, by comparing everything."""
+        """Return the same as `_near_values` by comparing everything."""
         distances = self._prints.distances(self._all_rows(), row)
         values = self._stored_at(np.empty(0, np.intp))
         while not len(values) and (closest := int(distances.min())) <= self._max_distance:
@@ -170,21 +170,23 @@ class Tables:
             distances[places] = self._max_distance + 1
         return np.sort(values)
 
-    def matches_of(self, queries: Array, *, nearest: bool = False) -> tuple[Array, Array, Array]:
-        """Return the numbers of *queries*, and what `matches` does for each; no pair twice."""
-        owners, values = self._near_of(queries, nearest)
+    def matches_of_many(
+        self, queries: Array, *, nearest: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Return query numbers, and pages and distances as `matches` does for each query."""
+        owners, values = self._near_values_of_many(queries, nearest)
         rows = self._rows_of(values)
         distances = self._prints.distances(queries[owners], rows)
         once, which = np.unique(values, return_inverse=True)
         pages = self._pages_of(once, self._rows_of(once))[which]
         if nearest or not self._repeats:
             return owners, pages, distances
-        which, pages = self._repeats.with_further(rows, pages)
+        which, pages = self._repeats.expand(rows, pages)
         return owners[which], pages, distances[which]
 
-    def _near_of(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
-        """Return numbers of *queries*, and what `_near` finds for each; no pair twice."""
-        tables = list(self._blocks.candidates_of(queries))
+    def _near_values_of_many(self, queries: Array, nearest: bool) -> tuple[Array, Array]:
+        """Return query numbers and values as `_near_values` does for each, each pair once."""
+        tables = list(self._blocks.candidates_of_many(queries))
         met = np.sum([sizes.sum(axis=1) for _, _, sizes in tables], axis=0)
         scanned = met > most_candidates(self._count)
         owners, found = [np.empty(0, np.intp)], [tables[0][0][:0]]
@@ -194,18 +196,18 @@ class Tables:
         limits = np.full(len(queries), self._max_distance)
         for column, starts, sizes in tables:
             sizes[scanned] = 0
-            for probes, places in spread_in_parts(starts.ravel(), sizes.ravel()):
+            for probes, places in run_positions_in_parts(starts.ravel(), sizes.ravel()):
                 owner, values = probes // sizes.shape[1], column[places]
                 distances = self._prints.distances(queries[owner], self._rows_of(values))
                 near = distances <= limits[owner]
                 owners.append(owner[near])
                 found.append(values[near])
                 if nearest:
-                    lower_to_least(limits, owners[-1], distances[near])
-        return distinct(np.concatenate(owners), np.concatenate(found))
+                    lower_limits(limits, owners[-1], distances[near])
+        return unique_pairs(np.concatenate(owners), np.concatenate(found))
 
     def everything(self) -> tuple[Array, Array]:
-        """Return all fingerprints and their pages, in no order."""
+        """Return all fingerprints and their pages, in no particular order."""
         places = self._first.rows()
         rows = self._rows_of(self._first.columns[0][places])
         further, pages = self._repeats.everything()
@@ -220,7 +222,7 @@ class Tables:
 
 
 class WideTables(Tables):
-    """Tables of more bits: all fingerprints stand in one array, their positions in the buckets."""
+    """Tables for more bits: fingerprints are in one array, and buckets contain their positions."""
 
     def _values(self, rows: Array) -> Array:
         self._rows, self._used = rows, len(rows)
@@ -229,7 +231,7 @@ class WideTables(Tables):
 
     def _put(self, fingerprint: int) -> int:
         if self._used == len(self._rows) and not self._free:
-            self._rows = longer(self._rows)
+            self._rows = enlarge(self._rows)
         position = self._free.pop() if self._free else self._used
         self._used = max(self._used, position + 1)
         self._rows[position] = self._prints.row(fingerprint)

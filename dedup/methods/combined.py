@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from dedup.methods.base import KeyMethod, as_rows, check_whole
+from dedup.methods.arguments import check_whole
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import Array, Hashing
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection

@@ -71,7 +71,7 @@ def digests(parts: Iterable[str], hashing: Hashing = PLAIN) -> Digests:
     and unions are those of the multisets.
 
     >>> one, other = digests(["a", "a", "b"]), digests(["a", "a", "a"])
-    >>> len(one), common(one, other)
+    >>> len(one), count_common(one, other)
     (3, 2)
     """
     seen: Counter[str] = Counter()
@@ -82,7 +82,7 @@ def digests(parts: Iterable[str], hashing: Hashing = PLAIN) -> Digests:
     return np.unique(np.array(hashes, np.uint64))
 
 
-def common(one: Digests, other: Digests) -> int:
+def count_common(one: Digests, other: Digests) -> int:
     """Return how many digests two sketches have in common."""
     places = np.searchsorted(other, one)
     return int(np.count_nonzero(other.take(places, mode="clip") == one))
@@ -94,5 +94,5 @@ def missing_share(one: Digests, other: Digests, min_equal: int = 1) -> float:
     A page that contains another is at distance 0 of it. Infinite if fewer than *min_equal* digests
     are equal. Computed of whole numbers, divided once: 4 of 10 are never more than .4.
     """
-    equal, smaller = common(one, other), min(len(one), len(other))
+    equal, smaller = count_common(one, other), min(len(one), len(other))
     return (smaller - equal) / smaller if equal >= min_equal else math.inf

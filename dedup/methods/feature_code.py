@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import accumulate
 
-from dedup.methods.base import check_choice, check_share, check_whole
+from dedup.methods.arguments import check_choice, check_share, check_whole
 from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
 from dedup.methods.sentences import sentences
 from dedup.text import Document

@@ -38,7 +38,7 @@ class Fingerprints:
         self.words = -(-self.bits // 64)
         self._end = 1 << self.bits
 
-    def checked(self, fingerprint: Any) -> int:
+    def to_integer(self, fingerprint: Any) -> int:
         """Return *fingerprint* as an int; raises ValueError if it has not *bits* bits."""
         if is_number(fingerprint) and 0 <= fingerprint < self._end:
             return int(fingerprint)
@@ -68,7 +68,7 @@ class Fingerprints:
             if rest and len(last) and int(last.max()) >> rest:
                 raise ValueError(f"a fingerprint must be a whole number of {self.bits} bits")
             return fingerprints
-        return self._from_integers([self.checked(value) for value in fingerprints])
+        return self._from_integers([self.to_integer(value) for value in fingerprints])
 
     def row(self, fingerprint: int) -> Any:
         """Return one fingerprint in the form that arrays are compared with."""

@@ -26,7 +26,7 @@ _LONGEST_IN_BLOCKS = 32
 _FIRST_BYTES = np.array([256**count - 1 for count in range(9)], np.uint64)
 
 
-class Remembered(dict[Any, bytes]):
+class TokenHashes(dict[Any, bytes]):
     """The hashes of tokens, str or bytes, as 8 bytes each, high ones first.
 
     Texts have most of their tokens in common.
@@ -53,7 +53,7 @@ class Remembered(dict[Any, bytes]):
         return np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
-_TOKEN_DIGESTS = Remembered(lambda token: xxhash.xxh3_64_digest(token.encode()))
+_TOKEN_DIGESTS = TokenHashes(lambda token: xxhash.xxh3_64_digest(token.encode()))
 
 
 class Hashing:
@@ -131,7 +131,7 @@ def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) 
     `block_hashes` of the tokens, position by position, and well mixed.
     """
     hashes = hashing.block_hashes(" ".join(tokens).encode())
-    return _runs_mixed(hashes, min(width, len(hashes)))
+    return _mix_runs(hashes, min(width, len(hashes)))
 
 
 def shingle_hashes_of(
@@ -140,20 +140,20 @@ def shingle_hashes_of(
     """Return the `shingle_hashes` of the tokens of each document, sooner than one by one."""
     joined = [document.joined_tokens for document in documents if document.joined_tokens]
     hashes = hashing.block_hashes(b" ".join(joined))
-    runs = _runs_mixed(hashes, width)
+    runs = _mix_runs(hashes, width)
     shingles, start = [], 0
     for document in documents:
         end = start + document.token_count
         shingles.append(
             runs[start : end - width + 1]
             if end - start >= width
-            else _runs_mixed(hashes[start:end], end - start)
+            else _mix_runs(hashes[start:end], end - start)
         )
         start = end
     return shingles
 
 
-def _runs_mixed(hashes: Array, width: int) -> Array:
+def _mix_runs(hashes: Array, width: int) -> Array:
     """Return the hashes of all runs of *width* hashes; none if there are fewer, or no width."""
     count = len(hashes) - width + 1
     if width == 0 or count < 1:

@@ -6,7 +6,8 @@ from itertools import compress
 import numpy as np
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.base import KeyMethod, as_rows, check_share, check_whole
+from dedup.methods.arguments import check_share, check_whole
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.text import Document
 
@@ -84,7 +85,7 @@ class IMatch(KeyMethod):
         terms = self.terms(document)
         if len(terms) < self.min_terms:
             return None
-        lexicons = [terms, *self._randomised(terms)]
+        lexicons = [terms, *self._terms_by_lexicon(terms)]
         return tuple(
             self.hashing.part_digest("\x01".join(kept)) if len(kept) >= self.min_terms else _MISSING
             for kept in lexicons
@@ -100,8 +101,8 @@ class IMatch(KeyMethod):
             term for term in set(document.tokens) if self.lowest <= nidf(term) <= self.highest
         )
 
-    def _randomised(self, terms: list[str]) -> Iterable[list[str]]:
-        for keeps in kept_by_lexicons(terms, self.randomised, self.dropped, self.hashing).tolist():
+    def _terms_by_lexicon(self, terms: list[str]) -> Iterable[list[str]]:
+        for keeps in terms_in_lexicons(terms, self.randomised, self.dropped, self.hashing).tolist():
             yield list(compress(terms, keeps))
 
     def keys(self, sketch: Digests) -> Iterable[int]:
@@ -130,7 +131,7 @@ class IMatch(KeyMethod):
         return tuple(np.frombuffer(data, "<u8").tolist())
 
 
-def kept_by_lexicons(
+def terms_in_lexicons(
     terms: list[str], count: int, dropped: float, hashing: Hashing = PLAIN
 ) -> Array:
     """Return which of *count* randomised lexicons keep which terms, shape (count, n), bool.

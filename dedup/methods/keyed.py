@@ -5,7 +5,7 @@ from hashlib import blake2b, scrypt
 from typing import TypeVar
 
 from dedup.methods.base import Method
-from dedup.methods.hashing import Array, Hashing, Remembered
+from dedup.methods.hashing import Array, Hashing, TokenHashes
 from dedup.text import Document
 
 LEAST_CHARACTERS = 16
@@ -13,7 +13,7 @@ LEAST_CHARACTERS = 16
 M = TypeVar("M", bound=Method)
 
 
-class Keyed(Hashing):
+class KeyedHashing(Hashing):
     """Hashes of BLAKE2b with a key that is made of a secret.
 
     A word is hashed with the key as it is: what was hashed without it before could have been chosen
@@ -36,8 +36,8 @@ class Keyed(Hashing):
         self._root = root
         self._key = blake2b(root, person=b"features", digest_size=32).digest()
         self.secret_digest = blake2b(root, person=b"identity", digest_size=8).hexdigest()
-        self._tokens = Remembered(lambda token: self._hash(token.encode()))
-        self._joined_tokens = Remembered(self._hash)
+        self._tokens = TokenHashes(lambda token: self._hash(token.encode()))
+        self._joined_tokens = TokenHashes(self._hash)
 
     def __getstate__(self) -> bytes:
         return self._root
@@ -66,7 +66,7 @@ class Keyed(Hashing):
         return int.from_bytes(self._hash(data, number, b"part"), "little")
 
 
-def keyed(method: M, hashing: Keyed) -> M:
+def with_keyed_hashing(method: M, hashing: KeyedHashing) -> M:
     """Return *method* with its features hashed by *hashing*.
 
     Raises ValueError if that makes no difference to its sketches: it has hashes of its own.

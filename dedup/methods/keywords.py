@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.base import check_choice, check_share, check_whole
+from dedup.methods.arguments import check_choice, check_share, check_whole
 from dedup.methods.digests import SingleDigestMethod
 from dedup.methods.hashing import Array
 from dedup.text import Document, normalise, tokenise
@@ -98,7 +98,7 @@ class Keywords(SingleDigestMethod):
         if self.variant == "description":
             return {self._description(document): 1.0} if document.tokens else {}
         weights = self._weigh(document.tokens)
-        return {word: weights[word] for word in heaviest(weights, self.top)}
+        return {word: weights[word] for word in heaviest_words(weights, self.top)}
 
     def _description(self, document: Document) -> str:
         if self.description == "page" and document.description:
@@ -121,10 +121,10 @@ class Keywords(SingleDigestMethod):
         return weight_distance(mine, its)
 
 
-def heaviest(weights: Mapping[str, float], top: int) -> list[str]:
+def heaviest_words(weights: Mapping[str, float], top: int) -> list[str]:
     """Return the *top* keywords of a weight above 0, the heaviest first, ties by keyword.
 
-    >>> heaviest({"rose": 3, "is": 2, "a": 3, "the": 0}, 2)
+    >>> heaviest_words({"rose": 3, "is": 2, "a": 3, "the": 0}, 2)
     ['a', 'rose']
     """
     words = sorted(weights, key=lambda word: (-weights[word], word))

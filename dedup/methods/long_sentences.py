@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dedup.methods.base import check_share, check_whole
+from dedup.methods.arguments import check_share, check_whole
 from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
 from dedup.methods.sentences import clauses
 from dedup.text import Document

@@ -5,7 +5,8 @@ from functools import cache, reduce
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, as_rows, check_whole
+from dedup.methods.arguments import check_whole
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import Array, mix, seeds, shingle_hashes_of, shingles
 from dedup.text import Document
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dedup.methods.base import check_choice, check_share, check_whole
+from dedup.methods.arguments import check_choice, check_share, check_whole
 from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
 from dedup.methods.hashing import PLAIN, Hashing, shingle_hashes
 from dedup.methods.sentences import letters

@@ -6,7 +6,8 @@ from math import comb
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, as_rows, check_whole
+from dedup.methods.arguments import check_whole
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds, shingle_hashes_of, shingles
 from dedup.methods.minhash import minimums
 from dedup.text import Document

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.base import FingerprintMethod, check_choice, check_whole
+from dedup.methods.arguments import check_choice, check_whole
+from dedup.methods.base import FingerprintMethod
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 
@@ -106,7 +107,7 @@ class SimHash(FingerprintMethod):
             return log_weights(counts)
         if self.lexicon is not None:
             idf = load_lexicon(self.lexicon).idf
-            return {term: _rounded(tf * idf(term)) for term, tf in counts.items()}
+            return {term: _round(tf * idf(term)) for term, tf in counts.items()}
         return counts
 
 
@@ -195,10 +196,10 @@ def log_weights(counts: Mapping[str, int]) -> dict[str, float]:
 
 @lru_cache(1 << 12)
 def _log_weight(tf: int) -> float:
-    return float(_rounded(1 + np.log(np.float64(tf))))
+    return float(_round(1 + np.log(np.float64(tf))))
 
 
-def _rounded(weights: Any) -> Any:
+def _round(weights: Any) -> Any:
     return np.rint(weights * _UNIT) / _UNIT
 
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.base import FingerprintMethod, check_whole
+from dedup.methods.arguments import check_whole
+from dedup.methods.base import FingerprintMethod
 from dedup.methods.simhash import fingerprint
 from dedup.text import Document
 

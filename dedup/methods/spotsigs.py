@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from dedup.methods.base import check_share, check_whole
-from dedup.methods.digests import DigestMethod, Digests, common, digests
+from dedup.methods.arguments import check_share, check_whole
+from dedup.methods.digests import DigestMethod, Digests, count_common, digests
 from dedup.text import Document
 
 STOP_WORDS = frozenset(
@@ -98,7 +98,7 @@ class SpotSigs(DigestMethod):
         return Counter(find_spots(document.tokens, self.antecedents))
 
     def distance(self, one: Digests, other: Digests) -> float:
-        return jaccard_distance(common(one, other), len(one), len(other))
+        return jaccard_distance(count_common(one, other), len(one), len(other))
 
 
 def find_spots(tokens: Iterable[str], antecedents: Mapping[str, Sequence[int]]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from dedup.methods.base import check_share, check_whole
+from dedup.methods.arguments import check_share, check_whole
 from dedup.methods.digests import SingleDigestMethod
 from dedup.text import Document
 

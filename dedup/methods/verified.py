@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.methods.base import KeyMethod, as_rows, check_share
+from dedup.methods.arguments import check_share
+from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds, shingle_hashes_of, shingles
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.text import Document
@@ -135,7 +136,7 @@ class Verified(KeyMethod):
             return distances
         one, others = one if len(one) == 1 else one[near], others[near]
         tokens = np.minimum(one["tokens"], others["tokens"])
-        distances[near] += _REPLACED * np.sqrt(_replaced(one, others)) / tokens
+        distances[near] += _REPLACED * np.sqrt(_count_replaced_numbers(one, others)) / tokens
         return distances
 
     def to_bytes(self, sketch: VerifiedSketch) -> bytes:
@@ -191,7 +192,7 @@ def _tokens_with_digits(tokens: str) -> Iterator[str]:
         digit = _DIGIT.search(tokens, end)
 
 
-def _replaced(one: Any, others: Any) -> Any:
+def _count_replaced_numbers(one: Any, others: Any) -> Any:
     """Return how many numbers of the page with fewer the other page lacks, shape (n,), float64.
 
     *one*: shape (1,) or (n,); *others*: shape (n,). Exact for up to 16 numbers; of more, estimated

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from dedup.detector import Verdict
+from dedup.rule import Verdict
 
 
 @dataclass

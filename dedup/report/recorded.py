@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dedup.detector import Detector, Kind, Verdict
+from dedup.detector import Detector
 from dedup.page import Page
+from dedup.record import PageRecord
 from dedup.report.summary import Summary
+from dedup.rule import Kind, Verdict
 from dedup.url_advice import Content, Contents
 
 
@@ -26,7 +28,7 @@ class Recorded(NamedTuple):
     tokens: int | None = None
     size: int = 0
     reason: str | None = None
-    sketch: Any = None
+    sketch: bytes | None = None
     scope: str = ""
     content: Content | None = None
 
@@ -77,7 +79,7 @@ def numbers_of(
     for record in pages:
         verdict = Verdict(record.kind, name, record.original, record.distance, record.reason)
         length = record.tokens
-        page = None if length is None else Page(None, None, None, length, None, record.sketch)
+        page = None if length is None else Page(PageRecord(tokens=length, sketch=record.sketch))
         summary.record(verdict, record.url, record.size, page, record.scope, content=record.content)
     numbers = summary.finish(detector)
     judged = numbers["pages"]["judged"]

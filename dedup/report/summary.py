@@ -4,23 +4,24 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Protocol
 
-from dedup.detector import Detector, Kind, Verdict
-from dedup.ledger import SqliteLedger
+from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, cut, kept_url
 from dedup.logs import logger_named
 from dedup.page import Page
+from dedup.record import PageRecord
 from dedup.report.groups import Groups
 from dedup.report.quantiles import Quantiles
 from dedup.report.sample import Sample
 from dedup.report.tally import Tally, url_pattern
 from dedup.report.texts import TextStore
 from dedup.report.timeline import Timeline
+from dedup.rule import Kind, Verdict
 from dedup.scopes import host
+from dedup.stores import StoreState
 from dedup.url_advice import Content, Contents, url_advice
 
 logger = logger_named(__name__)
@@ -80,7 +81,7 @@ class Summary:
         self._hosts, self._patterns = Tally(), Tally()
         self._timeline = Timeline(len(_KINDS))
         self._lengths: dict[bool, Counter[int]] = {False: Counter(), True: Counter()}
-        self._kept: Sample[tuple[str, Page]] = Sample(_NEAR_MISSES_SOUGHT)
+        self._kept: Sample[PageRecord] = Sample(_NEAR_MISSES_SOUGHT)
         self._contents = Contents() if contents is None else contents
         self._min_tokens = min_tokens
         self._has_failed = False
@@ -152,9 +153,9 @@ class Summary:
         self._hosts.add(host(url), is_duplicate=verdict.is_duplicate)
         self._patterns.add(url_pattern(url), is_duplicate=verdict.is_duplicate)
         if page and verdict.kind is not Kind.REPEATED:
-            self._lengths[verdict.is_duplicate][page.tokens.bit_length()] += 1
+            self._lengths[verdict.is_duplicate][page.record.tokens.bit_length()] += 1
             if verdict.kind in (Kind.NEW, Kind.CHANGED):
-                self._kept.add(url, (scope, replace(page, text=None, title=None, language=None)))
+                self._kept.add(url, page.record.under(url, scope))
             if self._texts is not None:
                 self._texts.record(verdict, url, page)
 
@@ -165,9 +166,10 @@ class Summary:
         """
         if verdict.kind is Kind.SKIPPED:
             return None
-        sketch = page.sketch if page and page.tokens >= self._min_tokens else None
-        if page and page.digest:
-            return Content(page.digest, scope, sketch)
+        record = page.record if page else PageRecord()
+        sketch = record.sketch if record.tokens >= self._min_tokens else None
+        if record.digest:
+            return Content(record.digest, scope, sketch)
         if verdict.kind is Kind.NEAR:
             return Content(url, scope, None, verdict.original)
         return Content(verdict.original or url, scope, sketch)
@@ -178,7 +180,7 @@ class Summary:
             self._stages.setdefault(stage, Quantiles()).add(seconds)
 
     def finish(
-        self, detector: Detector | None, other_bytes: int = 0, ledger: SqliteLedger | None = None
+        self, detector: Detector | None, other_bytes: int = 0, store: StoreState | None = None
     ) -> dict[str, Any]:
         """Return all numbers in the form of the JSON report; docs/stats.md describes it.
 
@@ -224,14 +226,14 @@ class Summary:
             },
             "links_held_back": self._value("links_held_back"),
             "revisits": {kind.value: named for kind, named in self._revisited.items()},
-            "ledger": ledger
+            "ledger": store
             and {
-                "path": str(ledger.path),
-                "crawl": ledger.crawl,
-                "resumed": ledger.resumed,
+                "path": store.path,
+                "crawl": store.run,
+                "resumed": store.is_resumed,
                 "checkpoints": self._value("checkpoints/written"),
                 "failed_checkpoints": self._value("checkpoints/failed"),
-                "pages_not_written": ledger.unwritten,
+                "pages_not_written": store.unpublished,
             },
             "distances": self._distances(),
             "nearest_kept": nearest_kept,
@@ -290,24 +292,24 @@ class Summary:
         if detector is None:
             return {"sample": 0, "pages": 0, "within": 0, "distances": {}}, []
         within = detector.near_miss_distance
-        by_scope: dict[str, list[tuple[str, Page]]] = defaultdict(list)
-        for url, (scope, page) in self._kept:
-            if not detector.is_short(page):
-                by_scope[scope].append((url, page))
+        by_scope: dict[str, list[PageRecord]] = defaultdict(list)
+        for _, record in self._kept:
+            if not detector.rule.is_short(record):
+                by_scope[record.scope].append(record)
         distances: Counter[float] = Counter()
         pairs: dict[frozenset[str], dict[str, Any]] = {}
         sought, deadline = 0, monotonic() + _NEAR_MISSES_SECONDS
         for scope, kept in by_scope.items():
             if monotonic() > deadline:
                 break
-            found = detector.near_misses([page for _, page in kept], scope, within)
-            for (url, _), match in zip(kept, found, strict=False):
+            found = detector.near_misses(kept, scope, within)
+            for record, match in zip(kept, found, strict=False):
                 sought += 1
                 if match:
                     other, distance = match
                     distances[math.ceil(100 * distance) / 100] += 1
-                    pair = {"url": url, "other": other, "distance": round(distance, 4)}
-                    pairs.setdefault(frozenset((url, other)), pair)
+                    pair = {"url": record.key, "other": other, "distance": round(distance, 4)}
+                    pairs.setdefault(frozenset((record.key, other)), pair)
                 if monotonic() > deadline:
                     break
         nearest = sorted(pairs.values(), key=lambda pair: pair["distance"])[:_NEAR_MISSES_SHOWN]

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from dedup.detector import Kind, Verdict
 from dedup.limits import LONGEST_TEXT, cut
 from dedup.logs import logger_named
 from dedup.page import Page
+from dedup.record import PageRecord
 from dedup.report.sample import priority
+from dedup.rule import Kind, Verdict
 
 logger = logger_named(__name__)
 
@@ -119,7 +120,7 @@ class TextStore:
         """Keep *text*, whatever the limit; the first one of a URL."""
         with self._fails_softly():
             if url not in self:
-                self._put(url, Page(text, title, None, 0, None, None))
+                self._put(url, Page(PageRecord(), text, title))
 
     def _row(self, column: str, url: str) -> Any:
         query = f"SELECT {column} FROM texts WHERE url = ?"

@@ -2,8 +2,8 @@
 
 from dedup.scan.clusters import write_clusters
 from dedup.scan.deciding import KEEP, scan
-from dedup.scan.judging import Found, Outcome
 from dedup.scan.ledger import ScanLedger
-from dedup.scan.reading import RecordReader
+from dedup.scan.outcome import Fate, Outcome
+from dedup.scan.reader import RecordReader
 
-__all__ = ["KEEP", "Found", "Outcome", "RecordReader", "ScanLedger", "scan", "write_clusters"]
+__all__ = ["KEEP", "Fate", "Outcome", "RecordReader", "ScanLedger", "scan", "write_clusters"]

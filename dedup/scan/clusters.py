@@ -3,7 +3,7 @@
 import json
 from typing import BinaryIO
 
-from dedup.scan.judging import Found, Outcome
+from dedup.scan.outcome import Fate, Outcome
 
 
 def write_clusters(file: BinaryIO, outcome: Outcome) -> int:
@@ -18,16 +18,16 @@ def write_clusters(file: BinaryIO, outcome: Outcome) -> int:
     for original in sorted(members):
         duplicates = [
             {
-                **_named(outcome, outcome.duplicates[place]),
+                **_name(outcome, outcome.duplicates[place]),
                 "distance": round(outcome.distances[place], 4),
-                "exact": outcome.found[outcome.duplicates[place]] == Found.EXACT,
+                "exact": outcome.fates[outcome.duplicates[place]] == Fate.EXACT,
             }
             for place in sorted(members[original], key=outcome.duplicates.__getitem__)
         ]
-        line = {**_named(outcome, original), "duplicates": duplicates}
+        line = {**_name(outcome, original), "duplicates": duplicates}
         file.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
     return len(members)
 
 
-def _named(outcome: Outcome, number: int) -> dict[str, object]:
+def _name(outcome: Outcome, number: int) -> dict[str, object]:
     return {"number": number + 1, "key": outcome.key(number)}

@@ -11,7 +11,8 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from dedup.scan.reading import Sketched
+from dedup.record import PageRecord
+from dedup.scan.reader import ReadRecord
 from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
 
 _KIND = Kind(
@@ -45,7 +46,7 @@ class ScanLedger:
         *identity*: what the records depend on, an object of JSON; its "inputs" are a list of lists
         of a path and what tells its state.
 
-        `found` tells how many records it has then, `is_whole` whether that is all of them.
+        `count` tells how many records it has, `is_whole` whether that is all of them.
 
         Raises LedgerError if the file is in use, is damaged, is no ledger of a scan, or has another
         identity; OSError if it cannot be made.
@@ -61,14 +62,13 @@ class ScanLedger:
             self._records = closing_on_failure.enter_context(closing(self._file.connect()))
             self._check_identity()
             with self._file.errors():
-                [self.found], [self.is_whole] = (
+                [self.count], [self.is_whole] = (
                     self._records.execute(query).fetchone()
                     for query in (
                         "SELECT coalesce(max(number) + 1, 0) FROM records",
                         "SELECT EXISTS (SELECT 1 FROM about WHERE name = 'whole')",
                     )
                 )
-            self._count = self.found
             self._closing = closing_on_failure.pop_all()
 
     def _check_identity(self) -> None:
@@ -80,7 +80,7 @@ class ScanLedger:
                 "remove this one if it is of no use any more"
             )
 
-    def stored(self) -> Iterator[list[Sketched]]:
+    def stored(self) -> Iterator[list[ReadRecord]]:
         """Yield the records that are there, in order, in pieces."""
         number = 0
         with self._file.errors():
@@ -90,10 +90,10 @@ class ScanLedger:
                 number += len(piece)
                 yield [_record(*row) for _, *row in piece]
 
-    def add(self, records: Sequence[Sketched]) -> None:
+    def add(self, records: Sequence[ReadRecord]) -> None:
         """Keep the next *records*."""
-        self._new += (_row(self._count + place, record) for place, record in enumerate(records))
-        self._count += len(records)
+        self._new += (_row(self.count + place, record) for place, record in enumerate(records))
+        self.count += len(records)
         if time.monotonic() > self._last_commit + _SECONDS_BETWEEN_COMMITS:
             self._commit()
 
@@ -136,12 +136,28 @@ def _told(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
         yield f"{changed[0]}{more} changed since"
 
 
-def _row(number: int, record: Sketched) -> tuple[Any, ...]:
-    key = None if record.key is None else record.key.encode("utf-8", "surrogatepass")
-    texts = (text and text.encode("utf-8", "backslashreplace").decode() for text in record[7:])
-    return number, key, *record[1:7], *texts
+def _row(number: int, record: ReadRecord) -> tuple[Any, ...]:
+    page = record.page
+    key = page.key.encode("utf-8", "surrogatepass") if record.has_key else None
+    error, unread = (
+        text and text.encode("utf-8", "backslashreplace").decode()
+        for text in (record.error, record.unread)
+    )
+    read = record.date, record.has_field, record.length
+    return number, key, *read, page.tokens, page.digest, page.sketch, error, unread
 
 
-def _record(key: bytes | None, date: float | None, has_field: int, *others: Any) -> Sketched:
-    text = None if key is None else key.decode("utf-8", "surrogatepass")
-    return Sketched(text, date, bool(has_field), *others)
+def _record(
+    key: bytes | None,
+    date: float | None,
+    has_field: int,
+    length: int,
+    tokens: int,
+    digest: bytes | None,
+    sketch: bytes | None,
+    error: str | None,
+    unread: str | None,
+) -> ReadRecord:
+    text = "" if key is None else key.decode("utf-8", "surrogatepass")
+    page = PageRecord(text, "", tokens, digest, sketch)
+    return ReadRecord(page, key is not None, date, bool(has_field), length, error, unread)

@@ -5,7 +5,7 @@ CREATE TABLE about (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 );
--- What was read of each record: see dedup.scan.reading.Sketched. They are numbered 0, 1, 2, ...
+-- What was read of each record: see dedup.scan.reader.ReadRecord. They are numbered 0, 1, 2, ...
 -- over all inputs.
 CREATE TABLE records (
     number INTEGER PRIMARY KEY,

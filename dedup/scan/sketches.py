@@ -3,7 +3,8 @@
 from array import array
 
 from dedup.packed import Packed
-from dedup.scan.reading import Sketched
+from dedup.record import PageRecord
+from dedup.scan.reader import ReadRecord
 
 _NO_DIGEST = bytes(16)
 
@@ -18,20 +19,20 @@ class Sketches:
         self._lengths = array("Q")
         self._dates = array("d")
 
-    def append(self, record: Sketched) -> None:
-        self._sketches.append(record.sketch or b"")
-        self._digests.append(record.digest or _NO_DIGEST)
-        self._tokens.append(record.tokens)
+    def append(self, record: ReadRecord) -> None:
+        self._sketches.append(record.page.sketch or b"")
+        self._digests.append(record.page.digest or _NO_DIGEST)
+        self._tokens.append(record.page.tokens)
         self._lengths.append(record.length)
         self._dates.append(float("-inf") if record.date is None else record.date)
 
     def __len__(self) -> int:
         return len(self._tokens)
 
-    def record(self, number: int) -> Sketched:
+    def record(self, number: int) -> PageRecord:
         """Return what is judged of a record."""
         digest = self._digests[number]
-        return Sketched(
+        return PageRecord(
             tokens=self._tokens[number],
             digest=None if digest == _NO_DIGEST else digest,
             sketch=self._sketches[number] or None,

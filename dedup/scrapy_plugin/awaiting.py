@@ -1,4 +1,4 @@
-"""Waiting, whatever drives the crawl: for the result of another thread, and for room."""
+"""Waits for results of other threads, for calls and for room, with every kind of event loop."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,19 +20,22 @@ async def result_of(future: "Future[T]") -> T:
     """
     if not future.done():
         call_in_loop = _call_in_loop()
-        awakened: Deferred[None] = Deferred()
+        done: Deferred[None] = Deferred()
 
-        def awake() -> None:
-            if not awakened.called:  # a cancelled crawl has called it
-                awakened.callback(None)
+        def wake() -> None:
+            if not done.called:  # a cancelled crawl has called it
+                done.callback(None)
 
-        future.add_done_callback(lambda _: call_in_loop(awake))
-        await maybe_deferred_to_future(awakened)
+        future.add_done_callback(lambda _: call_in_loop(wake))
+        await maybe_deferred_to_future(done)
     return future.result()
 
 
-async def called_within(seconds: float, subscribe: Callable[[Callable[[], None]], object]) -> bool:
-    """Wait until what *subscribe* was given is called, or for *seconds*; return whether it was."""
+async def wait_for_call(seconds: float, subscribe: Callable[[Callable[[], None]], object]) -> bool:
+    """Give *subscribe* a function, and wait until it is called, or for *seconds*.
+
+    Return whether it was called.
+    """
     ended: Deferred[bool] = Deferred()
 
     def end(was_called: bool) -> None:
@@ -48,30 +51,30 @@ async def called_within(seconds: float, subscribe: Callable[[Callable[[], None]]
 
 
 class Backlog:
-    """Counts work under way, and lets others wait while there is much of it."""
+    """Counts the work in progress, and has others wait while there is much of it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._under_way = 0
+        self._in_progress = 0
         self._waiting: deque[Deferred[None]] = deque()
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
-        """Count one piece of work for the length of the block."""
-        self._under_way += 1
+        """Count one piece of work as long as the block runs."""
+        self._in_progress += 1
         try:
             yield
         finally:
-            self._under_way -= 1
+            self._in_progress -= 1
             if self._waiting:
                 self._waiting.popleft().callback(None)
 
-    async def room(self) -> None:
-        """Wait while as much as the limit is under way."""
-        while self._under_way >= self._limit:
-            awakened: Deferred[None] = Deferred()
-            self._waiting.append(awakened)
-            await maybe_deferred_to_future(awakened)
+    async def wait_for_room(self) -> None:
+        """Wait while as much work as the limit allows is in progress."""
+        while self._in_progress >= self._limit:
+            has_room: Deferred[None] = Deferred()
+            self._waiting.append(has_room)
+            await maybe_deferred_to_future(has_room)
 
 
 def _call_in_loop() -> Callable[[Callable[[], Any]], Any]:

@@ -1,4 +1,4 @@
-"""The downloader middleware: no more pages than the workers can soon read."""
+"""The downloader middleware: lets in no more pages than the workers can soon read."""
 
 from typing import TYPE_CHECKING
 
@@ -30,5 +30,5 @@ class DownloaderMiddleware:
         self._extension.provenance.request_is_sent(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        await self._extension.backlog.room()
+        await self._extension.backlog.wait_for_room()
         return response

@@ -1,18 +1,19 @@
 """Checkpoints: when the ledger is written."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup.ledger import Batch, LedgerError, SqliteLedger
 from dedup.logs import logger_named
+from dedup.report import TextStore
 from dedup.scrapy_plugin.awaiting import result_of
-from dedup.scrapy_plugin.disk import Disk
-from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.feeds import Disk, Feeds
+from dedup.stores import LedgerError, News, Store, finished
 
 logger = logger_named(__name__)
 
@@ -31,7 +32,7 @@ class Checkpoints:
 
     def __init__(
         self,
-        ledger: SqliteLedger,
+        store: Store,
         feeds: Feeds,
         *,
         interval: float,
@@ -42,7 +43,7 @@ class Checkpoints:
 
         *fsync*: have the system write to the disk. *count* is called with the names of counters.
         """
-        self._ledger = ledger
+        self._store = store
         self._feeds = feeds
         self._interval = interval
         self._disk = feeds.disk = Disk() if fsync else None
@@ -61,12 +62,12 @@ class Checkpoints:
 
     @property
     def _has_news(self) -> bool:
-        if not self._ledger.has_news:
+        if not self._store.has_news:
             return False
-        if not self._feeds.are_remembered:
+        if not self._feeds.has_storage:
             self._tell(
                 "Nobody stores the items of this crawl, neither a feed nor a pipeline: its pages "
-                "are not remembered in %s", self._ledger.path,
+                "are not remembered in %s", self._store.name,
             )  # fmt: skip
             return False
         return True
@@ -87,15 +88,15 @@ class Checkpoints:
             self._is_busy = False
 
     async def _write(self) -> None:
-        batch, written = self._ledger.take(), False
+        news, written = self._store.take_news(), False
         try:
             self._feeds.flush()
             files = self._disk.take() if self._disk else []
-            await result_of(self._thread.submit(self._write_in_thread, batch, files))
+            await result_of(self._thread.submit(self._write_in_thread, news, files))
             written = True
         except (OSError, sqlite3.Error, LedgerError) as error:
             self._count("checkpoints/failed")
-            self._tell("The ledger %s was not written: %s", self._ledger.path, error)
+            self._tell("The ledger %s was not written: %s", self._store.name, error)
         except Exception:
             self._count("checkpoints/failed")
             self._count("errors")
@@ -103,12 +104,12 @@ class Checkpoints:
         else:
             self._count("checkpoints/written")
         finally:
-            self._ledger.end_writing(written=written)
+            self._store.end_exchange(published=written)
 
-    def _write_in_thread(self, batch: Batch, files: list[int]) -> None:
+    def _write_in_thread(self, news: News, files: list[int]) -> None:
         if self._disk:
             self._disk.synchronise(files)
-        self._ledger.write(batch)
+        finished(self._store.exchange([], news))
 
     async def finish(self) -> None:
         """Make the last checkpoint, if need be once the feeds are stored."""
@@ -119,13 +120,14 @@ class Checkpoints:
         are_safe = self._feeds.can_be_flushed or await self._are_feeds_stored()
         if are_safe and self._has_news:
             await self._write()
-        if left := self._ledger.unwritten:
+        # Without anybody who stores them, that was the warning.
+        if self._feeds.has_storage and (left := self._store.unpublished):
             logger.warning("%d pages are not in the ledger: a next crawl stores them again", left)
 
     async def _are_feeds_stored(self) -> bool:
-        if not await self._feeds.closed_within(_SECONDS_IN_SILENCE):
+        if not await self._feeds.wait_until_closed(_SECONDS_IN_SILENCE):
             logger.info("The ledger waits for the feeds, which are being stored")
-            if not await self._feeds.closed_within(_SECONDS_FOR_FEEDS):
+            if not await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS):
                 self._tell("The feeds are not closed yet, and the ledger does not wait any longer")
                 return False
         if not self._feeds.are_stored:
@@ -133,13 +135,14 @@ class Checkpoints:
             return False
         return True
 
-    async def note_end(self, note: Callable[[], None]) -> None:
-        """Call *note*, which writes the end of the crawl, in the thread; tell of a failure."""
+    async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: TextStore) -> None:
+        """Have the store note the end of the crawl, in the thread; tell of a failure."""
         try:
-            await result_of(self._thread.submit(note))
+            leaving = self._store.leave(reason, report, texts)
+            await result_of(self._thread.submit(finished, leaving))
         except Exception as error:
             logger.warning(
-                "%s: the end of the crawl is not noted as a whole: %s", self._ledger.path, error
+                "%s: the end of the crawl is not noted as a whole: %s", self._store.name, error
             )
 
     def close(self) -> None:

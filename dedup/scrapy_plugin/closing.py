@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import deferred_from_coro
 
-from dedup.detector import Kind, Verdict
+from dedup.rule import Kind, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

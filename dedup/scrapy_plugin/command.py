@@ -1,6 +1,8 @@
 """``scrapy dedup …``: the ``dedup`` command in Scrapy's own list."""
 
 import argparse
+import os
+import sys
 
 from scrapy.commands import ScrapyCommand
 
@@ -8,7 +10,7 @@ from dedup.cli import COMMANDS, main
 
 
 class Command(ScrapyCommand):
-    """Hands its arguments to the ``dedup`` command."""
+    """Hands its arguments to the ``dedup`` command, and the secret of the project."""
 
     requires_crawler_process = False
 
@@ -22,11 +24,23 @@ class Command(ScrapyCommand):
         return f"{self.short_desc()}. scrapy dedup COMMAND --help tells more of each."
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        # None of Scrapy's own: all that follows belongs to the command.
+        # None of Scrapy's own options: everything that follows belongs to the command.
         parser.set_defaults(profile=None)
         parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None: ...
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        secret = self.settings.get("DEDUP_SECRET") if self.settings else None
+        if secret is not None:
+            try:
+                # The environment is not shown to others, as arguments are.
+                os.environ["DEDUP_SECRET"] = secret
+            except (TypeError, ValueError):
+                print(
+                    "scrapy dedup: DEDUP_SECRET must be a string without null characters",
+                    file=sys.stderr,
+                )
+                self.exitcode = 2
+                return
         self.exitcode = main([*args, *opts.arguments], program="scrapy dedup")

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from scrapy import Spider
 
 from dedup.detector import Detector
-from dedup.ledger import SqliteLedger
 from dedup.limits import cut
 from dedup.logs import logger_named
 from dedup.report import Summary, TextStore, as_text, write_html, write_json
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.stores import Store
 
 logger = logger_named(__name__)
 
@@ -27,7 +26,7 @@ async def end_crawl(
     texts: TextStore,
     detector: Detector,
     other_bytes: int,
-    ledger: SqliteLedger | None,
+    store: Store,
     checkpoints: Checkpoints | None,
 ) -> str:
     """Make the last checkpoint, write the reports, and return the table for the log.
@@ -53,12 +52,12 @@ async def end_crawl(
             await checkpoints.finish()
     with step("the numbers of the report"):
         name = cut(str(spider.name))
-        numbers = {"spider": name, **summary.finish(detector, other_bytes, ledger)}
+        numbers = {"spider": name, **summary.finish(detector, other_bytes, store.state)}
     if numbers:
         with step("the table of the report"):
             table = as_text(numbers, DedupSettings.defaults())
-    if ledger and checkpoints:
-        await checkpoints.note_end(partial(ledger.finish, str(reason), numbers, texts))
+    if checkpoints:
+        await checkpoints.leave(str(reason), numbers, texts)
     if numbers and settings.report:
         with step("the report"):
             path = write_json(numbers, settings.report)

@@ -2,15 +2,19 @@
 
 from scrapy.exceptions import DropItem
 
-from dedup.detector import Verdict
+from dedup.rule import Verdict
+from dedup.text import printable
 
 
 class DuplicatePage(DropItem):
-    """The item's page repeats one that was kept; *verdict* says which."""
+    """The item's page, known as *key*, repeats one that was kept; *verdict* says which."""
 
-    def __init__(self, verdict: Verdict, log_level: str) -> None:
-        super().__init__(str(verdict), log_level=log_level)
+    def __init__(self, verdict: Verdict, key: str, log_level: str) -> None:
+        # That of a duplicate names the other page.
+        message = f"{verdict}" if verdict.is_duplicate else f"{verdict}: <{printable(key)}>"
+        super().__init__(message, log_level=log_level)
         self.verdict = verdict
+        self.key = key
 
 
 class ExactDuplicate(DuplicatePage):

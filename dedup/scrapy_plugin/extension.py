@@ -7,8 +7,6 @@ from scrapy import Request, Spider, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
-from dedup.claims import Claim
-from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.logs import logger_named
 from dedup.page import PageReader
 from dedup.report import Summary, TextStore
@@ -21,13 +19,15 @@ from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.opening import detector_with, ledger_when_free, open_ledger
+from dedup.scrapy_plugin.opening import detector_with, open_store, store_when_free
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.reading import BodyReader
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.visits import Visits
+from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store
 from dedup.url_advice import Contents
+from dedup.view import Claim
 from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Extension:
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self._bodies = BodyReader(self._pool, settings.method, self.backlog)
+        self._bodies = BodyReader(self._pool, self.backlog)
         self.provenance = Provenance(
             self.visits, self._bodies, self.notices, settings.max_page_bytes
         )
@@ -75,28 +75,28 @@ class Extension:
         self._table = ""
         self._waits = False
         try:
-            ledger = open_ledger(settings, crawler)
+            store = open_store(settings, crawler)
         except LedgerInUseError as error:
             if settings.index_in_use != "wait":
                 raise
             # Without the advice to have it wait.
             logger.warning("This crawl waits: %s", str(error).partition(": one crawl at a time")[0])
-            ledger, self._waits = None, True
-        self._use(ledger)
+            store, self._waits = MemoryStore(), True
+        self._use(store)
 
-    def _use(self, ledger: SqliteLedger | None) -> None:
-        """Build what compares pages with those of *ledger*."""
-        self._ledger = ledger
-        self._detector = detector_with(ledger, self.settings)
+    def _use(self, store: Store) -> None:
+        """Build what compares pages with those of *store*."""
+        self._store = store
+        self._detector = detector_with(store, self.settings)
         self._checkpoints = (
             Checkpoints(
-                ledger,
+                store,
                 self._feeds,
                 interval=self.settings.checkpoint_interval,
                 fsync=self.settings.fsync,
                 count=self.summary.count,
             )
-            if ledger
+            if store.is_durable
             else None
         )
         self.judge = Judge(
@@ -108,7 +108,7 @@ class Extension:
             self.visits,
             self.notices,
             Closing(self._crawler, self.settings.close_unchanged),
-            self._begin,
+            self._join,
         )
         self._links = (
             None
@@ -123,7 +123,7 @@ class Extension:
         """
         if self._waits:
             try:
-                self._use(await ledger_when_free(self.settings, self._crawler))
+                self._use(await store_when_free(self.settings, self._crawler))
             except LedgerError as error:
                 logger.error("The crawl does not start: %s", error)
                 raise
@@ -162,13 +162,13 @@ class Extension:
 
     def spider_opened(self) -> None:
         self._feeds.take_over()
-        if self._ledger and self._checkpoints:
+        if self._checkpoints:
             self._checkpoints.start()
-            for path in self._feeds.overwritten() if len(self._detector) else ():
+            for path in self._feeds.files_to_overwrite() if len(self._detector) else ():
                 logger.warning(
                     "%s is overwritten, and %s knows %d pages, which are not stored again while "
                     "they are unchanged: append (-o), use another file, or start afresh (-a "
-                    "dedup_reset=1)", path, self._ledger.path, len(self._detector),
+                    "dedup_reset=1)", path, self._store.name, len(self._detector),
                 )  # fmt: skip
         elif self._waits:
             logger.error("ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline, which waits for "
@@ -188,12 +188,12 @@ class Extension:
             if component not in self._components:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
 
-    def _begin(self) -> None:
-        """Begin to use the ledger, with the first page: a crawl without items is none to it."""
-        if self._ledger and not self._ledger.has_begun:
+    async def _join(self) -> None:
+        """Join the store with the first page: a crawl without items changes nothing there."""
+        if not self._store.has_joined:
             assert self._crawler.spider
             try:
-                self._ledger.begin(self._crawler.spider.name)
+                await self._store.join(self._crawler.spider.name)
             except LedgerError as error:
                 self.notices.tell_once("The ledger is not written: %s", error)
 
@@ -205,6 +205,11 @@ class Extension:
             self.provenance.callback_begins(response)
         except Exception:
             self.notices.count_error("what the request of <%s> hands on", response.url)
+
+    def callback_fails(self, response: Response) -> None:
+        """The callback of *response* has raised an exception, maybe before any output."""
+        if visit := self.visits.known(response):
+            visit.callback_fails()
 
     def output_begins(self, response: Response) -> None:
         """A callback's output for *response* begins; there may be several of one response."""
@@ -254,8 +259,8 @@ class Extension:
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         with ExitStack() as ending:  # whatever fails, the others are closed
-            if self._ledger and self._checkpoints:
-                ending.callback(self._ledger.close)
+            ending.callback(self._store.close)
+            if self._checkpoints:
                 ending.callback(self._checkpoints.close)
             ending.callback(self._texts.close)
             ending.callback(self._pool.close)
@@ -268,7 +273,7 @@ class Extension:
                     texts=self._texts,
                     detector=self._detector,
                     other_bytes=self._bodies.nbytes,
-                    ledger=self._ledger,
+                    store=self._store,
                     checkpoints=self._checkpoints,
                 )
 

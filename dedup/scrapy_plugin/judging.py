@@ -7,15 +7,17 @@ from typing import Any
 
 from scrapy.http import HtmlResponse, Response
 
-from dedup.detector import Detector, Kind, Reservation
+from dedup.detector import Detector, Reservation
 from dedup.logs import logger_named
-from dedup.page import Page, digest_with, page_of_bytes
+from dedup.page import Page, page_of_bytes
+from dedup.record import PageRecord, digest_with
 from dedup.report import Summary
+from dedup.rule import Kind
 from dedup.scopes import SCOPES, scope_within
-from dedup.scrapy_plugin.awaiting import called_within
-from dedup.scrapy_plugin.baggage import UnclearBaggageError
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
+from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
@@ -71,9 +73,9 @@ class Judge:
         visits: Visits,
         notices: Notices,
         closing: Closing,
-        begin: Callable[[], object],
+        join: Callable[[], Awaitable[object]],
     ) -> None:
-        """Create it; *begin* is called before each page is compared."""
+        """Create it; *join* is called before each page is compared."""
         self._settings = settings
         self._bodies = bodies
         self._detector = detector
@@ -82,7 +84,7 @@ class Judge:
         self._visits = visits
         self._notices = notices
         self._closing = closing
-        self._begin = begin
+        self._join = join
         self._scope = SCOPES[settings.scope]
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
@@ -108,8 +110,9 @@ class Judge:
             judging = self._judge_page(visit, response, wishes, parts)
             judgement = visit.judgements[parts] = await self._kept_on_failure(judging, key)
             judgement.key = key
-            self._record(judgement, response.url, len(response.body))
-            if is_first or judgement.verdict.kind is not Kind.UNCHANGED:  # a page counts once
+            if is_first:  # a page counts once, whatever its other items are made of
+                self._record(judgement, response.url, len(response.body))
+            if is_first or judgement.verdict.kind is not Kind.UNCHANGED:
                 self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
@@ -118,8 +121,9 @@ class Judge:
         judgement = visit.judgements.get(reason.encode())
         if judgement is None:
             judgement = Judgement(self._detector.skipped(reason), key=key)
+            if not visit.judgements:
+                self._record(judgement, response.url, len(response.body))
             visit.judgements[reason.encode()] = judgement
-            self._record(judgement, response.url, len(response.body))
         return judgement
 
     def wishes(self, response: Response) -> Wishes:
@@ -142,14 +146,12 @@ class Judge:
         if not is_judged:
             return Judgement(self._detector.skipped("switched_off"), page)
         key, scope = wishes.key or response.url, self._scope(response.url)
-        compared, scope = _with_parts(page, scope, parts)
-        reservation = await self._reserve(key, compared, scope, again=wishes.again)
+        record = _with_parts(page.record.under(key, scope), parts)
+        reservation = await self._reserve(record, again=wishes.again)
         assert reservation.verdict
         if reservation.claim:
             visit.claims.append(reservation.claim)
-        return Judgement(
-            reservation.verdict, page, compared=compared, scope=scope, claim=reservation.claim
-        )
+        return Judgement(reservation.verdict, page, record=record, claim=reservation.claim)
 
     async def read(self, response: Response) -> Page:
         """Return the page of *response*, which is read once; raises ReadError."""
@@ -203,25 +205,25 @@ class Judge:
         start = perf_counter()
         page = await self._bodies.read_field(value)
         self._count_reading(page, False, perf_counter() - start)
-        scope = self._scope(key)
-        reservation = await self._reserve(key, page, scope, again=again)
+        record = page.record.under(key, self._scope(key))
+        reservation = await self._reserve(record, again=again)
         assert reservation.verdict
         if claim := reservation.claim:
             passage.claim = claim
             if passage.visit:  # should nobody tell what becomes of the item
                 passage.visit.claims.append(claim)
-        return Judgement(reservation.verdict, page, compared=page, scope=scope)
+        return Judgement(reservation.verdict, page, record=record)
 
-    async def _reserve(self, key: str, page: Page, scope: str, *, again: bool) -> Reservation:
+    async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
         While a near page is being stored, wait for what becomes of it.
         """
-        self._begin()
+        await self._join()
         begin = monotonic()
         while True:
             start = perf_counter()
-            reservation = self._detector.reserve(key, page, scope, again=again)
+            reservation = await self._detector.reserve(record, again=again)
             self._summary.record_time("index", perf_counter() - start)
             if reservation.verdict:
                 return reservation
@@ -230,7 +232,7 @@ class Judge:
             if left <= 0:
                 return Reservation(self._detector.skipped("unresolved"))
             self._summary.count("claims/waited")
-            await called_within(left, reservation.claim.when_ended)
+            await wait_for_call(left, reservation.claim.when_ended)
 
     async def _kept_on_failure(self, judging: Awaitable[Judgement], key: str) -> Judgement:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.
@@ -252,14 +254,15 @@ class Judge:
 
     def _record(self, judgement: Judgement, url: str, size: int) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""
-        scope = judgement.scope
-        if scope is None:  # of what was not compared, it is not known yet
+        page, record = judgement.page, judgement.record
+        if record is not None:
+            scope, page = record.scope, page and replace(page, record=record)
+        else:  # it was not compared
             try:
                 scope = self._scope(url)
             except Exception:
                 self._notices.count_error("the scope of <%s>", url)
                 return
-        page = judgement.compared or judgement.page
         self._summary.record(judgement.verdict, judgement.key, size, page, scope)
 
     def _count_reading(self, page: Page, repeated: bool, waited: float) -> None:
@@ -272,11 +275,12 @@ class Judge:
         self._summary.record_time("waiting", waited - sum(page.seconds.values()))
 
 
-def _with_parts(page: Page, scope: str, parts: bytes) -> tuple[Page, str]:
-    """Return what is compared of an item that is made of *parts* besides its page, and where.
+def _with_parts(record: PageRecord, parts: bytes) -> PageRecord:
+    """Return what is compared of an item that is made of *parts* besides the page of *record*.
 
     Only items with the same parts are compared, and their digest is of both.
     """
-    if not parts or page.digest is None:
-        return page, scope
-    return replace(page, digest=digest_with(page.digest, parts)), scope_within(scope, parts)
+    if not parts or record.digest is None:
+        return record
+    digest = digest_with(record.digest, parts)
+    return record._replace(digest=digest, scope=scope_within(record.scope, parts))

@@ -9,15 +9,16 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
-from dedup.claims import Claim
-from dedup.detector import Detector, Kind
+from dedup.detector import Detector
+from dedup.rule import Kind, Rule
 from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.awaiting import called_within
-from dedup.scrapy_plugin.baggage import hands_on_items
+from dedup.scrapy_plugin.awaiting import wait_for_call
+from dedup.scrapy_plugin.handed_on import hands_on_items
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.reading import reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.view import Claim
 from dedup.workers import ReadError
 
 _HAVE_LINKS_ALREADY = (Kind.EXACT, Kind.NEAR, Kind.REPEATED)
@@ -50,9 +51,8 @@ class Links:
         self._scope = SCOPES[settings.scope]
         self._pages: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
         self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
-        self._detector = Detector(
-            settings.method, min_tokens=settings.min_tokens, short_pages=settings.short_pages
-        )
+        rule = Rule(settings.min_tokens, settings.short_pages)
+        self._detector = Detector(settings.method, rule)
 
     async def hold_back(self, request: Request, response: Response) -> bool:
         """Return whether *request*, a link of *response*, is not to be followed.
@@ -83,14 +83,15 @@ class Links:
         if reason_to_skip(response, self._settings.max_page_bytes):
             return
         page = await self._judge.read(response)
+        record = page.record.under(response.url, self._scope(response.url))
         while True:
-            verdict, claim = self._detector.reserve(response.url, page, self._scope(response.url))
+            verdict, claim = await self._detector.reserve(record)
             if verdict:
                 links.are_held_back = verdict.kind in _HAVE_LINKS_ALREADY
                 links.claim = claim
                 return
             assert claim
-            if not await called_within(self._settings.wait_timeout, claim.when_ended):
+            if not await wait_for_call(self._settings.wait_timeout, claim.when_ended):
                 return
 
     def output_ends(self, response: Response, *, failed: bool) -> None:

@@ -29,6 +29,9 @@ class SpiderMiddleware:
     def process_spider_input(self, response: Response) -> None:
         self._extension.callback_begins(response)
 
+    def process_spider_exception(self, response: Response, exception: Exception) -> None:
+        self._extension.callback_fails(response)
+
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:

@@ -1,4 +1,4 @@
-"""What a crawl knows from earlier ones: its ledger is opened, and the detector made of it."""
+"""What a crawl knows from earlier ones: its store is opened, and the detector made of it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +8,11 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from dedup.detector import Detector
-from dedup.ledger import LedgerError, LedgerInUseError, SqliteLedger
 from dedup.logs import logger_named
-from dedup.scrapy_plugin.awaiting import called_within
+from dedup.rule import Rule
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
+from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,17 +31,17 @@ _ADVICE = (
 )
 _ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
 
-_opened: "WeakKeyDictionary[Crawler, SqliteLedger]" = WeakKeyDictionary()
+_opened: "WeakKeyDictionary[Crawler, Store]" = WeakKeyDictionary()
 
 
-def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | None:
-    """Return the ledger of a crawl, ``None`` if it has none.
+def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
+    """Return the store of a crawl: its ledger, or one in memory if it has none.
 
     Raises LedgerInUseError if another crawl has it, and with DEDUP_INDEX_IN_USE = "own" others have
     all of its neighbours; LedgerError if it cannot be used.
     """
     if not settings.enabled or settings.index is None:
-        return None
+        return MemoryStore()
     reset = settings.reset
     argument = getattr(crawler.spider, RESET_ARGUMENT, None)
     if argument is not None:
@@ -50,7 +51,7 @@ def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | N
     _close_those_of_failed_crawls()
     for path in _candidates(settings.index, settings.index_in_use):
         try:
-            ledger = SqliteLedger(
+            store = SqliteStore(
                 path,
                 settings.identity,
                 job=_token(job) if job else None,
@@ -65,15 +66,15 @@ def open_ledger(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | N
         raise LedgerInUseError(
             f"{str(in_use).partition(';')[0]}. {_ADVICE_FOR_JOBS if is_of_job else _ADVICE}"
         ) from in_use
-    _opened[crawler] = ledger
+    _opened[crawler] = store
     if path != settings.index:
         logger.warning(
             "%s is in use by another crawl; this one has %s (DEDUP_INDEX_IN_USE), and does not "
             "know what is stored meanwhile", settings.index, path,
         )  # fmt: skip
-    if ledger.resumed and reset:
+    if store.is_resumed and reset:
         logger.info("The job in %s goes on, so its ledger is not reset", job)
-    return ledger
+    return store
 
 
 def _candidates(path: Path, in_use: str) -> Iterator[Path]:
@@ -89,16 +90,16 @@ def _close_those_of_failed_crawls() -> None:
     If a component of another crawl cannot be made, nobody calls the others: its ledger would stay
     locked as long as somebody has the crawler.
     """
-    for crawler, ledger in list(_opened.items()):
+    for crawler, store in list(_opened.items()):
         try:
             has_engine = crawler.engine is not None
         except RuntimeError:
             has_engine = False
         if not crawler.crawling and not has_engine:
-            ledger.close()
+            store.close()
 
 
-async def ledger_when_free(settings: DedupSettings, crawler: "Crawler") -> SqliteLedger | None:
+async def store_when_free(settings: DedupSettings, crawler: "Crawler") -> Store:
     """Wait until no other crawl has the ledger of *crawler*, and return it; others run meanwhile.
 
     Raises LedgerInUseError if *crawler* is stopped before, LedgerError if it cannot be used.
@@ -106,9 +107,9 @@ async def ledger_when_free(settings: DedupSettings, crawler: "Crawler") -> Sqlit
     began = told = monotonic()
     while True:
         try:
-            return open_ledger(settings, crawler)
+            return open_store(settings, crawler)
         except LedgerInUseError:
-            await called_within(_SECONDS_BETWEEN_TRIES, lambda _: None)
+            await wait_for_call(_SECONDS_BETWEEN_TRIES, lambda _: None)
             if not crawler.crawling:
                 raise
         if monotonic() - told > _SECONDS_OF_A_LINE_WHILE_IN_USE:
@@ -127,36 +128,33 @@ def _token(job: str) -> str:
     return path.read_text("ascii")
 
 
-def detector_with(ledger: SqliteLedger | None, settings: DedupSettings) -> Detector:
-    """Return a detector that knows the pages of *ledger*.
+def detector_with(store: Store, settings: DedupSettings) -> Detector:
+    """Return a detector that knows the pages of *store*.
 
-    Raises LedgerError if they cannot be read; the ledger is then closed.
+    Raises LedgerError if they cannot be read; the store is then closed.
     """
     detector = Detector(
         settings.method,
-        min_tokens=settings.min_tokens,
-        short_pages=settings.short_pages,
-        ledger=ledger,
+        Rule(settings.min_tokens, settings.short_pages),
+        store=store,
         several_a_key=settings.item_field is not None,
     )
-    if ledger is None:
-        return detector
-    told = monotonic()
+    last_line = monotonic()
 
-    def tell(number: int) -> None:
-        nonlocal told
-        if monotonic() - told > _SECONDS_OF_A_LINE:
-            told = monotonic()
-            logger.info("Reading %s: %d of %d pages", ledger.path, number, ledger.last)
+    def show_progress(number: int) -> None:
+        nonlocal last_line
+        if monotonic() - last_line > _SECONDS_OF_A_LINE:
+            last_line = monotonic()
+            logger.info("Reading %s: %d of %d pages", store.name, number, store.last)
 
     try:
-        detector.load(tell)
+        detector.load(show_progress)
     except BaseException as error:
-        ledger.close()
+        store.close()
         if isinstance(error, LedgerError) or not isinstance(error, Exception):
             raise
         # Whatever a method makes of bytes that are no sketch of its own.
-        raise ledger.damaged(error) from error
+        raise store.damaged(error) from error
     if len(detector):
-        logger.info("%s knows %d pages of earlier crawls", ledger.path, len(detector))
+        logger.info("%s knows %d pages of earlier crawls", store.name, len(detector))
     return detector

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
 
-from dedup.detector import Kind, Verdict
 from dedup.logs import logger_named
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
     ExactDuplicate,
@@ -89,7 +89,7 @@ class ItemPipeline:
                 await _fill(item, passage, judgement, extension)
                 extension.quarantine.add(item, judgement.key, verdict)
             extension.summary.count("items/dropped")
-            raise reason(verdict, settings.log_level)
+            raise reason(verdict, judgement.key, settings.log_level)
         await _fill(item, passage, judgement, extension)
         if settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
             _mark(item, verdict, extension)

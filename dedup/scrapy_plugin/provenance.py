@@ -6,16 +6,19 @@ downloaded by itself. An item that has such parts is a duplicate only if they ar
 
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import UTC, datetime
+from time import time
 from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, Response, TextResponse
 
-from dedup.scrapy_plugin.baggage import PAGES, UNREADABLE, Baggage, Parts, urls_of
+from dedup.scrapy_plugin.baggage import UNREADABLE, Baggage, Parts, notes_on
+from dedup.scrapy_plugin.fetch_times import FetchTimes
+from dedup.scrapy_plugin.handed_on import PAGES, TIMES
+from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.reading import BodyReader, digest_of_body, reason_to_skip
 from dedup.scrapy_plugin.visits import Visit, Visits
@@ -32,16 +35,17 @@ class Provenance:
         self._bodies = bodies
         self._notices = notices
         self._max_page_bytes = max_page_bytes
-        self._since = datetime.now(UTC)
-        self._arguments: WeakKeyDictionary[Request, frozenset[str]] = WeakKeyDictionary()
+        self._began = time()
+        self._sent: WeakKeyDictionary[Request, tuple[float, frozenset[str]]] = WeakKeyDictionary()
         self._identities: WeakKeyDictionary[Response, bytes] = WeakKeyDictionary()
 
     def request_is_sent(self, request: Request) -> None:
-        """Note which arguments *request* has for its callback: others are injected with the page.
+        """Note when, and which arguments *request* has for its callback.
 
-        So does scrapy-poet with page objects, which are made of the page itself.
+        Others are injected with the page. So does scrapy-poet with page objects, which are made of
+        the page itself.
         """
-        self._arguments[request] = frozenset(request.cb_kwargs)
+        self._sent[request] = time(), frozenset(request.cb_kwargs)
 
     def callback_begins(self, response: Response) -> None:
         """Read what the request of *response* hands on, which the callback may change."""
@@ -51,25 +55,27 @@ class Provenance:
         if (request := response.request) is None:
             visit.baggage = None
         else:
-            visit.baggage = Baggage.of(request, self._since, self._arguments.get(request))
+            sent, arguments = self._sent.get(request, (time(), None))
+            times = FetchTimes.about(self._began, sent, noted=request.meta.get(TIMES))
+            visit.baggage = Baggage.of(request, times, arguments)
 
     async def request_leaves(self, request: Request, response: Response) -> None:
         """Tell *request* what stands on the pages whose URLs it hands on, if *response* knows.
 
-        So that an item with the URL of the page that it began on is compared by what that says.
+        So that an item with the URL of the page that it began on is compared by what that says. And
+        which of the times that it hands on tell of fetching: it may wait for hours to be sent.
         """
-        named = Baggage.of(request, self._since).urls
-        if named:
-            visit = self._visits.of(response)
-            known = visit.baggage.pages if visit.baggage else {}
-            pages = {url: digest for url, digest in known.items() if url in named}
-            if own := urls_of(response) & named:
-                pages.update(dict.fromkeys(own, (await self._identity(response)).hex()))
-            if pages:
-                request.meta[PAGES] = pages
-                return
-        if PAGES in request.meta:  # copied from the request of the response
-            del request.meta[PAGES]
+        baggage = self._visits.of(response).baggage or UNREADABLE
+        own = urls_of(response)
+        urls, times = notes_on(request, {*own, *baggage.pages}, baggage.fetch_times.and_now())
+        pages = {url: baggage.pages[url] for url in urls - own}
+        if urls & own:
+            pages |= dict.fromkeys(urls & own, (await self._identity(response)).hex())
+        for key, note in ((PAGES, pages), (TIMES, sorted(times))):
+            if note:
+                request.meta[key] = note
+            elif key in request.meta:  # copied from the request of the response
+                del request.meta[key]
 
     async def of(self, item: Any, visit: Visit, response: Response) -> bytes:
         """Return a digest of what *item* is made of besides *response*; b"" if there is nothing.
@@ -78,7 +84,7 @@ class Provenance:
         """
         if visit.baggage is None and response.request is not None:
             self.callback_begins(response)  # another middleware kept that from us
-        parts = visit.baggage.within(item, urls_of(response)) if visit.baggage else Parts()
+        parts = self._parts(item, visit.baggage, response) if visit.baggage else Parts()
         for place, download in enumerate(visit.downloads):
             if isinstance(download, Response):  # not kept longer: it may refer to *response*
                 visit.downloads[place] = await self._identity(download)
@@ -89,6 +95,20 @@ class Provenance:
         # In any order: those of parallel downloads come as they like.
         return parts.digest([*handed_on, *sorted(downloads)])
 
+    def _parts(self, item: Any, baggage: Baggage, response: Response) -> Parts:
+        def body() -> str:
+            return response.text if isinstance(response, TextResponse) else ""
+
+        try:
+            return baggage.within(item, urls_of(response), body)
+        except UnclearBaggageError:
+            self._notices.tell_once(
+                "Items are kept unjudged, since nobody can tell what their requests hand on: hand "
+                "on plain values, not more than 10,000, or set DEDUP_ITEM_FIELD. One is of <%s>",
+                response.url,
+            )
+            raise
+
     async def _identity(self, response: Response) -> bytes:
         """Return what stands for the content of *response*: its main text, or else its bytes."""
         identity = self._identities.get(response)
@@ -98,7 +118,7 @@ class Provenance:
             if isinstance(response, HtmlResponse) and readable:
                 try:
                     page, _ = await self._bodies.read(response)
-                    identity = page.digest or identity
+                    identity = page.record.digest or identity
                 except ReadError:
                     pass
             self._identities[response] = identity
@@ -138,3 +158,13 @@ async def _noted(download: Awaitable[Response], visits: list[Visit]) -> Response
     for visit in visits:
         visit.downloads.append(response)
     return response
+
+
+def urls_of(response: Response) -> set[str]:
+    """Return the URLs under which *response* was asked for and found."""
+    urls = {response.url}
+    if response.request is not None:
+        urls.add(response.request.url)
+        redirects = response.request.meta.get("redirect_urls")
+        urls.update(redirects if isinstance(redirects, list) else ())
+    return {url for url in urls if isinstance(url, str)}

@@ -8,8 +8,8 @@ from typing import Any
 from filelock import FileLock
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-from dedup.detector import Verdict
 from dedup.limits import kept_url
+from dedup.rule import Verdict
 
 # Others hold the lock while they write a line. A process that is stopped holds it for ever.
 _SECONDS_TO_WAIT = 2.0

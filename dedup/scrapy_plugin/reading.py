@@ -8,8 +8,8 @@ from typing import Any
 
 from scrapy.http import HtmlResponse, Response
 
-from dedup.methods import Method
 from dedup.page import Page
+from dedup.record import PageRecord
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
 from dedup.workers import Pool, ReadError
 from dedup.workers.protocol import Task
@@ -37,10 +37,9 @@ class BodyReader:
     What is remembered of a body is the little that a verdict needs (some 180 bytes), not its text.
     """
 
-    def __init__(self, pool: Pool, method: Method, backlog: Backlog) -> None:
+    def __init__(self, pool: Pool, backlog: Backlog) -> None:
         self._backlog = backlog
         self._pool = pool
-        self._method = method
         self._read: dict[bytes, bytes] = {}
         self._unreadable: dict[bytes, tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
@@ -52,7 +51,7 @@ class BodyReader:
         """
         key = _body_key(response)
         if known := self._read.get(key):
-            return self._unpack(known), True
+            return _unpack(known), True
         if failure := self._unreadable.get(key):
             raise ReadError(*failure)
         if future := self._being_read.get(key):
@@ -61,7 +60,7 @@ class BodyReader:
         try:
             with self._backlog.one_more():
                 page = await result_of(future)
-            self._read[key] = self._pack(page)
+            self._read[key] = _pack(page)
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
                 self._unreadable[key] = error.cause, str(error)[:200]
@@ -89,23 +88,18 @@ class BodyReader:
             if table
         )
 
-    def _pack(self, page: Page) -> bytes:
-        sketch = b"" if page.sketch is None else self._method.to_bytes(page.sketch)
-        return _PAGE.pack(page.digest or b"", page.tokens, sum(page.seconds.values())) + sketch
 
-    def _unpack(self, packed: bytes) -> Page:
-        digest, tokens, seconds = _PAGE.unpack_from(packed)
-        sketch = packed[_PAGE.size :]
-        has_text = any(digest)
-        return Page(
-            text=None if has_text else "",
-            title=None,
-            language=None,
-            tokens=tokens,
-            digest=digest if has_text else None,
-            sketch=self._method.from_bytes(sketch) if sketch else None,
-            seconds={"read": seconds},
-        )
+def _pack(page: Page) -> bytes:
+    record, seconds = page.record, sum(page.seconds.values())
+    return _PAGE.pack(record.digest or b"", record.tokens, seconds) + (record.sketch or b"")
+
+
+def _unpack(packed: bytes) -> Page:
+    digest, tokens, seconds = _PAGE.unpack_from(packed)
+    has_text = any(digest)
+    sketch = packed[_PAGE.size :] or None
+    record = PageRecord(tokens=tokens, digest=digest if has_text else None, sketch=sketch)
+    return Page(record, None if has_text else "", seconds={"read": seconds})
 
 
 _PAGE = struct.Struct("<16sIf")

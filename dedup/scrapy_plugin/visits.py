@@ -9,10 +9,11 @@ from weakref import WeakKeyDictionary, finalize, ref
 
 from scrapy.http import Response
 
-from dedup.claims import Claim
-from dedup.detector import Verdict
 from dedup.page import Page
+from dedup.record import PageRecord
+from dedup.rule import Verdict
 from dedup.scrapy_plugin.baggage import Baggage
+from dedup.view import Claim
 
 
 @dataclass(slots=True, eq=False)
@@ -22,9 +23,8 @@ class Judgement:
     verdict: Verdict
     page: Page | None = None
     key: str = ""
-    compared: Page | None = None
-    """What stood for the page in the comparison, and the scope of that, if there was one."""
-    scope: str | None = None
+    record: PageRecord | None = None
+    """What stood for the page in the comparison, if there was one."""
     claim: Claim | None = None
     """That on the content of the page, with what else its items are made of, if that is new."""
 
@@ -67,6 +67,10 @@ class Visit:
     def callback_begins(self) -> None:
         """The callback is about to run."""
         self.is_in_callback = True
+
+    def callback_fails(self) -> None:
+        """The callback has raised an exception: before any output, if none is open."""
+        self.is_in_callback = self.open_outputs > 0
 
     def output_begins(self) -> None:
         """The output of a callback begins; there may be several of one response."""

@@ -1,7 +1,7 @@
 """The URLs of a crawl and their contents, and which contents are near each other."""
 
 from collections.abc import Collection, Hashable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dedup.limits import LONGEST_URL
 from dedup.methods import Method
@@ -26,7 +26,7 @@ class Content(NamedTuple):
 
     text: Hashable
     scope: str = ""
-    sketch: Any | None = None
+    sketch: bytes | None = None
     original: Hashable | None = None
     is_past: bool = False
 
@@ -106,7 +106,7 @@ class Contents:
         # Any page of a content may bring its sketch or original.
         sketch, method = content.sketch, self._method
         if method and sketch is not None and self._payloads[number] is None:
-            self._payloads[number] = method.payload(sketch)
+            self._payloads[number] = method.payload(method.from_bytes(sketch))
         if content.original is not None:
             self._originals.setdefault(number, (content.scope, content.original))
         return number

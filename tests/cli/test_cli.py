@@ -119,6 +119,7 @@ def test_collections_of_one_name_are_told_apart(tmp_path, capsys):
     assert f"{full}{empty}" in "".join(line.split()[0] for line in out.splitlines())
 
 
+@pytest.mark.slow
 def test_where_nothing_is_found_there_is_no_precision_and_nothing_to_show(tmp_path, capsys):
     folder = write(tmp_path / "news", {"a": article(1), "b": article(2)}, [])
     arguments = ("--errors", 1, "--plot", tmp_path / "empty.svg")

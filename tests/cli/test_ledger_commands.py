@@ -12,8 +12,8 @@ from texts import article, edited, page, replaced
 from web import served
 
 from dedup.cli import main
-from dedup.ledger import SqliteLedger
-from dedup.ledger.reader import LedgerReader
+from dedup.stores import SqliteStore
+from dedup.stores.reader import LedgerReader
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_ledgers_of_other_times_have_a_report_too(town, tmp_path, capsys, change
 
 
 def test_a_ledger_without_crawls_has_no_report(tmp_path, capsys):
-    SqliteLedger(tmp_path / "pages.sqlite", {"method": "simhash"}).close()
+    SqliteStore(tmp_path / "pages.sqlite", {"method": "simhash"}).close()
     code, _, err = run(capsys, "report", tmp_path / "pages.sqlite", "-o", tmp_path / "r.html")
     assert (code, err) == (2, f"dedup report: {tmp_path / 'pages.sqlite'} has no crawls\n")
 

@@ -15,10 +15,11 @@ from collections_on_disk import NAMES, write
 from texts import article, edited, page
 
 from dedup.cli import main
-from dedup.ledger import LedgerError, SqliteLedger
+from dedup.record import PageRecord
 from dedup.records import JsonLines
 from dedup.scan import ScanLedger
-from dedup.scan.reading import Sketched
+from dedup.scan.reader import ReadRecord
+from dedup.stores import LedgerError, SqliteStore
 
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
 # Commits, and tasks, as small as they can be; and an end as sudden as that by kill -9, some
@@ -26,11 +27,11 @@ TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
 SCAN = """
 import signal, sys
 from dedup.cli import main
-from dedup.scan import ScanLedger, deciding, ledger
+from dedup.scan import ScanLedger, ledger, record_stream
 number, seconds = int(sys.argv[1]), float(sys.argv[2])
 ledger._SECONDS_BETWEEN_COMMITS = 0
-deciding._RECORDS_OF_A_TASK = 8
-deciding._BYTES_OF_A_WORKER = 100_000
+record_stream._RECORDS_OF_A_TASK = 8
+record_stream._BYTES_OF_A_WORKER = 100_000
 add = ScanLedger.add
 def add_and_end(self, records):
     if self._count <= number < self._count + len(records):
@@ -124,7 +125,7 @@ def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, 
     arguments = ("--ledger", ledger, "--workers", 1, "--keep", keep, "--json", tmp_path / "figures")
     assert run(capsys, "scan", path, "-o", targets[0], *arguments)[0] == 0
     figures = [json.loads((tmp_path / "figures").read_text())]
-    monkeypatch.setattr("dedup.scan.deciding._read", None)
+    monkeypatch.setattr("dedup.scan.record_stream._read", None)
     assert run(capsys, "scan", path, "-o", targets[1], *arguments, "--overwrite")[0] == 0
     figures.append(json.loads((tmp_path / "figures").read_text()))
     assert [of.pop("seconds") > 0 for of in figures] == [True, True]
@@ -263,7 +264,7 @@ def test_a_folder_with_another_file_is_another_input(tmp_path, capsys):
 
 def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
     path, crawl = write(tmp_path / "a.jsonl", TEXTS), tmp_path / "crawl"
-    SqliteLedger(crawl, {}).close()
+    SqliteStore(crawl, {}).close()
     (tmp_path / "text").write_text("no ledger at all, but a text" * 10)
     (tmp_path / "empty").touch()
     (tmp_path / "folder").mkdir()
@@ -293,7 +294,7 @@ def test_a_file_that_is_no_ledger_of_a_scan_is_left_alone(tmp_path, capsys):
 
 def test_a_crawl_refuses_the_ledger_of_a_scan(scanned):
     with pytest.raises(LedgerError, match="is not a ledger of scrapy-dedup"):
-        SqliteLedger(scanned / "ledger", {})
+        SqliteStore(scanned / "ledger", {})
 
 
 def test_one_scan_at_a_time(scanned, capsys):
@@ -345,7 +346,9 @@ def test_a_ledger_that_was_only_begun_is_begun_again(scanned, capsys):
 
 
 def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monkeypatch):
-    records = [Sketched(f"page{number}", digest=bytes(16)) for number in range(6)]
+    records = [
+        ReadRecord(PageRecord(f"page{number}", digest=bytes(16)), True) for number in range(6)
+    ]
     path, identity = tmp_path / "ledger", {"inputs": []}
     closed = ScanLedger(path, identity)  # it has not run out of two seconds
     closed.add(records[:2])
@@ -354,7 +357,7 @@ def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monke
         ScanLedger(path, {**identity, "method": "another"})
     assert refused
     with closing(ScanLedger(path, identity)) as opened:  # which neither of the others holds
-        assert (opened.found, opened.is_whole) == (2, False)
+        assert (opened.count, opened.is_whole) == (2, False)
         monkeypatch.setattr("dedup.scan.ledger._SECONDS_BETWEEN_COMMITS", 0)
         for record in records[2:]:
             opened.add([record])
@@ -371,6 +374,6 @@ def test_html_is_not_extracted_again(tmp_path, capsys, monkeypatch):
     path.write_text("".join(f"{json.dumps({'html': html})}\n" for html in pages))
     arguments = ["scan", path, "--html-field", "html", "--ledger", ledger, "-o"]
     assert run(capsys, *arguments, tmp_path / "b.jsonl")[0] == 0
-    monkeypatch.setattr("dedup.scan.deciding.WorkerPool", None)
+    monkeypatch.setattr("dedup.scan.record_stream.WorkerPool", None)
     assert run(capsys, *arguments, tmp_path / "c.jsonl")[0] == 0
     assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()

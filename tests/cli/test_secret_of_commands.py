@@ -10,9 +10,9 @@ from texts import article, edited, page
 from web import served
 
 from dedup.cli import main
-from dedup.ledger.reader import LedgerReader
 from dedup.methods import METHODS, SimHash
-from dedup.methods.keyed import Keyed
+from dedup.methods.keyed import KeyedHashing
+from dedup.stores.reader import LedgerReader
 from dedup.text import Document
 
 SECRET = "correct horse battery staple"
@@ -55,7 +55,7 @@ def documents_of(feed):
 
 
 def expected(name, secret, feed):
-    method = METHODS[name]().with_hashing(Keyed(secret))
+    method = METHODS[name]().with_hashing(KeyedHashing(secret))
     sketches = method.sketches(documents_of(feed))
     return [method.to_bytes(sketch) for sketch in sketches], method.identity
 
@@ -66,7 +66,7 @@ def test_a_ledger_is_looked_at_without_it(crawled, tmp_path, capsys):
     code, out, _ = run(capsys, "stats", ledger)
     assert code == 0
     assert "verified, version 2, with a secret" in out
-    assert Keyed(SECRET).secret_digest not in out
+    assert KeyedHashing(SECRET).secret_digest not in out
 
 
 def test_pages_of_a_ledger_are_explained_as_the_crawl_saw_them(crawled, capsys, secret):
@@ -78,7 +78,7 @@ def test_pages_of_a_ledger_are_explained_as_the_crawl_saw_them(crawled, capsys, 
     [one, _], _ = expected("simhash", SECRET, feed)
     assert int(explained["fingerprints"]["a"], 16) == int.from_bytes(one, "little")
     # What all methods say is by the same secret.
-    method = METHODS["random-projection"]().with_hashing(Keyed(SECRET))
+    method = METHODS["random-projection"]().with_hashing(KeyedHashing(SECRET))
     sketches = method.sketches(documents_of(feed))
     [told] = [one for one in explained["judgements"] if one["method"] == method.name]
     assert told["distance"] == method.distance(*sketches)
@@ -119,7 +119,7 @@ def test_a_ledger_is_not_converted_to_one_without_a_secret(crawled, tmp_path, ca
     # Another scope needs no sketches.
     assert run(capsys, "reindex", ledger, "-o", new, "--scope", "host")[0] == 0
     assert sketches_of(new)[0] == sketches_of(ledger)[0]
-    assert sketches_of(new)[1]["secret"] == Keyed(SECRET).secret_digest
+    assert sketches_of(new)[1]["secret"] == KeyedHashing(SECRET).secret_digest
 
 
 @pytest.mark.parametrize("method", ["simhash", "verified"])
@@ -153,7 +153,7 @@ def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, c
     found = re.search(r"simhash: (\d+), up to distance (\d+)", out)
     pairs, farthest = map(int, found.groups())
     counts = []
-    for method in (SimHash(), SimHash().with_hashing(Keyed(SECRET))):
+    for method in (SimHash(), SimHash().with_hashing(KeyedHashing(SECRET))):
         near = combinations(method.sketches(documents_of(feed)), 2)
         counts.append(sum(method.distance(*pair) <= farthest for pair in near))
     assert counts[1] == pairs != counts[0]

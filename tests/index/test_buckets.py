@@ -1,11 +1,11 @@
-"""Buckets against a dictionary of lists, and their free runs against a row of places."""
+"""Buckets against a dictionary of lists."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.index.buckets import Buckets, _FreeRuns, spread, spread_in_parts
+from dedup.index.buckets import Buckets, run_positions, run_positions_in_parts
 
 KEYS = st.integers(0, 15)
 
@@ -78,25 +78,6 @@ def test_what_comes_at_once_takes_little_more_than_its_rows(at_once):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.integers(1, 40), max_size=60), st.randoms())
-def test_free_runs_are_given_out_once_and_merge_with_their_neighbours(lengths, chooser):
-    free, taken, end = _FreeRuns(), {}, 0
-    for length in lengths:
-        if taken and chooser.random() < 0.5:
-            start = chooser.choice(sorted(taken))
-            free.add(start, taken.pop(start))
-        start = free.take(length)
-        if start is None:
-            start, end = end, end + length
-        taken[start] = length
-        places = [place for s, n in taken.items() for place in range(s, s + n)]
-        assert len(places) == len(set(places))
-    for start in chooser.sample(sorted(taken), len(taken)):
-        free.add(start, taken.pop(start))
-    assert free._length_at == ({0: end} if end else {})
-
-
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
 @given(runs=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 20)), max_size=30))
 def test_runs_are_spread_the_same_at_once_and_in_parts(at_once, runs):
@@ -105,11 +86,11 @@ def test_runs_are_spread_the_same_at_once_and_in_parts(at_once, runs):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dedup.index.buckets._MEMBERS_AT_ONCE", at_once)
-        parts = list(spread_in_parts(starts, sizes))
+        parts = list(run_positions_in_parts(starts, sizes))
     numbers, together = (
         np.concatenate([np.empty(0, np.int64), *column]).tolist()
         for column in ([run for run, _ in parts], [position for _, position in parts])
     )
     assert numbers == [number for number, (_, size) in enumerate(runs) for _ in range(size)]
     expected = [place for start, size in runs for place in range(start, start + size)]
-    assert spread(starts, sizes).tolist() == together == expected
+    assert run_positions(starts, sizes).tolist() == together == expected

@@ -7,10 +7,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from dedup.index import HammingIndex, multi_index, nested, permuted
+from dedup.index import HammingIndex, multi_index, nested_tables, permuted_tables
 from dedup.index.compact import CompactIndex, permute, restore
-from dedup.index.design import segments_in_order
-from dedup.index.hamming import bytes_growing
+from dedup.index.design import growing_form_bytes, segments_in_order
 from dedup.methods.fingerprints import split_bits
 
 EVERY = [
@@ -18,9 +17,9 @@ EVERY = [
     multi_index(64, 7, 4),
     multi_index(64, 10, 4),
     multi_index(64, 3, 2),
-    permuted(64, 3, 5),
-    permuted(64, 3, 6),
-    nested(64, 3, 4),
+    permuted_tables(64, 3, 5),
+    permuted_tables(64, 3, 6),
+    nested_tables(64, 3, 4),
     multi_index(384, 12, 13),
     multi_index(384, 29, 24),
     multi_index(50, 4, 4),
@@ -30,9 +29,9 @@ EVERY = [
 def test_mankus_designs_have_the_tables_and_prefixes_of_the_paper():
     four, ten, sixteen, twenty = (
         multi_index(64, 3, 4),
-        permuted(64, 3, 5),
-        nested(64, 3, 4),
-        permuted(64, 3, 6),
+        permuted_tables(64, 3, 5),
+        nested_tables(64, 3, 4),
+        permuted_tables(64, 3, 6),
     )
     assert [len(design.tables) for design in (four, ten, sixteen, twenty)] == [4, 10, 16, 20]
     assert [
@@ -69,7 +68,7 @@ def test_every_way_to_spread_the_differences_over_the_segments_is_found(design):
 
 
 def test_every_triple_of_blocks_leaves_a_table_untouched():
-    for design in (permuted(64, 3, 5), permuted(64, 3, 6), nested(64, 3, 4)):
+    for design in (permuted_tables(64, 3, 5), permuted_tables(64, 3, 6), nested_tables(64, 3, 4)):
         for flipped in combinations(range(2, 64, 5), 3):
             assert any(
                 not any(s <= bit < s + w for s, w in table.segments for bit in flipped)
@@ -107,8 +106,8 @@ def test_an_index_describes_its_designs():
         "among 1,000,000, 20 bytes each",
     ]
     assert HammingIndex(64, 40).describe(10).splitlines() == [
-        "growing, linear scan: each of 10 is compared, about 15 bytes each",
-        "compact, linear scan: each of 10 is compared, 12 bytes each",
+        "growing, linear scan: compares all 10, about 15 bytes each",
+        "compact, linear scan: compares all 10, 12 bytes each",
     ]
     assert len(HammingIndex(384, 29).describe(10).splitlines()) == 1
 
@@ -121,7 +120,7 @@ def test_the_bytes_that_are_told_are_those_that_it_takes(bits, max_distance):
     index.add_many([random.Random(number).getrandbits(bits) for number in range(100)])
     for number in range(100, size):
         index.add(random.Random(number).getrandbits(bits))
-    told = bytes_growing(index.design, size)
+    told = growing_form_bytes(index.design, size)
     assert index.nbytes / size == pytest.approx(told, rel=0.25)
     if bits == 64:
         index.compact()
@@ -150,8 +149,8 @@ def test_the_design_follows_the_bits_the_distance_and_the_expected_size():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nested(64, 7, 4), r"more than max_distance \(7\) and at most 64, got 4"),
-        (lambda: permuted(64, 3, 3), r"more than max_distance \(3\) and at most 64, got 3"),
+        (lambda: nested_tables(64, 7, 4), r"more than max_distance \(7\) and at most 64, got 4"),
+        (lambda: permuted_tables(64, 3, 3), r"more than max_distance \(3\) and at most 64, got 3"),
         (lambda: multi_index(64, 3, 0), "blocks must be from 1 to 64, got 0"),
         (lambda: multi_index(64, 3, 65), "blocks must be from 1 to 64, got 65"),
     ],

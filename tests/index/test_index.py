@@ -123,6 +123,7 @@ def test_fingerprints_of_few_different_blocks_are_found(kind, max_distance, size
     assert list(map(index.query, queries)) == list(map(oracle.query, queries))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fingerprint", [0, ALL_ONES, 1, 1 << 63, 0xFFFF << 16])
 @pytest.mark.parametrize("size", [100, LIMIT + 100])
 def test_of_equal_fingerprints_the_oldest_is_found(kind, max_distance, size, fingerprint):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.index import Match
-from dedup.index.spots import Partitions, SpotIndex, least_shared
+from dedup.index.spots import Partitions, SpotIndex, min_shared_spots
 from dedup.methods import SpotSigs
 from dedup.methods.digests import digests
 from dedup.search import index_for
@@ -138,7 +138,7 @@ def test_as_many_spots_are_needed_as_any_match_shares(max_distance):
                 for shared in range(1, min(size, other) + 1)
                 if 1 - Fraction(shared, size + other - shared) <= limit
             ]
-            assert least_shared(size, least_size, max_distance) == min(enough, default=size + 1)
+            assert min_shared_spots(size, least_size, max_distance) == min(enough, default=size + 1)
 
 
 @pytest.mark.parametrize("max_distance", [0.999, 0.999999, 1 - 2**-53])

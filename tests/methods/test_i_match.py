@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dedup.lexicon import write_lexicon
 from dedup.methods.hashing import PLAIN
-from dedup.methods.i_match import IMatch, kept_by_lexicons
+from dedup.methods.i_match import IMatch, terms_in_lexicons
 from dedup.text import Document
 
 WORDS = "ferry cattle brides piano quietest timetable printed paper wrapped fish".split()
@@ -113,7 +113,7 @@ def test_digests_are_those_of_the_terms_each_lexicon_keeps():
 
 def test_the_lexicons_drop_terms_independently():
     terms = [f"term{i}" for i in range(20_000)]
-    kept = kept_by_lexicons(terms, 3, 0.3)
+    kept = terms_in_lexicons(terms, 3, 0.3)
     error = math.sqrt(0.3 * 0.7 / len(terms))
     assert np.abs(kept.mean(axis=1) - 0.7).max() < 4 * error
     both = [(kept[i] & kept[j]).mean() for i, j in [(0, 1), (0, 2), (1, 2)]]
@@ -163,6 +163,7 @@ def test_sketches_match_if_they_share_a_key(one, other):
     assert matches(method, one, other) == share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 10, 20])
 @pytest.mark.parametrize("terms", [1, 2, 3, 5])
 def test_pages_match_with_the_probability_of_the_paper(count, terms):

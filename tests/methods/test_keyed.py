@@ -12,11 +12,11 @@ from texts import CHINESE, ENGLISH, article, edited
 
 from dedup.methods import METHODS, SimHash, Verified, hashing
 from dedup.methods.hashing import PLAIN, Hashing
-from dedup.methods.keyed import Keyed, keyed
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.text import Document
 
 SECRET = "correct horse battery staple"
-KEYED = Keyed(SECRET)
+KEYED = KeyedHashing(SECRET)
 TEXTS = [ENGLISH, CHINESE, f"{ENGLISH}\n{CHINESE}", article(1), "", "one word", "x" * 100 + " 1 1"]
 
 
@@ -30,14 +30,16 @@ def sketched(method, text):
     return None if sketch is None else method.to_bytes(sketch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])
 def test_each_secret_gives_every_method_other_sketches(method, text):
-    hashings = (PLAIN, KEYED, Keyed(SECRET[::-1]))
+    hashings = (PLAIN, KEYED, KeyedHashing(SECRET[::-1]))
     assert len({sketched(method.with_hashing(one), text) for one in hashings}) == 3
 
 
+@pytest.mark.slow
 def test_a_secret_gives_the_same_sketches_each_time(method):
-    with_secret, again = (method.with_hashing(one) for one in (KEYED, Keyed(f" {SECRET}\n")))
+    with_secret, again = (method.with_hashing(one) for one in (KEYED, KeyedHashing(f" {SECRET}\n")))
     for text in TEXTS:
         assert sketched(with_secret, text) == sketched(again, text)
         assert (sketched(method, text) is None) == (sketched(again, text) is None)
@@ -55,7 +57,7 @@ def test_nothing_is_hashed_without_the_key(method, monkeypatch):
     expected = [sketched(with_secret, text) for text in TEXTS]
     # Whatever of a page went through a hash without a key, others could choose.
     for name in ("feature_hash", "feature_hashes", "token_hashes", "block_hashes"):
-        if name not in vars(Keyed):
+        if name not in vars(KeyedHashing):
             assert name == "feature_hashes"  # which calls feature_hash
         else:
             monkeypatch.delattr(Hashing, name)
@@ -78,7 +80,7 @@ def test_copies_are_found_as_without_a_secret():
         Document.from_main_text(text) for text in (article(1), edited(article(1)), article(2))
     )
     for secret in (SECRET, SECRET[::-1], SECRET.upper()):
-        method = Verified().with_hashing(Keyed(secret))
+        method = Verified().with_hashing(KeyedHashing(secret))
         sketch = method.sketch(one)
         assert method.distance(sketch, method.sketch(copy)) <= method.max_distance
         assert method.distance(sketch, method.sketch(other)) > method.max_distance
@@ -136,6 +138,7 @@ for text in texts:
 """
 
 
+@pytest.mark.slow
 def test_another_process_is_sent_what_it_needs(method):
     method, texts = method.with_hashing(KEYED), [ENGLISH, CHINESE]
     sketched(method, article(3))  # words that are remembered are not sent
@@ -153,13 +156,13 @@ def test_another_process_is_sent_what_it_needs(method):
 @pytest.mark.parametrize("secret", ["", "short", "fifteen letters", f"{' ' * 20}x{' ' * 20}"])
 def test_a_short_secret_is_refused_and_not_told(secret):
     with pytest.raises(ValueError, match="must have at least 16 characters") as refused:
-        Keyed(secret)
+        KeyedHashing(secret)
     assert not secret.strip() or secret.strip() not in str(refused.value)
 
 
 def test_any_characters_make_a_secret():
     secrets = ["密" * 16, "\udcff" * 16, "\x00" * 16, "=" * 10_000, "{}" * 8]
-    digests = {Keyed(secret).secret_digest for secret in secrets}
+    digests = {KeyedHashing(secret).secret_digest for secret in secrets}
     assert len(digests) == 5
     json.dumps(sorted(digests))
 
@@ -180,9 +183,9 @@ class Nothing(SimHash):
 
 def test_a_method_that_does_not_hash_with_the_key_is_refused():
     with pytest.raises(ValueError, match=r"own-hashes do not depend on it.*self\.hashing"):
-        keyed(OwnHashes(), KEYED)
-    assert keyed(Nothing(), KEYED).hashing is KEYED
+        with_keyed_hashing(OwnHashes(), KEYED)
+    assert with_keyed_hashing(Nothing(), KEYED).hashing is KEYED
 
 
 def test_every_method_of_ours_can_have_a_secret(method):
-    assert keyed(method, KEYED).identity["secret"] == KEYED.secret_digest
+    assert with_keyed_hashing(method, KEYED).identity["secret"] == KEYED.secret_digest

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.lexicon import load_lexicon, write_lexicon
-from dedup.methods.keywords import VARIANTS, Keywords, heaviest, shares, weight_distance
+from dedup.methods.keywords import VARIANTS, Keywords, heaviest_words, shares, weight_distance
 from dedup.search import index_for
 from dedup.text import Document
 
@@ -57,8 +57,8 @@ def test_the_length_of_a_page_does_not_count(weights, factor):
 
 def test_the_heaviest_come_first_and_ties_by_the_word():
     weights = {"c": 2, "b": 3, "d": 2, "a": 1, "e": 0, "f": 2}
-    assert heaviest(weights, 4) == ["b", "c", "d", "f"]
-    assert heaviest(weights, 99) == ["b", "c", "d", "f", "a"]
+    assert heaviest_words(weights, 4) == ["b", "c", "d", "f"]
+    assert heaviest_words(weights, 99) == ["b", "c", "d", "f", "a"]
 
 
 def test_what_has_to_be_equal():

@@ -95,6 +95,7 @@ def test_a_text_has_one_sketch(method, document):
     assert sketch == sketched(type(method)(), document.main_text)
 
 
+@pytest.mark.slow
 def test_many_texts_have_the_sketches_that_each_has(method):
     texts = ["", *TEXTS.values(), "?!", *SMALL.values(), ENGLISH * 3, "", *ENGLISH.splitlines()]
     documents = [Document.from_main_text(text) for text in texts]
@@ -221,6 +222,7 @@ def test_it_can_be_created_again_from_its_parameters(method, document):
     assert sketched(again, document.main_text) == sketched(method, document.main_text)
 
 
+@pytest.mark.slow
 def test_it_can_be_sent_to_another_process(method, document):
     data = pickle.dumps(method)
     assert len(data) < 10_000
@@ -339,6 +341,7 @@ class TestFingerprintMethods:
         with pytest.raises(ValueError, match=f"max_distance must be from 0 to {most}, got"):
             kind(max_distance)
 
+    @pytest.mark.slow
     @given(seed=st.integers(0, 10**6), share=st.floats(0, 1))
     def test_fingerprints_within_the_threshold_share_a_key(self, kind, seed, share):
         chooser = random.Random(seed)

@@ -174,6 +174,7 @@ def test_two_components_are_equal_independently_of_each_other():
     assert abs(both / trials - jaccard**2) < 4 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jaccard", [0.3, 0.5, 0.65])
 def test_pages_share_a_band_with_the_probability_of_the_curve(jaccard):
     chooser, trials = random.Random(5), 500

@@ -154,6 +154,7 @@ def test_many_features_give_the_fingerprint_computed_by_hand(features):
     assert fingerprint(log_weights(counts)) == fingerprint_by_hand(counts)
 
 
+@pytest.mark.slow
 @given(WEIGHTS, st.sampled_from([2**-8, 0.5, 2, 3, 1024]))
 def test_scaling_all_weights_changes_nothing(weights, factor):
     scaled = {feature: weight * factor for feature, weight in weights.items()}
@@ -234,6 +235,7 @@ def test_a_fingerprint_never_changes(text):
     assert hex(SimHash().sketch(Document.from_main_text(text))) == hex(GOLDEN[text])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "4242"])
 def test_a_fingerprint_is_equal_in_every_process(seed):
     script = (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.methods.digests import common, digests
+from dedup.methods.digests import count_common, digests
 from dedup.methods.spotsigs import (
     ANTECEDENTS,
     STOP_WORDS,
@@ -152,7 +152,7 @@ def test_the_distance_of_counts(shared, one, other, distance):
 
 
 def test_equal_parts_of_a_page_count_as_often_as_they_are_there():
-    assert common(digests("aaab"), digests("aabb")) == 3
+    assert count_common(digests("aaab"), digests("aabb")) == 3
     assert len(digests("aaab")) == 4
     assert digests("abab").tolist() == digests("bbaa").tolist()
 

@@ -1,10 +1,11 @@
 """Reports of crawls that never were."""
 
-from dedup.detector import Detector, Kind, Verdict
+from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Summary, TextStore
 from dedup.report.recorded import Counters
+from dedup.rule import Kind, Verdict
 
 SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}
 _READER = PageReader(lambda html: html, SimHash())

@@ -1,5 +1,5 @@
-from dedup.detector import Kind, Verdict
 from dedup.report.groups import Group, Groups
+from dedup.rule import Kind, Verdict
 
 
 def filled(duplicates, **limits):

@@ -10,11 +10,12 @@ from browsers import chromium, console, show
 from report_of import SETTINGS, exact, near, new, page, report_of
 from texts import CHINESE, article, edited
 
-from dedup.detector import Detector, Kind, Verdict
+from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.report import Summary, TextStore, write_html
 from dedup.report.html import _bytes, _seconds, _short, _stages, as_html
 from dedup.report.recorded import Counters
+from dedup.rule import Kind, Verdict
 
 HOSTILE = [
     "<script>window.pwned = 1</script>",
@@ -264,7 +265,8 @@ def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
 
 def test_every_documented_reason_has_a_text_of_its_own():
     documented = (Path(__file__).parents[2] / "docs" / "stats.md").read_text("utf-8")
-    reasons = documented.partition("Skip reasons: ")[2].partition(".\n\n")[0]
+    rows = documented.partition("| reason | meaning |")[2].partition("\n\n")[0]
+    reasons = " ".join(row.split("|")[1] for row in rows.splitlines()[2:])
     causes = documented.partition("| `dedup/unread/<cause>` |")[2].partition("\n")[0]
     folder = Path(as_html.__code__.co_filename).parent / "templates"
     messages = json.loads((folder / "messages.json").read_text("utf-8"))

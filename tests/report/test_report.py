@@ -5,10 +5,11 @@ import pytest
 from report_of import page
 from texts import article
 
-from dedup.detector import Detector, Kind, Verdict
+from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.report import Summary, as_text
+from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
 SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}

@@ -12,7 +12,7 @@ from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.records import Fields, RecordError, format_of
-from dedup.scan import Found, RecordReader, deciding, scan, write_clusters
+from dedup.scan import Fate, RecordReader, record_stream, scan, write_clusters
 from dedup.text import Document
 
 # The edited copies are at distances up to 3 of the first one; the last ones differ.
@@ -43,8 +43,8 @@ def scanned(path, method=None, fields=None, extractor=misbehaving, **options):
     return scan(reader_of(path, method, extractor, **fields or {}), **options)
 
 
-def found(outcome):
-    return [Found(number).name.lower() for number in outcome.found]
+def fates(outcome):
+    return [Fate(number).name.lower() for number in outcome.fates]
 
 
 def of_texts(tmp_path, *texts, **options):
@@ -54,14 +54,14 @@ def of_texts(tmp_path, *texts, **options):
 
 def test_copies_are_told_from_other_texts(tmp_path):
     outcome = of_texts(tmp_path, *COPIES, article(2).upper(), None, "", "short", "short", "shor")
-    assert found(outcome) == [
+    assert fates(outcome) == [
         "new", "near", "near", "new", "exact", "empty", "empty", "new", "exact", "new",
     ]  # fmt: skip
     assert outcome.keep == [1, 0, 0, 1, 0, 1, 1, 1, 0, 1]
     assert list(outcome.duplicates) == [1, 2, 4, 8]
     assert list(outcome.originals) == [0, 0, 3, 7]
     assert outcome.distances[0] == SimHash().distance(
-        *(PageReader(misbehaving, SimHash()).read_html(text).sketch for text in COPIES[:2])
+        *(SimHash().sketch(Document.from_main_text(text)) for text in COPIES[:2])
     )
     assert outcome.short == 2
 
@@ -71,8 +71,8 @@ def test_copies_are_told_from_other_texts(tmp_path):
     ("name", "workers"), [*((name, 1) for name in METHODS), ("simhash", 2), ("verified", 3)]
 )
 def test_every_method_finds_what_the_detector_finds(tmp_path, name, workers, monkeypatch):
-    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 100)
-    monkeypatch.setattr(deciding, "_RECORDS_OF_A_TASK", 7)
+    monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 100)
+    monkeypatch.setattr(record_stream, "_RECORDS_OF_A_TASK", 7)
     texts = [article(number % 20) for number in range(40)]
     texts += [edited(article(number)) for number in range(20)]
     texts += [CHINESE, CHINESE + "再来一次。", "", *["a short text"] * 3]
@@ -80,7 +80,8 @@ def test_every_method_finds_what_the_detector_finds(tmp_path, name, workers, mon
     method = METHODS[name]()
     detector, pages = Detector(method), PageReader(misbehaving, method)
     verdicts = [
-        detector.judge(str(number), pages.read_html(text)) for number, text in enumerate(texts)
+        detector.judge(pages.read_html(text).record.under(str(number)))
+        for number, text in enumerate(texts)
     ]
     outcome = of_texts(tmp_path, *texts, method=METHODS[name](), workers=workers)
     assert [bool(kept) for kept in outcome.keep] == [not v.is_duplicate for v in verdicts]
@@ -91,22 +92,22 @@ def test_every_method_finds_what_the_detector_finds(tmp_path, name, workers, mon
 def test_a_text_of_just_enough_tokens_is_compared(tmp_path):
     one, other = (len(Document.from_main_text(text).tokens) for text in COPIES[:2])
     outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=min(one, other))
-    assert (found(outcome), outcome.short) == (["new", "near"], 0)
+    assert (fates(outcome), outcome.short) == (["new", "near"], 0)
     outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=max(one, other) + 1)
-    assert (found(outcome), outcome.short) == (["new", "new"], 2)
+    assert (fates(outcome), outcome.short) == (["new", "new"], 2)
 
 
 def test_a_chain_of_copies_does_not_form(tmp_path):
     words = article(1).split()
     chain = [" ".join([*words[: -step or None], *["new"] * step]) for step in (0, 30, 60, 90)]
     outcome = of_texts(tmp_path, *chain, method=METHODS["verified"]())
-    assert found(outcome) == ["new", "near", "new", "near"]
+    assert fates(outcome) == ["new", "near", "new", "near"]
     assert list(outcome.originals) == [0, 2]
 
 
 def test_the_longest_is_kept_if_that_is_asked_for(tmp_path):
     outcome = of_texts(tmp_path, *COPIES, keep="longest")
-    assert found(outcome) == ["near", "near", "new", "new"]
+    assert fates(outcome) == ["near", "near", "new", "new"]
     assert list(outcome.originals) == [2, 2]
     assert of_texts(tmp_path, *COPIES, COPIES[2], keep="longest").keep == [0, 0, 1, 1, 0]
 
@@ -115,7 +116,7 @@ def test_long_texts_of_which_a_method_makes_nothing_are_kept_in_any_order(tmp_pa
     texts = [" ".join(f"{letter}{number}" for number in range(40)) for letter in "ab"]
     for keep in ("first", "longest"):
         outcome = of_texts(tmp_path, *texts, method=METHODS["spotsigs"](), keep=keep)
-        assert (found(outcome), outcome.short) == (["new", "new"], 2)
+        assert (fates(outcome), outcome.short) == (["new", "new"], 2)
 
 
 def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
@@ -123,7 +124,7 @@ def test_the_newest_is_kept_if_that_is_asked_for(tmp_path):
     objects = [{"text": text, "on": on} for text, on in zip(COPIES, dates, strict=True)]
     path = lines(tmp_path / "a.jsonl", objects)
     outcome = scanned(path, fields={"date": "on"}, keep="newest")
-    assert found(outcome) == ["near", "new", "near", "new"]
+    assert fates(outcome) == ["near", "new", "near", "new"]
     # Of equally old ones, the first.
     path = lines(tmp_path / "b.jsonl", [{"text": text, "on": 1} for text in COPIES])
     assert scanned(path, fields={"date": "on"}, keep="newest").keep == [1, 0, 0, 1]
@@ -178,7 +179,7 @@ def test_the_first_bad_record_stops_the_scan(tmp_path):
     with pytest.raises(RecordError, match=r"a\.jsonl, record 2: must be a JSON object"):
         scanned(path)
     outcome = scanned(path, skip_bad=True)
-    assert found(outcome) == ["new", "bad", "new", "bad"]
+    assert fates(outcome) == ["new", "bad", "new", "bad"]
     assert outcome.first_bad.endswith("record 2: must be a JSON object, got list")
 
 
@@ -193,7 +194,7 @@ def test_the_first_bad_record_stops_the_scan(tmp_path):
     ],
 )
 def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, message):
-    monkeypatch.setattr(deciding, "_RECORDS_WITHOUT_FIELD", 2)
+    monkeypatch.setattr(record_stream, "_RECORDS_WITHOUT_FIELD", 2)
     path = lines(tmp_path / "a.jsonl", [{"text": "one"}, {"text": "two"}, ["bad"]])
     with pytest.raises(RecordError, match=f"none of the first 2 records has {message}"):
         scanned(path, fields=fields)
@@ -204,7 +205,7 @@ def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, 
 
 @pytest.mark.slow
 def test_no_worker_outlives_a_scan_or_one_that_breaks_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
     before = set(threading.enumerate())
     of_texts(tmp_path, *COPIES, workers=2)
     path = lines(tmp_path / "bad.jsonl", [{"text": text} for text in COPIES] + [[]])
@@ -224,33 +225,33 @@ def test_no_record_at_all_is_an_error(tmp_path):
 class TestHtml:
     @pytest.mark.slow
     def test_pages_that_cannot_be_read_are_kept_and_counted(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(deciding, "_SECONDS_OF_A_PAGE", 1.0)
+        monkeypatch.setattr(record_stream, "_SECONDS_OF_A_PAGE", 1.0)
         pages = ["same", "crash", "same", "raise", "hang", "same", None]
         path = lines(tmp_path / "a.jsonl", [{"html": page} for page in pages])
         outcome = scanned(path, fields={"content": "html", "is_html": True}, workers=2)
-        assert found(outcome) == ["new", "unread", "exact", "unread", "unread", "exact", "empty"]
+        assert fates(outcome) == ["new", "unread", "exact", "unread", "unread", "exact", "empty"]
         assert "a.jsonl, record 2: crash: worker died (exit status -11)" in outcome.first_unread
 
     def test_html_is_never_extracted_in_this_process(self, tmp_path):
         for name in ("a.html", "b.txt"):
             (tmp_path / name).write_text("raise")
         outcome = scanned(tmp_path, extractor=noting, workers=1)
-        assert found(outcome) == ["unread", "new"]
+        assert fates(outcome) == ["unread", "new"]
         assert not EXTRACTED_HERE
 
 
 @pytest.mark.slow
 def test_a_task_that_fails_is_done_again_record_by_record(tmp_path, monkeypatch):
-    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
     outcome = of_texts(tmp_path, *COPIES, method=DiesOf("and more"), workers=2)
-    assert found(outcome) == ["new", "near", "unread", "new"]
+    assert fates(outcome) == ["new", "near", "unread", "new"]
     path = lines(tmp_path / "b.jsonl", [{"text": COPIES[0]}, [], {"text": COPIES[2]}])
-    assert found(scanned(path, DiesOf("and more"), skip_bad=True, workers=2)) == [
+    assert fates(scanned(path, DiesOf("and more"), skip_bad=True, workers=2)) == [
         "new", "bad", "unread",
     ]  # fmt: skip
     rows = ["text,url", f"{COPIES[0]},a", "a row,of three,columns", f"{COPIES[2]},c", "short,d"]
     (tmp_path / "c.csv").write_text("\n".join(rows))
-    assert found(scanned(tmp_path / "c.csv", DiesOf("and more"), skip_bad=True, workers=2)) == [
+    assert fates(scanned(tmp_path / "c.csv", DiesOf("and more"), skip_bad=True, workers=2)) == [
         "new", "bad", "unread", "new",
     ]  # fmt: skip
 
@@ -269,7 +270,7 @@ class DiesOf(SimHash):
 
 
 def test_workers_that_cannot_start_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
+    monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     with pytest.raises(RecordError, match="the worker process did not start"):
         of_texts(tmp_path, *COPIES, workers=2)
@@ -278,8 +279,8 @@ def test_workers_that_cannot_start_are_told(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
     """However large the file, no more than a few tasks are in memory."""
-    monkeypatch.setattr(deciding, "_BYTES_OF_A_WORKER", 10)
-    monkeypatch.setattr(deciding, "_RECORDS_OF_A_TASK", 5)
+    monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 10)
+    monkeypatch.setattr(record_stream, "_RECORDS_OF_A_TASK", 5)
     path = lines(tmp_path / "a.jsonl", [{"text": f"text {n}"} for n in range(300)])
     reader = reader_of(path, SimHash())
     read, most_ahead, done = 0, 0, 0
@@ -299,5 +300,5 @@ def test_records_are_read_while_few_are_under_way(tmp_path, monkeypatch):
     monkeypatch.setattr(reader.format, "raw_records", counted)
     monkeypatch.setattr(type(reader), "__reduce__", lambda self: (reader_of, (path, SimHash())))
     outcome = scan(reader, workers=2, advance=advance)
-    assert (len(outcome.found), done) == (300, 300)
+    assert (len(outcome.fates), done) == (300, 300)
     assert 5 <= most_ahead <= 2 * 3 * 5

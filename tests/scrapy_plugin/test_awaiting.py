@@ -10,7 +10,7 @@ def test_who_comes_while_there_is_much_under_way_waits_until_there_is_less():
         events, backlog = [], Backlog(2)
 
         async def visitor(name: str) -> None:
-            await backlog.room()
+            await backlog.wait_for_room()
             events.append(name)
 
         with backlog.one_more():

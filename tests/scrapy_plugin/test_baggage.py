@@ -3,7 +3,9 @@
 from collections import namedtuple
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from hashlib import md5, sha1
 from pathlib import PurePosixPath
+from sqlite3 import connect
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +13,15 @@ import pytest
 from lxml.html import fromstring
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse, JsonRequest
+from texts import article
 
-from dedup.scrapy_plugin.baggage import PAGES, UNREADABLE, Baggage, Parts, UnclearBaggageError
+from dedup.scrapy_plugin.baggage import UNREADABLE, Baggage, Parts, notes_on
+from dedup.scrapy_plugin.fetch_times import FetchTimes
+from dedup.scrapy_plugin.handed_on import PAGES
+from dedup.scrapy_plugin.leaves import UnclearBaggageError
 
-STARTED = datetime.now(UTC) - timedelta(minutes=5)
 NOW = datetime.now(UTC)
+TIMES = FetchTimes.about(NOW.timestamp())
 Row = namedtuple("Row", "name price")
 
 
@@ -26,10 +32,14 @@ class Slotted:
         self.name = name
 
 
-def parts(value: Any, *, item: Any = None, own: tuple[str, ...] = (), **meta: Any) -> Parts:
-    """What an item has of a request that hands on *value*."""
-    request = Request("http://a/", cb_kwargs={"value": value}, meta=meta)
-    return Baggage.of(request, STARTED).within({} if item is None else item, own)
+def read(request: Request, item: Any = None, own: tuple[str, ...] = (), body: str = "") -> Parts:
+    """What an item is made of besides the page that *request* led to."""
+    return Baggage.of(request, TIMES).within({} if item is None else item, own, lambda: body)
+
+
+def parts(value: Any, *, item: Any = None, own: tuple[str, ...] = (), body: str = "", **meta: Any):
+    """The same of a request that hands on *value*."""
+    return read(Request("http://a/", cb_kwargs={"value": value}, meta=meta), item, own, body)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +51,10 @@ def parts(value: Any, *, item: Any = None, own: tuple[str, ...] = (), **meta: An
         ({"tags": {"x", "y"}}, {"tags": {"y", "x"}}),
         ({"name": "Lamp", "empty": None, "no": ""}, {"name": "Lamp"}),
         ({"fetched": NOW, "n": 1}, {"fetched": NOW - timedelta(minutes=2), "n": 1}),
-        ({"fetched": NOW.isoformat(), "n": 1}, {"fetched": STARTED.isoformat(), "n": 1}),
+        (
+            {"fetched": NOW.isoformat(), "n": 1},
+            {"fetched": (NOW - timedelta(minutes=1)).isoformat(), "n": 1},
+        ),
         ({"fetched": f"{datetime.now():%Y-%m-%d %H:%M:%S}", "n": 1}, {"n": 1}),
         ([Row("Lamp", 1)], [("Lamp", 1)]),
     ],
@@ -94,39 +107,83 @@ def test_urls_count_by_the_page_that_they_name():
     assert parts(item, own=("http://a/product/1",)).places == []
 
 
+LONG = article(1)
+PAGE = f"<title>Lamps &amp; more</title><h1>L<b>amp</b> 7</h1><p>{LONG}</p>"
+OWN = "http://a/lamp/7?from=list"
+
+
 @pytest.mark.parametrize(
-    ("value", "item", "counts"),
+    ("item", "values"),
     [
-        ("Books", {"category": "books"}, True),
-        ("Books", {"category": "Books and more"}, True),
-        ("Books", {"category": "Records"}, False),
-        ("12", {"text": "page 12 of 20"}, True),
-        ("12", {"text": "page 120"}, False),
-        (12, {"sku": "LAMP-12"}, True),
-        (2, {"name": "v2"}, True),
-        ("12.50", {"price": 12.5}, True),
-        ("XL", {"name": "Shirt (XL)"}, True),
-        ("12", {"text": f"12 {'x' * 400}"}, False),  # a number may be in any long text
+        ({"price": 12.5}, [(".price", "12.5")]),
+        ({"name": "Lamp 7"}, [(".name", "lamp 7")]),  # it may be on the page by chance
+        ({"tags": ["A", "b"]}, [(".tags.0", "a"), (".tags.1", "b")]),
+        ({"url": OWN}, []),
+        ({"id": sha1(OWN.encode()).hexdigest()}, []),
+        ({"id": md5(OWN.encode()).hexdigest().upper()}, []),
+        ({"id": sha1(b"lamp").hexdigest()}, [(".id", sha1(b"lamp").hexdigest())]),
+        ({"at": NOW, "iso": NOW.isoformat(), "unix": NOW.timestamp()}, []),
+        ({"at": int(NOW.timestamp() * 1000)}, []),
+        ({"day": date(2020, 1, 1)}, [(".day", "2020-01-01")]),
+        ({"empty": None, "no": "", "none": []}, []),
+        ({"text": LONG.upper()}, []),
+        ({"text": f"Lamp 7 {LONG} Lamps & more".split()}, None),
+        ({"text": f"Lamp 7\n\n{LONG} - Lamps & more"}, []),
+        ({"text": f"Desk {LONG} 8"}, [(".text", "8 desk")]),
         (
-            "A whole sentence, which is in no text by chance.",
-            {"text": f"{'x' * 400} a whole sentence, which is in no text by chance. The end"},
-            True,
+            {"text": f"{LONG} {' '.join(LONG.split()[:3])}"},
+            [(".text", " ".join(sorted(LONG.casefold().split()[:3])))],
         ),
-        ("lamp-1", {"url": "http://a/lamp-1/reviews"}, True),
-        (12, {"url": "http://a/dp/12"}, True),
-        ("/lamp/1", {"url": "http://a/lamp/1"}, True),
-        (12, {"number": "12"}, True),
-        ("ab", {"text": "cabin"}, False),
-        ("word", {"text": f"word {'x' * 400}"}, False),  # so may a word, in a long one
-        (True, {"flag": True}, False),
-        (None, {"a": None}, False),
-        ("http://a/x", {"from": "http://a/x"}, True),
-        ("http://a/x", {"from": "http://a/y"}, False),
+        ({"text": "x " * 300}, [(".text", " ".join("x" * 300))]),
     ],
 )
-def test_a_single_value_counts_where_the_item_has_it(value: Any, item: Any, counts: bool):
-    found = parts(value, item=item)
-    assert bool(found.values or found.places) is counts
+def test_what_counts_of_an_item_where_a_single_value_is_handed_on(item: Any, values: Any):
+    found = parts(1, item=item, own=(OWN,), body=PAGE).values
+    assert found == values if values is not None else len(found) > 200
+    assert parts({"n": 1}, item=item, own=(OWN,), body=PAGE).values == [("value.n", "1")]
+
+
+@pytest.mark.parametrize("value", [None, "", " ", [], {}, NOW, NOW.timestamp(), str, Spider])
+def test_what_says_nothing_hands_nothing_on(value: Any):
+    assert parts(value, item={"a": 1}) == Parts()
+
+
+def test_a_whole_sentence_that_is_handed_on_counts_though_its_words_are_on_the_page():
+    sentence = "a lamp of a lamp of a lamp of a lamp of a lamp"
+    body = f"{LONG} {' '.join(sorted(sentence.split()))}"
+    assert parts(sentence, item={"text": f"{LONG} {sentence}"}, body=body).values
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "values"),
+    [
+        ("More", "Lamps", []),
+        ("Lamps", "Our lamps", [("link_text", "lamps")]),
+        ("2", "12", []),
+        ("2", "2", [("link_text", "2")]),
+    ],
+)
+def test_the_text_of_a_rules_link_counts_where_the_item_has_it(text: str, title: str, values: Any):
+    request = Request("http://a/", meta={"rule": 0, "link_text": text})
+    assert read(request, {"title": title, "n": 1}).values == values
+    own = Request("http://a/", meta={"link_text": text})
+    assert read(own, {"title": title}).values == [(".title", title.casefold())]
+
+
+@pytest.mark.parametrize("at", [NOW - timedelta(minutes=10), NOW + timedelta(minutes=10)])
+def test_a_time_of_the_same_day_counts(at: datetime):
+    """One that says when a page was fetched lies within a few minutes."""
+    values = [("value.at", at.isoformat().casefold()), ("value.unix", str(at.timestamp()))]
+    assert parts({"at": at, "unix": at.timestamp()}).values == values
+
+
+def test_a_time_counts_as_that_of_fetching_however_long_its_request_has_waited():
+    at = NOW - timedelta(hours=5)
+    request = Request("http://a/", cb_kwargs={"item": {"at": at, "n": 1}})
+    urls, times = notes_on(request, (), FetchTimes.about(at.timestamp() + 60))
+    assert (urls, times) == (set(), {at.timestamp()})
+    noted = FetchTimes.about(NOW.timestamp(), noted=sorted(times))
+    assert Baggage.of(request, noted).within({}, (), str).values == [("item.n", "1")]
 
 
 def test_what_scrapy_and_others_keep_in_meta_does_not_count():
@@ -138,7 +195,7 @@ def test_what_scrapy_and_others_keep_in_meta_does_not_count():
         "proxy": "http://proxy/", "handle_httpstatus_list": [404],
     }  # fmt: skip
     request = Request("http://a/", meta=meta)
-    assert Baggage.of(request, STARTED).within({"depth": 2, "rule": 0}, ()) == Parts()
+    assert read(request, {"depth": 2, "rule": 0}) == Parts()
 
 
 def test_requests_of_other_kinds_hand_nothing_on_by_themselves():
@@ -146,12 +203,12 @@ def test_requests_of_other_kinds_hand_nothing_on_by_themselves():
         FormRequest("http://a/", formdata={"a": "b"}),
         JsonRequest("http://a/", data={"a": "b"}, dumps_kwargs={"indent": 1}),
     ):
-        assert Baggage.of(request, STARTED).within({"a": "b"}, ()) == Parts()
+        assert read(request, {"a": "b"}) == Parts()
 
 
 def test_arguments_that_were_injected_later_do_not_count():
     request = Request("http://a/", cb_kwargs={"item": {"a": 1}, "page": {"b": 2}})
-    found = Baggage.of(request, STARTED, {"item"}).within({}, ())
+    found = Baggage.of(request, TIMES, {"item"}).within({}, (), str)
     assert found.values == [("item.a", "1")]
 
 
@@ -166,7 +223,7 @@ def test_a_spider_is_no_value_and_a_response_is_one():
     def callback(answer: Any) -> Any:
         return spider, item
 
-    found = Baggage.of(Request("http://a/", callback), STARTED).within({"x": "x"}, ())
+    found = read(Request("http://a/", callback), {"x": "x"})
     assert (found.values, found.responses) == ([("item.part.0.response", "<p>x</p>")], [response])
 
 
@@ -181,7 +238,7 @@ def test_the_host_of_the_pages_themselves_does_not_count():
 @pytest.mark.parametrize("name", ["_item", "download_info", "redirected_from", "http_row"])
 def test_names_that_only_look_like_those_of_scrapy_count(name: str):
     request = Request("http://a/", meta={name: {"name": "Lamp"}})
-    assert Baggage.of(request, STARTED).within({}, ()).values == [(f"{name}.name", "lamp")]
+    assert read(request).values == [(f"{name}.name", "lamp")]
 
 
 def test_what_an_object_that_is_called_back_holds_counts():
@@ -191,14 +248,22 @@ def test_what_an_object_that_is_called_back_holds_counts():
 
         def __call__(self, response: Any) -> None: ...
 
-    found = Baggage.of(Request("http://a/", Callback("Lamp")), STARTED).within({"name": "Lamp"}, ())
-    assert found.values == [("object.name", "lamp")]
+    found = read(Request("http://a/", Callback("Lamp")), {"name": "Lamp"})
+    assert found.values == [(".name", "lamp")]
 
 
-@pytest.mark.parametrize("value", [iter(["Lamp"]), fromstring("<p>Lamp")])
-def test_what_cannot_be_looked_into_is_unclear(value: Any):
+@pytest.mark.parametrize("value", [iter(["Lamp"]), fromstring("<p>Lamp"), connect(":memory:")])
+def test_where_a_value_cannot_be_looked_into_those_of_the_item_count(value: Any):
+    for handed in (value, {"a": value}, [{"a": 1, "b": value}]):
+        assert (".name", "lamp") in parts(handed, item={"name": "Lamp"}).values
     with pytest.raises(UnclearBaggageError):
-        parts({"value": value})
+        parts(1, item={"name": value})
+
+
+def test_where_single_values_are_too_many_those_of_the_item_count():
+    assert parts(list(range(20_000)), item={"n": 1}).values == [(".n", "1")]
+    with pytest.raises(UnclearBaggageError):
+        parts({"many": list(range(20_000))}, item={"n": 1})
 
 
 def test_a_value_that_holds_itself_and_one_that_is_too_deep_end():
@@ -211,4 +276,4 @@ def test_a_value_that_holds_itself_and_one_that_is_too_deep_end():
     with pytest.raises(UnclearBaggageError):
         parts(deep)
     with pytest.raises(UnclearBaggageError):
-        UNREADABLE.within({}, ())
+        UNREADABLE.within({}, (), str)

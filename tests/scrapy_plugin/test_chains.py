@@ -5,6 +5,9 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
+from sqlite3 import connect
+from time import time
 from typing import Any
 
 import attrs
@@ -14,6 +17,7 @@ import scrapy
 from crawls import crawl, spider_over
 from scrapy import Request
 from scrapy.exceptions import DropItem
+from scrapy.http import HtmlResponse
 from scrapy.loader import ItemLoader
 from texts import article, edited, page
 from web import Answer, served
@@ -162,6 +166,7 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_each_product_is_stored_once_however_it_is_handed_on(way: str):
     result = run(SHOP, STARTS, handing_on(way))
@@ -170,6 +175,7 @@ def test_each_product_is_stored_once_however_it_is_handed_on(way: str):
     assert result.messages() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["cb_kwargs", "meta"])
 def test_items_of_every_kind_are_handed_on(kind: str, way: str):
@@ -193,7 +199,10 @@ def test_values_that_the_item_does_not_have_are_not_compared():
             yield Request(url, meta=meta, cb_kwargs={"place": number * 10 + 5})
 
     def parse(self: Any, response: Any, place: int) -> Iterator[Any]:
-        yield {"url": response.url, "text": article(1)}
+        text = " ".join(response.css("p::text").getall())
+        yield {"url": response.url, "title": name_of(response).upper(), "text": text,
+               "id": sha256(response.url.encode()).hexdigest(), "at": int(time()),
+               "iso": datetime.now(UTC)}  # fmt: skip
 
     site = {"/a": page(article(1)), "/b": page(edited(article(1)))}
     result = run(site, list(site), {"start": start, "parse": parse})
@@ -530,3 +539,109 @@ def test_of_several_items_of_a_page_each_is_stored_by_itself():
     result = run(site, ["/0", "/1", "/2"], {"parse": parse}, **settings)
     stored = [(item["name"], item["url"][-1]) for item in result.items]
     assert stored == [("first", "0"), ("second", "1")]
+
+
+NAMES = ["ant", "bee", "cat", "dog", "eel", "fox"]
+
+
+def text_of(response: Any) -> str:
+    return " ".join(response.css("p::text").getall())
+
+
+# What is handed on of each number, and what a callback makes of that and its page: never the same.
+MADE_ANEW: dict[str, tuple[Callable[[int], Any], Callable[[Any, Any], Any]]] = {
+    "cents": (lambda n: 1250 + n, lambda cents, _: cents / 100),
+    "slug": (lambda n: f"The Lamp № {n}", lambda name, _: name.lower().replace(" ", "-")),
+    "looked up": (lambda n: n, lambda number, _: NAMES[number]),
+    "number": (lambda n: f"1.25{n},00 EUR", lambda price, _: float(price[:5].replace(".", ""))),
+    "date": (lambda n: f"{n + 1}. Mai 2020", lambda day, _: f"2020-05-0{day[0]}"),
+    "joined": (lambda n: f"lamp_{n}", lambda name, page: f"{name[-1]}. {name_of(page)}"),
+    "joined with text": (lambda n: f"<b>{NAMES[n]}", lambda name, page: name[3:] + text_of(page)),
+    "flag": (lambda n: n > 2, lambda flag, _: "used" if flag else "fresh"),
+    "long text": (lambda n: article(n + 20), lambda text, _: text.upper().replace(".", " -")),
+    "path": (lambda n: f"/lamp/{n}/", lambda path, _: path.split("/")[2]),
+    "selected on the page": (lambda n: n, lambda n, page: text_of(page).split()[n]),
+    "iterator": (lambda n: iter([NAMES[n]]), lambda names, _: next(names)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MADE_ANEW)
+@pytest.mark.parametrize("way", ["cb_kwargs", "lambda"])
+def test_what_a_callback_makes_of_a_single_value_is_compared(case: str, way: str):
+    """Products of different values, each of which comes a second time from a mirror."""
+    given, made = MADE_ANEW[case]
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        url, value = f"{response.url}/reviews", given(int(response.url[-1]))
+        if way == "cb_kwargs":
+            yield Request(url, self.parse_value, cb_kwargs={"value": value})
+        else:
+            yield Request(url, lambda page: self.parse_value(page, value))
+
+    def parse_value(self: Any, response: Any, value: Any) -> Iterator[Any]:
+        yield {"url": response.url, "made": made(value, response)}
+
+    result = run(SHOP, STARTS, {"parse": parse, "parse_value": parse_value})
+    reviews = HtmlResponse("http://a/", body=NO_REVIEWS.encode())
+    expected = {made(given(n), reviews) for n in range(PRODUCTS)}
+    assert sorted(item["made"] for item in result.items) == sorted(expected)
+    assert len(result.dropped) == len(STARTS) - len(expected)
+    assert result.messages() == []
+
+
+def test_a_page_counts_once_however_many_items_it_has():
+    """Rows of a list whose number is handed on are compared one by one."""
+
+    async def start(self: Any) -> Any:
+        for number, url in enumerate(self.start_urls):
+            yield Request(url, cb_kwargs={"number": number})
+
+    def parse(self: Any, response: Any, number: int) -> Iterator[Any]:
+        for row in text_of(response).split()[:20]:
+            yield {"row": row}
+
+    site = {"/1": page(article(1)), "/2": page(article(2)), "/copy": page(article(1), footer="x")}
+    result = run(site, list(site), {"start": start, "parse": parse})
+    assert (len(result.items), len(result.dropped)) == (40, 20)
+    stats = result.dedup_stats
+    assert (stats["pages"], stats["new"], stats["exact_duplicates"]) == (3, 2, 1)
+
+
+def test_a_connection_that_all_requests_hand_on_makes_no_difference():
+    """What the callback looks up with it is compared."""
+    connection = connect(":memory:")
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        meta = {"db": connection, "url": response.url}
+        yield Request(f"{response.url}/reviews", self.last, meta=meta)
+
+    def last(self: Any, response: Any) -> Iterator[Any]:
+        number = response.meta["url"][-1]
+        [[name]] = response.meta["db"].execute("select 'Lamp ' || ?", [number])
+        yield {"name": name}
+
+    result = run(SHOP, STARTS, {"parse": parse, "last": last})
+    assert names(result.items) == EVERY_PRODUCT
+    assert len(result.dropped) == 2
+
+
+def test_messages_of_dropped_items_name_a_page(tmp_path: Any):
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"), "DEDUP_LOG_LEVEL": "INFO",
+                "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
+    with served({"/a": page(article(1)), "/b": page(article(1), footer="x")}) as url:
+        spider = spider_over(f"{url}/a", f"{url}/b")
+        first, second = crawl(spider, **settings), crawl(spider, **settings)
+    assert [str(reason) for _, reason in first.dropped] == [
+        f"exact duplicate of <{url}/a> (simhash, distance 0)"
+    ]
+    assert str(second.dropped[0][1]) == f"unchanged: <{url}/a>"
+
+
+def test_items_of_which_nobody_can_tell_are_told_of_once():
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"name": name_of(response), "many": list(range(20_000))}
+        yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
+
+    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    [message] = result.messages()
+    assert "not more than 10,000, or set DEDUP_ITEM_FIELD" in message

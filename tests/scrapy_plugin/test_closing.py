@@ -8,6 +8,7 @@ from texts import article, page
 from web import served
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "changed", "seen", "reason"),
     [

@@ -1,10 +1,16 @@
 """The dedup command in Scrapy's own list."""
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from dedup.methods import SimHash
+from dedup.methods.keyed import Keyed
+from dedup.text import Document
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +20,8 @@ PROJECT = Path(__file__).parents[2]
 def scrapy(*arguments: str, folder: Path = PROJECT) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "scrapy", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
 
@@ -41,3 +48,39 @@ def test_its_help_and_its_errors_are_its_own(tmp_path: Path):
     assert scrapy("dedup", "unheard-of").returncode == 2
     assert scrapy("dedup", "--version", "lexicon").stdout.startswith("scrapy-dedup ")
     assert "scrapy dedup COMMAND --help" in scrapy("dedup", "--help").stdout
+
+
+SECRET = "correct horse battery staple"
+TEXT = "The ferry across the Wend has carried cattle, brides and one grand piano."
+
+
+def explain_in_a_project_with(settings: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
+    (folder / "project.py").write_text(settings)
+    (folder / "text.txt").write_text(TEXT)
+    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", folder=folder)
+    assert "horse" not in done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.parametrize("setting", [SECRET, None, ""])
+def test_it_has_the_secret_of_the_project_or_else_that_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str | None
+):
+    """An empty setting means no secret, as it does in a crawl."""
+    monkeypatch.setenv("DEDUP_SECRET", "another secret of the environment")
+    done = explain_in_a_project_with(f"DEDUP_SECRET = {setting!r}", tmp_path)
+    methods = {
+        SECRET: SimHash().with_hashing(Keyed(SECRET)),
+        None: SimHash().with_hashing(Keyed("another secret of the environment")),
+        "": SimHash(),
+    }
+    fingerprint = int(json.loads(done.stdout)["fingerprints"]["a"], 16)
+    assert fingerprint == methods[setting].sketch(Document.from_main_text(TEXT))
+
+
+@pytest.mark.parametrize("setting", ["['horse']", "'horse' + chr(0) + 'staple of sixteen'"])
+def test_a_secret_that_cannot_be_handed_on_is_refused_in_one_line(tmp_path: Path, setting: str):
+    done = explain_in_a_project_with(f"DEDUP_SECRET = {setting}", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "scrapy dedup: DEDUP_SECRET must be a string without null characters\n"

@@ -20,7 +20,7 @@ from crawls import crawl, spider_over
 from texts import article, page
 from web import served
 
-from dedup.ledger import LedgerError
+from dedup.stores import LedgerError
 
 PROJECT = Path(__file__).parents[2]
 BENCHMARKS = PROJECT / "benchmarks"

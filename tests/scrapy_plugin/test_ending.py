@@ -86,7 +86,7 @@ FAULTS = {
     "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".json"]),
     "dedup.report.texts.TextStore.__iter__": ((2, "finished", True, 0), [".html", ".json"]),
     "dedup.report.Summary.finish": ((2, "finished", False, 3), []),
-    "dedup.ledger.SqliteLedger.finish": ((2, None, False, 0), [".html", ".json"]),
+    "dedup.stores.SqliteStore.leave": ((2, None, False, 0), [".html", ".json"]),
     "dedup.scrapy_plugin.checkpoints.Checkpoints.finish": (
         (0, "finished", True, 3), [".html", ".json"],
     ),
@@ -104,7 +104,7 @@ def test_what_fails_in_figures_and_reports_costs_no_item_and_nothing_else(
     assert result.stats["item_dropped_count"] == 2
     assert len(paths["DEDUP_DUPLICATES"].read_text().splitlines()) == 2
     assert (ended(paths), reports(paths)) == FAULTS[fault]
-    if "SqliteLedger" not in fault and "__iter__" not in fault:  # their end is only warned of
+    if "SqliteStore" not in fault and "__iter__" not in fault:  # their end is only warned of
         assert result.stats["dedup/errors"] >= 1
         assert len(result.messages(logging.ERROR)) == 1
     assert run(paths).stored == (KEPT if "Checkpoints" in fault else [])

@@ -26,9 +26,9 @@ from scrapy.settings import Settings
 from texts import article, edited, page
 from web import served
 
-from dedup.ledger import LedgerError, SqliteLedger
 from dedup.scrapy_plugin import UnchangedPage
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.stores import LedgerError, SqliteStore
 
 SITE = {
     "/a": page(article(1)),
@@ -269,7 +269,7 @@ def test_wrong_sketches_are_damage_too(site, ledger):
 def test_two_crawls_at_once_are_refused(site, ledger):
     identity = DedupSettings.from_settings(Settings()).identity
     message = rf"in use by process {os.getpid()} on .*one crawl at a time"
-    with closing(SqliteLedger(ledger, identity)), pytest.raises(LedgerError, match=message):
+    with closing(SqliteStore(ledger, identity)), pytest.raises(LedgerError, match=message):
         run(site, "/a", ledger=ledger)
     assert run(site, "/a", ledger=ledger).stored == ["/a"]
 
@@ -695,7 +695,7 @@ def test_synchronising_reaches_closed_feeds_and_pipes(site, ledger, tmp_path, mo
         synchronised.append(os.readlink(f"/proc/self/fd/{file}"))
         fsync(file)
 
-    monkeypatch.setattr("dedup.scrapy_plugin.feeds.os.fsync", counting)
+    monkeypatch.setattr("os.fsync", counting)
     site[0].update(MANY)
     feeds = {
         str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 5},
@@ -816,12 +816,13 @@ def test_a_crawl_that_cannot_start_does_not_bar_the_next_one(site, ledger):
     assert done.stdout.splitlines() == ["no database", "no database", "stored"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [
         "dedup.workers.InlinePool.close",
-        "dedup.ledger.SqliteLedger.take",
-        "dedup.ledger.SqliteLedger.finish",
+        "dedup.stores.SqliteStore.take_news",
+        "dedup.stores.SqliteStore.leave",
         "dedup.report.Summary.finish",
         "dedup.scrapy_plugin.ending.as_text",
     ],
@@ -884,7 +885,7 @@ def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
         run(site, ledger=link)
     run(site, ledger=ledger)
     identity = DedupSettings.from_settings(Settings()).identity
-    with closing(SqliteLedger(ledger, identity)), pytest.raises(LedgerError, match="in use"):
+    with closing(SqliteStore(ledger, identity)), pytest.raises(LedgerError, match="in use"):
         run(site, ledger=link)
 
 

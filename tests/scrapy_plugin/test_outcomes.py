@@ -90,6 +90,7 @@ def with_text(self: Any, response: Any) -> Any:
 @pytest.mark.parametrize("storage", [Storage, Replacing])
 @pytest.mark.parametrize("field", [{}, {"DEDUP_ITEM_FIELD": "text"}])
 class TestOnePageAfterTheOther:
+    @pytest.mark.slow
     def test_what_is_stored_bars_its_near_duplicates(self, storage, field):
         stored, result = run("/a", "/b", "/other", storage=storage, parse=with_text, **field)
         assert stored == ["a", "other"]

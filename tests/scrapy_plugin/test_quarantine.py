@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from dedup.detector import Kind, Verdict
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.quarantine import Quarantine
 
 VERDICT = Verdict(Kind.NEAR, "simhash", "http://a/", 2)
@@ -60,7 +60,7 @@ def test_a_full_disk_leaves_no_half_of_an_item_and_no_other_ones(path, small_dis
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from dedup.detector import Kind, Verdict
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.quarantine import Quarantine
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
@@ -86,7 +86,7 @@ def test_what_is_written_in_part_is_taken_back(path):
 WRITING = """
 import os, sys
 from pathlib import Path
-from dedup.detector import Kind, Verdict
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.quarantine import Quarantine
 quarantine = Quarantine(Path(sys.argv[1]))
 print("ready", flush=True)

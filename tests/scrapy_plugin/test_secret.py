@@ -14,13 +14,13 @@ from scrapy.settings import Settings
 from texts import article, edited, page
 from web import served
 
-from dedup.ledger import LedgerError
-from dedup.ledger.reader import LedgerReader
 from dedup.methods import FingerprintMethod
-from dedup.methods.keyed import Keyed
+from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
-from dedup.scrapy_plugin.opening import open_ledger
+from dedup.scrapy_plugin.opening import open_store
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.stores import LedgerError
+from dedup.stores.reader import LedgerReader
 from dedup.workers import WorkerPool
 from dedup.workers.protocol import Task
 
@@ -67,12 +67,12 @@ def test_it_is_in_no_log_report_ledger_feed_or_stat(tmp_path, workers):
     assert "secret=set" in log
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.suffix for path in files} >= {".jsonl", ".json", ".html", ".sqlite"}
-    key = Keyed(SECRET)._key
+    key = KeyedHashing(SECRET)._key
     for content in (log.encode(), *(path.read_bytes() for path in files)):
         for secret in (SECRET.encode(), SECRET.split()[1].encode(), key, key.hex().encode()):
             assert secret not in content
     with LedgerReader(tmp_path / "pages.sqlite") as ledger:
-        assert ledger.identity["secret"] == Keyed(SECRET).secret_digest
+        assert ledger.identity["secret"] == KeyedHashing(SECRET).secret_digest
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
@@ -82,7 +82,7 @@ def test_a_worker_has_it_neither_in_its_arguments_nor_in_its_environment(monkeyp
     pool = WorkerPool(PageReader(settings.extractor, settings.method))
     pool.start()
     try:
-        sketch = pool.submit(Task("html", SITE["/a"])).result(60).sketch
+        sketch = pool.submit(Task("html", SITE["/a"])).result(60).record.sketch
         [process] = pool.process_ids
         for file in ("environ", "cmdline"):
             content = Path(f"/proc/{process}/{file}").read_bytes()
@@ -92,14 +92,14 @@ def test_a_worker_has_it_neither_in_its_arguments_nor_in_its_environment(monkeyp
     finally:
         pool.close()
     reader = PageReader(settings.extractor, settings.method)
-    assert sketch == reader.read_html(SITE["/a"]).sketch
+    assert sketch == reader.read_html(SITE["/a"]).record.sketch
     without = PageReader(settings.extractor, read(DEDUP_SECRET="").method)
-    assert sketch != without.read_html(SITE["/a"]).sketch
+    assert sketch != without.read_html(SITE["/a"]).record.sketch
 
 
 def test_it_is_a_setting_or_else_of_the_environment(monkeypatch):
     assert read().method.hashing.secret_digest is None
-    digest = Keyed(SECRET).secret_digest
+    digest = KeyedHashing(SECRET).secret_digest
     assert read(DEDUP_SECRET=f"{SECRET}\n").identity["secret"] == digest
     monkeypatch.setenv("DEDUP_SECRET", SECRET)
     assert read().identity["secret"] == digest
@@ -164,8 +164,8 @@ def test_a_ledger_is_for_one_secret(tmp_path):
     for secret, told in (("", "none"), (SECRET[::-1], "another")):
         settings = read(DEDUP_INDEX=str(ledger), DEDUP_SECRET=secret, DEDUP_METHOD="verified")
         with pytest.raises(LedgerError, match=f": a secret there, {told} here .DEDUP_SECRET") as e:
-            open_ledger(settings, AsyncCrawlerRunner().create_crawler(spider_over()))
-        for name in (SECRET, SECRET[::-1], Keyed(SECRET).secret_digest):
+            open_store(settings, AsyncCrawlerRunner().create_crawler(spider_over()))
+        for name in (SECRET, SECRET[::-1], KeyedHashing(SECRET).secret_digest):
             assert name not in str(e.value)
 
 
@@ -195,4 +195,4 @@ def test_a_project_takes_it_from_the_environment_and_says_nothing(tmp_path):
     assert "horse" not in done.stdout + done.stderr
     assert feed.stat().st_size > 1000
     with LedgerReader(ledger) as reader:
-        assert reader.identity["secret"] == Keyed(SECRET).secret_digest
+        assert reader.identity["secret"] == KeyedHashing(SECRET).secret_digest

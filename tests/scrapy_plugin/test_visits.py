@@ -12,10 +12,11 @@ from scrapy.http import Response
 from texts import article, page
 from web import served
 
-from dedup.claims import Claim
-from dedup.detector import Kind, Verdict
+from dedup.record import Claimed, PageRecord
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import Extension
 from dedup.scrapy_plugin.visits import Judgement, Visits
+from dedup.view import Claim
 
 NEW = Verdict(Kind.NEW, "simhash")
 
@@ -29,7 +30,7 @@ class Ended(list):
 
 
 def claim() -> Claim:
-    return Claim("key", None, "", is_short=False)
+    return Claim(Claimed(PageRecord("key")))
 
 
 def leave(visits: Visits, item: Any, response: Any, key: str) -> None:
@@ -172,6 +173,7 @@ class Swallow:
 OURS = "dedup.scrapy_plugin.ItemPipeline"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -213,3 +215,33 @@ def test_one_object_for_all_pages_is_dropped_and_kept_as_its_pages_are():
             DEDUP_WORKERS=1,
         )
     assert (len(result.items), len(result.dropped)) == (4, 8)
+
+
+@pytest.mark.parametrize("how", ["function", "generator", "coroutine", "after an item"])
+def test_a_callback_that_raises_is_not_under_way_any_more(how: str):
+    def function(self: Any, response: Any) -> Any:
+        raise LookupError("no such field")
+
+    def generator(self: Any, response: Any) -> Any:
+        if how == "after an item":
+            yield {"url": response.url}
+        raise LookupError("no such field")
+        yield
+
+    async def coroutine(self: Any, response: Any) -> Any:
+        raise LookupError("no such field")
+
+    left, responses = [], []
+
+    def closed(self: Any, reason: str) -> None:
+        left.extend(self.crawler.get_extension(Extension).visits.in_callbacks())
+
+    class Keep:
+        def process_spider_input(self, response: Any) -> None:
+            responses.append(response)
+
+    callbacks = {"function": function, "coroutine": coroutine}
+    with served({"/": page(article(1))}) as url:
+        spider = spider_over(f"{url}/", parse=callbacks.get(how, generator), closed=closed)
+        crawl(spider, SPIDER_MIDDLEWARES={Keep: 500})
+    assert (len(responses), left) == (1, [])

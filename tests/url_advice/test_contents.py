@@ -6,11 +6,12 @@ from time import perf_counter
 import pytest
 from texts import article, edited
 
-from dedup.detector import Detector, Kind
+from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.report import Summary
 from dedup.report.recorded import Counters
+from dedup.rule import Kind
 from dedup.url_advice import Content, Contents
 
 
@@ -50,7 +51,7 @@ def test_two_contents_are_the_same_or_not(one, other, is_same, order):
         if content is None:
             return None
         original = content.original and (content.original, number)
-        sketch = None if content.sketch is None else content.sketch | number << 8
+        sketch = None if content.sketch is None else (content.sketch | number << 8).to_bytes(8)
         return content._replace(text=(content.text, number), sketch=sketch, original=original)
 
     pairs = [[numbered(c, n) for c in (one, other)[::order]] for n in range(3, 48, 5)]
@@ -63,16 +64,19 @@ def test_sketches_of_every_method_are_compared(name):
     reader = PageReader(lambda html: html, method)
     texts = [article(n) for n in range(6)]
     pages = [reader.read_html(text) for text in texts]
-    if any(page.sketch is None for page in pages):
+    if any(page.record.sketch is None for page in pages):
         pytest.skip("the method says nothing of these texts")
 
     def content(number, sketch):
         return Content(number, "", sketch)
 
-    same = [(content(n, p.sketch), content(-1 - n, p.sketch)) for n, p in enumerate(pages)]
+    same = [
+        (content(n, p.record.sketch), content(-1 - n, p.record.sketch)) for n, p in enumerate(pages)
+    ]
     assert advised(two_folders(*same, method=method))["/one/"].agreed == 6
     others = [
-        (content(n, p.sketch), content(-1 - n, pages[n - 1].sketch)) for n, p in enumerate(pages)
+        (content(n, p.record.sketch), content(-1 - n, pages[n - 1].record.sketch))
+        for n, p in enumerate(pages)
     ]
     assert advised(two_folders(*others, method=method)) == {}
 
@@ -120,7 +124,7 @@ def test_a_crawl_in_another_order_gives_the_same_advice():
         summary = Summary(Counters(), {}, contents=contents)
         verdicts = {}
         for url, page in pages:
-            verdicts[url] = detector.judge(url, page)
+            verdicts[url] = detector.judge(page.record.under(url))
             summary.record(verdicts[url], url, 1, page)
         kept.add(frozenset(url for url, v in verdicts.items() if v.kind is Kind.NEW))
         advice.append(summary.finish(detector)["url_advice"])
@@ -133,10 +137,11 @@ def test_a_crawl_in_another_order_gives_the_same_advice():
 def test_the_sketch_of_a_content_is_known_from_any_of_its_pages(order):
     contents = Contents(SimHash())
     for number in range(6):
-        pages = [("two", Content(number, "", number << 8)), ("mirror", Content(number))]
+        sketch, near = ((number << 8 | bit).to_bytes(8) for bit in (0, 1))
+        pages = [("two", Content(number, "", sketch)), ("mirror", Content(number))]
         for folder, content in pages[::order]:
             contents.add(f"http://a/{folder}/{number}", content)
-        contents.add(f"http://a/one/{number}", Content(-1 - number, "", number << 8 | 1))
+        contents.add(f"http://a/one/{number}", Content(-1 - number, "", near))
     assert advised(contents)["/one/"].agreed == 6
 
 

@@ -401,7 +401,7 @@ from dedup.workers.protocol import Task
 index = bytearray(b"x") * 1_200_000_000
 pool = WorkerPool(PageReader(EXTRACTORS["trafilatura"], SimHash()), workers=1, page_timeout=30)
 pool.start()
-print([pool.submit(Task("field", "some words")).result(60).tokens for _ in range(3)])
+print([pool.submit(Task("field", "some words")).result(60).record.tokens for _ in range(3)])
 pool.close()
 """
 

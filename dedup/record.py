@@ -1,0 +1,117 @@
+"""What is compared, kept, sent and written of a page: one record, wherever it goes."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self
+
+from dedup.text import Document
+
+
+class PageRecord(NamedTuple):
+    """A page without its text: who it is, where it is compared, and what tells its content.
+
+    *key* is its URL, or what stands for that; pages are compared within their *scope*. *tokens* is
+    the number of words of the main text, *digest* the 16-byte digest of the normalised text
+    (``None`` for an empty one), *sketch* the method's sketch as bytes (``None`` for a text with too
+    little content). A page that *is_binary* was not read as text: its digest is that of its bytes.
+    """
+
+    key: str = ""
+    scope: str = ""
+    tokens: int = 0
+    digest: bytes | None = None
+    sketch: bytes | None = None
+    is_binary: bool = False
+
+    def under(self, key: str, scope: str = "") -> Self:
+        """Return the record of the page with another *key* and *scope*."""
+        return self._replace(key=key, scope=scope)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as an object of JSON: the digest in hexadecimal, the sketch in base64.
+
+        >>> record = PageRecord("http://a/", "", 2, bytes(16), b"ab")
+        >>> record.as_json()["sketch"], PageRecord.of_json(record.as_json()) == record
+        ('YWI=', True)
+        """
+        values: dict[str, Any] = {"key": self.key, "scope": self.scope, "tokens": self.tokens}
+        values["digest"] = None if self.digest is None else self.digest.hex()
+        values["sketch"] = None if self.sketch is None else b64encode(self.sketch).decode("ascii")
+        return {**values, "binary": True} if self.is_binary else values
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the record that `as_json` wrote; raises ValueError for anything else."""
+        try:
+            digest, sketch = values["digest"], values["sketch"]
+            record = cls(
+                values["key"],
+                values["scope"],
+                values["tokens"],
+                None if digest is None else bytes.fromhex(digest),
+                None if sketch is None else b64decode(sketch, validate=True),
+                values.get("binary", False),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"a record must be as it was written, got {values!r:.200}") from error
+        types = [type(value) for value in (record.key, record.scope, record.tokens)]
+        if types != [str, str, int] or len(record.digest or bytes(16)) != 16:
+            raise ValueError(f"a record must be as it was written, got {values!r:.200}")
+        return record
+
+
+class Claimed(NamedTuple):
+    """An event: a page is about to be stored.
+
+    *replaces* are the numbers of stored pages whose place it takes when it is; *number* is its own,
+    which the store gives: lower numbers are older.
+    """
+
+    record: PageRecord
+    replaces: Sequence[int] = ()
+    number: int = -1
+
+
+@dataclass(slots=True)
+class RecordColumns:
+    """What is compared of many stored pages, with their numbers, column by column."""
+
+    numbers: list[int] = field(default_factory=list)
+    digests: list[bytes] = field(default_factory=list)
+    sketches: list[bytes | None] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    scopes: list[str] = field(default_factory=list)
+
+    def by_scope(self) -> Iterator[tuple[str, "RecordColumns"]]:
+        """Yield the pages of each scope."""
+        if len(set(self.scopes)) == 1:
+            yield self.scopes[0], self
+            return
+        parts: dict[str, RecordColumns] = {}
+        rows = zip(self.numbers, self.digests, self.sketches, self.tokens, self.scopes, strict=True)
+        for number, digest, sketch, tokens, scope in rows:
+            part = parts.setdefault(scope, RecordColumns())
+            part.numbers.append(number)
+            part.digests.append(digest)
+            part.sketches.append(sketch)
+            part.tokens.append(tokens)
+            part.scopes.append(scope)
+        yield from parts.items()
+
+
+def digest_with(digest: bytes, parts: bytes) -> bytes:
+    """Return the digest of a page, whose own is *digest*, with what else its items are made of.
+
+    Without *parts* it is that of the page.
+    """
+    return blake2b(digest + parts, digest_size=16).digest() if parts else digest
+
+
+def digest_of(document: Document) -> bytes | None:
+    """Return the 16-byte digest of the normalised text, by which pages are exact duplicates.
+
+    Of BLAKE2b: nobody can make a text for a digest. ``None`` for an empty one.
+    """
+    return blake2b(document.text.encode(), digest_size=16).digest() if document.text else None

@@ -1,0 +1,119 @@
+"""What a page is, given what is equal to it and what is near: the one rule of all that judges.
+
+It knows no index, no store and no crawl. These look for pages; what follows from what they find is
+said here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from dedup.record import PageRecord
+from dedup.text import printable
+
+
+class Kind(StrEnum):
+    """What a verdict says."""
+
+    NEW = "new"
+    EXACT = "exact-duplicate"
+    NEAR = "near-duplicate"
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    REPEATED = "repeated"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the detector says of a page.
+
+    *original* is the key (URL) of the stored page it repeats, *distance* that of the sketches (0
+    for an exact duplicate), *reason* why a skipped page was not judged. An unchanged or changed
+    page is one that an earlier crawl stored under the same key; *distance* is then that from its
+    earlier self, ``None`` if one of them has no sketch. A repeated page was met before in the same
+    crawl, under the same key, and is no duplicate of another.
+    """
+
+    kind: Kind
+    method: str
+    original: str | None = None
+    distance: float | None = None
+    reason: str | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        return self.kind in (Kind.EXACT, Kind.NEAR)
+
+    def __str__(self) -> str:
+        if self.is_duplicate:
+            kind = "exact duplicate" if self.kind is Kind.EXACT else "near-duplicate"
+            original = printable(self.original or "")
+            return f"{kind} of <{original}> ({self.method}, distance {self.distance:.3g})"
+        return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else self.kind.value
+
+
+SHORT_PAGES = ("exact", "keep")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Generic[T]):
+    """What the rule says of a page: `NEW`, `SKIPPED` for a *reason*, or a duplicate of *match*."""
+
+    kind: Kind
+    match: T | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Says what a page is.
+
+    *min_tokens*: a page with fewer tokens is never a near-duplicate. With *short_pages* "exact" it
+    is still a duplicate of a page with an equal text, with "keep" never. Raises ValueError for
+    other values of *short_pages*.
+    """
+
+    min_tokens: int = 20
+    short_pages: str = "exact"
+
+    def __post_init__(self) -> None:
+        if self.short_pages not in SHORT_PAGES:
+            raise ValueError(f"short_pages must be one of {SHORT_PAGES}, got {self.short_pages!r}")
+
+    def is_short(self, record: PageRecord) -> bool:
+        """Return whether *record* has too little text to be a near-duplicate of another page."""
+        return record.tokens < self.min_tokens or record.sketch is None
+
+    def reason_to_skip(self, record: PageRecord) -> str | None:
+        """Return why *record* is never a duplicate, or ``None``.
+
+        "empty" if it has no text; "too_short" if it is short and short pages are kept.
+        """
+        if record.digest is None:
+            return "empty"
+        if self.short_pages == "keep" and self.is_short(record) and not record.is_binary:
+            return "too_short"
+        return None
+
+    def judge(
+        self,
+        record: PageRecord,
+        equal: Callable[[], T | None],
+        near: Callable[[], T | None],
+    ) -> Finding[T]:
+        """Return what *record* is.
+
+        *equal* looks for a page with an equal digest, *near* for one whose sketch is within the
+        threshold; they return what they find, or ``None``, and are called only if it matters.
+        """
+        if reason := self.reason_to_skip(record):
+            return Finding(Kind.SKIPPED, reason=reason)
+        if (match := equal()) is not None:
+            return Finding(Kind.EXACT, match)
+        if not self.is_short(record) and (match := near()) is not None:
+            return Finding(Kind.NEAR, match)
+        return Finding(Kind.NEW)

@@ -1,0 +1,48 @@
+"""What becomes of the records of a scan: kept, or a duplicate of one that is kept."""
+
+from array import array
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from dedup.packed import Packed
+
+
+class Fate(IntEnum):
+    """What became of a record; those from `NEW` on are kept."""
+
+    BAD = 0
+    EXACT = 1
+    NEAR = 2
+    NEW = 3
+    EMPTY = 4
+    UNREAD = 5
+
+
+@dataclass
+class Outcome:
+    """What a scan found, by the numbers of the records, 0, 1, ... over all inputs.
+
+    *fates* has a `Fate` for each; *duplicates*, *originals* and *distances* tell which repeats
+    which kept one, in the order in which they were judged. *keys* is empty unless asked for.
+    """
+
+    fates: bytearray = field(default_factory=bytearray)
+    duplicates: "array[int]" = field(default_factory=lambda: array("Q"))
+    originals: "array[int]" = field(default_factory=lambda: array("Q"))
+    distances: "array[float]" = field(default_factory=lambda: array("d"))
+    keys: Packed = field(default_factory=Packed)
+    short: int = 0
+    first_bad: str | None = None
+    first_unread: str | None = None
+
+    @property
+    def keep(self) -> list[int]:
+        """Whether each record is kept, as 0 or 1."""
+        return [fate >= Fate.NEW for fate in self.fates]
+
+    def count(self, fate: Fate) -> int:
+        return self.fates.count(fate)
+
+    def key(self, number: int) -> str | None:
+        key = self.keys[number]
+        return key[1:].decode("utf-8", "surrogatepass") if key else None

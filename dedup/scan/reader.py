@@ -1,0 +1,95 @@
+"""The part of a scan that all cores share: records of files -> records of pages, many in a task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dedup.extraction import Extractor
+from dedup.limits import cut, kept_url
+from dedup.methods import Method
+from dedup.page import Page, PageReader
+from dedup.record import PageRecord
+from dedup.records import Format, RawRecord, Record, RecordError
+
+
+class ReadRecord(NamedTuple):
+    """What is left of a record of a file once it was read, without its text.
+
+    *page* is what is judged; its key is "" if the record has none (*has_key*). *has_field* says
+    whether there was a text at all, *length* how many characters of main text. A bad record
+    (*error*) has nothing else. An *unread* one, whose text could not be found out for the reason
+    given, has no digest.
+    """
+
+    page: PageRecord = PageRecord()
+    has_key: bool = False
+    date: float | None = None
+    has_field: bool = False
+    length: int = 0
+    error: str | None = None
+    unread: str | None = None
+
+    def with_place(self, raw: RawRecord) -> "ReadRecord":
+        """Return a copy whose error messages name the file and record number of *raw*."""
+        if self.error is None and self.unread is None:
+            return self
+        error, unread = (
+            message and f"{raw.source}, record {raw.number}: {message}"
+            for message in (self.error, self.unread)
+        )
+        return self._replace(error=error, unread=unread)
+
+
+class RecordReader:
+    """Reads records of one format; sent to each worker once."""
+
+    def __init__(self, format_: Format, method: Method, extractor: Extractor) -> None:
+        self.format = format_
+        self.method = method
+        self._pages = PageReader(extractor, method)
+
+    def warm_up(self) -> None:
+        if self.format.has_html:
+            self._pages.warm_up()
+
+    def read(self, raws: Sequence[Any]) -> list[ReadRecord]:
+        """Return what the records of *raws* are reduced to, in their order."""
+        parsed = [self._parse(raw) for raw in raws]
+        records = [record for record in parsed if isinstance(record, Record)]
+        texts = [record.content or "" for record in records if not record.is_html]
+        pages = iter(self._pages.read_texts(texts))
+        return [
+            ReadRecord(error=cut(str(record)))
+            if isinstance(record, RecordError)
+            else _read_record(
+                record,
+                self._pages.read_html(record.content or "") if record.is_html else next(pages),
+            )
+            for record in parsed
+        ]
+
+    def _parse(self, raw: Any) -> Record | RecordError:
+        try:
+            return self.format.parse(raw)
+        except RecordError as error:
+            return error
+
+
+def _read_record(record: Record, page: Page) -> ReadRecord:
+    return ReadRecord(
+        page.record.under("" if record.key is None else kept_url(record.key)),
+        record.key is not None,
+        record.date,
+        record.content is not None,
+        len(page.text or ""),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRecords:
+    """The task of a worker."""
+
+    raws: list[Any]
+
+    def run(self, reader: RecordReader) -> list[ReadRecord]:
+        return reader.read(self.raws)

@@ -1,0 +1,76 @@
+"""The judge of a scan: records, in batches -> what becomes of each."""
+
+from array import array
+from collections.abc import Sequence
+
+from dedup.index.base import Match
+from dedup.methods import METHODS, Method
+from dedup.record import PageRecord
+from dedup.rule import Kind, Rule
+from dedup.scan.outcome import Fate, Outcome
+from dedup.search import batch_index_for
+
+_FATES = {
+    Kind.SKIPPED: Fate.EMPTY, Kind.EXACT: Fate.EXACT, Kind.NEAR: Fate.NEAR, Kind.NEW: Fate.NEW,
+}  # fmt: skip
+
+
+class RecordJudge:
+    """Judges records by the rule, as the detector does pages, but in batches; notes the outcome.
+
+    All is in memory and in one scope, and what is new is kept at once, so that neither claims nor a
+    store is needed. A record is compared with kept ones only.
+    """
+
+    def __init__(self, method: Method, rule: Rule) -> None:
+        self.outcome = Outcome()
+        self._rule = rule
+        self._texts = batch_index_for(METHODS["exact"]())
+        self._index = batch_index_for(method)
+        # The numbers of the records that were kept: of all, and of those that are in the index.
+        self._numbers_of_texts = array("Q")
+        self._numbers_of_index = array("Q")
+
+    def judge(self, numbers: Sequence[int], records: Sequence[PageRecord]) -> None:
+        """Judge *records*, which have these *numbers*, one after the other.
+
+        The outcome has their fates from then on.
+        """
+        # Their places in the batch; what is skipped has none.
+        self._texts.begin([record.digest for record in records])
+        self._index.begin(
+            [
+                None
+                if record.digest is None or self._rule.is_short(record) or self._texts.query(place)
+                else record.sketch
+                for place, record in enumerate(records)
+            ]
+        )
+        for place, (number, record) in enumerate(zip(numbers, records, strict=True)):
+            self.outcome.fates[number] = self._fate(place, number, record)
+
+    def _fate(self, place: int, number: int, record: PageRecord) -> Fate:
+        finding = self._rule.judge(
+            record, lambda: self._texts.query(place), lambda: self._index.query(place)
+        )
+        if finding.match:
+            self._note_duplicate(finding.kind, number, finding.match)
+        elif finding.kind is Kind.NEW:
+            self._keep(place, number, record)
+        return _FATES[finding.kind]
+
+    def _note_duplicate(self, kind: Kind, number: int, match: Match) -> None:
+        is_exact = kind is Kind.EXACT
+        numbers = self._numbers_of_texts if is_exact else self._numbers_of_index
+        self.outcome.duplicates.append(number)
+        self.outcome.originals.append(numbers[match.page])
+        self.outcome.distances.append(0 if is_exact else match.distance)
+
+    def _keep(self, place: int, number: int, record: PageRecord) -> None:
+        self._texts.add(place)
+        self._numbers_of_texts.append(number)
+        if self._rule.is_short(record):
+            self.outcome.short += 1
+        else:
+            self._index.add(place)
+            self._numbers_of_index.append(number)

@@ -1,0 +1,117 @@
+"""All records of a scan in their order, read by as many processes as are wanted."""
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from itertools import islice
+
+from dedup.limits import cut
+from dedup.records import RawRecord, RecordError
+from dedup.scan.ledger import ScanLedger
+from dedup.scan.reader import ReadRecord, ReadRecords, RecordReader
+from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
+
+# A task is large enough that pipes and pickles cost little, and what is under way stays small.
+_RECORDS_OF_A_TASK = 256
+_SIZE_OF_A_TASK = 1 << 20
+_TASKS_UNDER_WAY = 3
+# A page of HTML may be hostile; of a text, only the size takes time.
+_SECONDS_OF_A_PAGE = 30.0
+_SECONDS_OF_TEXTS = 600.0
+# To start a process takes as long as to read so many bytes of text.
+_BYTES_OF_A_WORKER = 2 << 20
+
+
+def all_records(
+    reader: RecordReader, workers: int, ledger: ScanLedger | None
+) -> Generator[list[ReadRecord], None, None]:
+    """Yield all records in order: those that the *ledger* has, then those that are read now."""
+    number = 0
+    for records in ledger.stored() if ledger else ():
+        number += len(records)
+        yield records
+    if ledger and ledger.is_whole:
+        return
+    with _pool(reader, workers) as (pool, tasks):
+        for records in _read(reader, pool, tasks, number):
+            if ledger:
+                ledger.add(records)
+            yield records
+    if ledger:
+        ledger.end()
+
+
+@contextmanager
+def _pool(reader: RecordReader, workers: int) -> Iterator[tuple[Pool, int]]:
+    """Yield a pool that is started, and how many tasks it shall have at a time.
+
+    Texts are read in this process if one is enough for them; HTML is always read in others, which
+    may crash, hang or be killed.
+    """
+    has_html = reader.format.has_html
+    if not has_html:
+        workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
+    if workers == 1 and not has_html:
+        pool: Pool = InlinePool(reader)
+        tasks = 1
+    else:
+        limit = _SECONDS_OF_A_PAGE if has_html else _SECONDS_OF_TEXTS
+        pool = WorkerPool(reader, workers=workers, page_timeout=limit)
+        tasks = _TASKS_UNDER_WAY * workers
+    try:
+        pool.start()
+        yield pool, tasks
+    finally:
+        pool.close()
+
+
+def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[list[ReadRecord]]:
+    """Yield the records from number *first* on, in order, while others are being read."""
+    under_way: deque[tuple[list[RawRecord], Future[list[ReadRecord]]]] = deque()
+    raws = islice(reader.format.raw_records(), first, None)
+    batches = _batches(raws, 1 if reader.format.has_html else _RECORDS_OF_A_TASK)
+    while True:
+        for batch in islice(batches, tasks - len(under_way)):
+            data = [raw.data for raw in batch if raw.error is None]
+            under_way.append((batch, pool.submit(ReadRecords(data))))
+        if not under_way:
+            return
+        batch, future = under_way.popleft()
+        read = iter(_result(future, batch, pool))
+        yield [
+            (next(read) if raw.error is None else ReadRecord(error=cut(raw.error))).with_place(raw)
+            for raw in batch
+        ]
+
+
+def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
+    batch: list[RawRecord] = []
+    size = 0
+    for raw in raws:
+        batch.append(raw)
+        size += raw.size
+        if len(batch) == most or size >= _SIZE_OF_A_TASK:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _result(
+    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool
+) -> list[ReadRecord]:
+    """Return what was read of *batch*: one by one where reading all of it at once fails."""
+    try:
+        return future.result()
+    except ReadError as error:
+        if error.cause == "start":
+            raise RecordError(str(error)) from error
+        if len(batch) == 1:
+            return [ReadRecord(has_field=True, unread=cut(f"{error.cause}: {error}"))]
+    return [
+        result
+        for raw in batch
+        if raw.error is None
+        for result in _result(pool.submit(ReadRecords([raw.data])), [raw], pool)
+    ]

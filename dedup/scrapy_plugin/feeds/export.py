@@ -1,0 +1,239 @@
+"""Exports the items of a crawl in Scrapy's place, and knows whether they are safe."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider, signals
+from scrapy.exceptions import CloseSpider
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot, ItemFilter
+from scrapy.utils.defer import deferred_from_coro
+
+from dedup.logs import logger_named
+from dedup.scrapy_plugin.awaiting import wait_for_call
+from dedup.scrapy_plugin.feeds import torn_files
+from dedup.scrapy_plugin.feeds.disk import Disk
+from dedup.scrapy_plugin.feeds.feed import Feed
+from dedup.scrapy_plugin.feeds.other_stores import has_other_store
+from dedup.scrapy_plugin.feeds.torn_files import TornFeedError
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logger_named(__name__)
+
+TORN_FEED = "dedup_torn_feed"
+"""The finish reason of a crawl that cannot append to one of its feeds."""
+
+
+class Feeds:
+    """Exports items in Scrapy's place, and makes sure that they have left the process.
+
+    Scrapy does not say whether an export failed, so its feed exporter is called from here.
+    """
+
+    def __init__(self, crawler: "Crawler") -> None:
+        self._crawler = crawler
+        self._exporter: FeedExporter | None = None
+        # Those that are not closed, by the identity of the slot.
+        self._feeds: dict[int, Feed] = {}
+        # The feeds that have accepted the item that is being exported, if one is.
+        self._accepted: list[Feed] | None = None
+        # A batch that was closed during the export, and could not be stored.
+        self._lost_batch = ""
+        self._closed_slots = self._stored_slots = 0
+        self._are_closed = False
+        self._call_when_closed: list[Callable[[], None]] = []
+        self._some_cannot_be_flushed = self._some_are_spoilt = False
+        self._removed_file = ""
+        self._refuses_torn = False
+        self._items_accepted = self._items_refused = 0
+        self._errors: set[str] = set()
+        self.disk: Disk | None = None
+        """Has each file that is written to."""
+
+    def take_over(self) -> None:
+        """Make `export` the only way in which items are exported."""
+        exporter = self._crawler.get_extension(FeedExporter)
+        if exporter is None:
+            return
+        manager = self._crawler.signals
+        manager.disconnect(exporter.item_scraped, signals.item_scraped)
+        manager.connect(self._slot_closed, signals.feed_slot_closed)
+        manager.connect(self._exporter_closed, signals.feed_exporter_closed)
+        self._exporter = exporter
+        for uri, item_filter in exporter.filters.items():
+            exporter.filters[uri] = _ReportingFilter(item_filter, uri, self._accept)
+        for slot in exporter.slots:
+            slot.filter = exporter.filters[slot.uri_template]
+
+    def refuse_torn(self) -> None:
+        """From now on, append to no file that could not be read afterwards.
+
+        Raises CloseSpider if one of the feeds is such a file.
+        """
+        self._refuses_torn = True
+        slots = self._exporter.slots if self._exporter else []
+        try:
+            for slot in slots:
+                self._feed_of(slot).check()
+        except (TornFeedError, OSError) as error:
+            for slot in slots:
+                slot.store_empty = False  # else Scrapy writes to it at its end
+            logger.error("%s", error)
+            raise CloseSpider(TORN_FEED) from error
+
+    def _feed_of(self, slot: FeedSlot) -> Feed:
+        return self._feeds.setdefault(id(slot), Feed(slot))
+
+    def files_to_overwrite(self) -> list[str]:
+        """Return the files with content that this crawl is going to overwrite."""
+        feeds = {} if self._exporter is None else self._exporter.feeds
+        paths = (uri.removeprefix("file://") for uri, options in feeds.items()
+                 if options.get("overwrite"))  # fmt: skip
+        return [path for path in paths if os.path.isfile(path) and os.path.getsize(path)]
+
+    @property
+    def has_storage(self) -> bool:
+        """Whether anybody, a feed or another component, stores items, as far as can be told."""
+        return self._exporter is not None or has_other_store(self._crawler)
+
+    def export(self, item: Any, spider: Spider) -> bool:
+        """Export *item* to all feeds, and flush those that can be flushed.
+
+        Return whether a feed has accepted it, or there are no feeds. Raises what a filter or an
+        exporter raises, and OSError if a file cannot be written, as on a full disk.
+        """
+        if self._exporter is None:
+            return True
+        feeds: list[Feed] = []
+        self._accepted, self._lost_batch = feeds, ""
+        try:
+            self._exporter.item_scraped(item, spider)
+            for feed in feeds:
+                feed.flush()
+            if self._lost_batch:
+                raise OSError(f"{self._lost_batch} could not be stored")
+        except BaseException as error:
+            for feed in feeds:
+                self._some_are_spoilt |= feed.fail(error)
+            raise
+        finally:
+            self._accepted = None
+        for feed in feeds:
+            # Once and for all: only at the end is it known whether a batch was stored.
+            self._some_cannot_be_flushed |= not feed.can_be_flushed
+        self._items_accepted += bool(feeds)
+        self._items_refused += not feeds
+        return bool(feeds)
+
+    def _accept(self, uri: str, item: Any) -> None:
+        """Make the feed at *uri* ready for *item*, which it has accepted."""
+        if self._exporter is None or self._accepted is None:
+            return
+        # Now, since a full batch may be closed during the export.
+        feed = self._feed_of(next(s for s in self._exporter.slots if s.uri_template == uri))
+        try:
+            feed.prepare(item, check=self._refuses_torn)
+        except TornFeedError as error:
+            if (text := str(error)) not in self._errors:
+                self._errors.add(text)
+                logger.error("%s", text)
+            if self._refuses_torn:
+                assert self._crawler.engine
+                deferred_from_coro(self._crawler.engine.close_spider_async(reason=TORN_FEED))
+                raise
+        self._accepted.append(feed)
+        feed.begin()
+        if feed.is_local and self.disk:
+            self.disk.note_write(id(feed.slot), feed.file)
+        self._note_removal(feed)
+
+    def _slot_closed(self, slot: FeedSlot) -> None:
+        self._feeds.pop(id(slot), None)
+        self._closed_slots += 1
+        stored, self._stored_slots = self._stored_slots, self._count_stored()
+        if self._accepted is not None and stored == self._stored_slots:
+            self._lost_batch = slot.uri
+        if self.disk:
+            self.disk.finish(id(slot))
+        # Scrapy closes only the first of several plugins.
+        if len(slot.feed_options.get("postprocessing", ())) > 1:
+            self._some_are_spoilt |= torn_files.is_whole(slot) is False
+
+    def _exporter_closed(self) -> None:
+        self._are_closed = True
+        for call in self._call_when_closed:
+            call()
+        if self._items_refused and not self._items_accepted:
+            logger.warning(
+                "No feed accepted any of %d items, so none of them counts as stored: nothing was "
+                "dropped as their duplicate, and none is remembered",
+                self._items_refused,
+            )
+
+    async def wait_until_closed(self, seconds: float) -> bool:
+        """Wait until Scrapy has closed and stored all feeds; return whether it did in time."""
+        if self._exporter is None or self._are_closed:
+            return True
+        return await wait_for_call(seconds, self._call_when_closed.append)
+
+    @property
+    def can_be_flushed(self) -> bool:
+        """Whether items are safe before their feed is closed.
+
+        They are not in compressed feeds, in those that are uploaded when they are complete, and
+        with storages and exporters of other packages, which may keep items back.
+        """
+        return not self._some_cannot_be_flushed
+
+    def flush(self) -> None:
+        """Hand everything that was exported to the operating system.
+
+        Raises OSError if that fails, or if somebody removed a file while it was written.
+        """
+        for feed in self._feeds_with_items():
+            feed.flush()
+            self._note_removal(feed)
+        if self._removed_file:
+            raise OSError(f"{self._removed_file} was removed while it was written")
+
+    def _feeds_with_items(self) -> list[Feed]:
+        return [feed for feed in self._feeds.values() if feed.slot.itemcount]
+
+    def _note_removal(self, feed: Feed) -> None:
+        if feed.is_removed:
+            self._removed_file = feed.slot.uri
+
+    @property
+    def are_stored(self) -> bool:
+        """Whether all feeds were closed and stored without an error."""
+        if self._feeds_with_items() or self._some_are_spoilt:
+            return False
+        return self._count_stored() >= self._closed_slots
+
+    def _count_stored(self) -> int:
+        assert self._crawler.stats
+        stats = self._crawler.stats.get_stats()
+        return sum(n for key, n in stats.items() if key.startswith("feedexport/success_count/"))
+
+
+class _ReportingFilter(ItemFilter):
+    """The filter of a feed, which reports each item that it accepts.
+
+    The original filter is asked once an item: it may count, or accept an item only once.
+    """
+
+    def __init__(self, item_filter: Any, uri: str, report: Callable[[str, Any], None]) -> None:
+        self._filter = item_filter
+        self._uri = uri
+        self._report = report
+
+    def accepts(self, item: Any) -> bool:
+        if not self._filter.accepts(item):
+            return False
+        self._report(self._uri, item)
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._filter, name)

@@ -1,0 +1,171 @@
+"""The settings of one crawl."""
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from scrapy import Spider
+from scrapy.settings import BaseSettings
+from scrapy.utils.job import job_dir
+
+from dedup.extraction import Extractor
+from dedup.logs import logger_named
+from dedup.methods import Method
+from dedup.rule import SHORT_PAGES
+from dedup.scopes import SCOPES
+from dedup.scrapy_plugin.crawling import is_crawl
+from dedup.scrapy_plugin.settings.paths import Placeholders, feed_files, find_shared
+from dedup.scrapy_plugin.settings.plugins import check_for_workers, extractor, read_method
+from dedup.scrapy_plugin.settings.values import (
+    Reader,
+    SettingError,
+    choice,
+    fields_of_items,
+    file,
+    folder,
+    item_field,
+    log_level,
+    number,
+    switch,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logger_named(__name__)
+
+LEDGER_OF_A_JOB = "dedup.sqlite"
+"""The name of the ledger in a JOBDIR."""
+_OUTSIDE_A_CRAWL = {
+    "DEDUP_ENABLED": False,
+    "DEDUP_WORKERS": 0,
+    "DEDUP_INDEX": "",
+    "DEDUP_REPORT": "",
+    "DEDUP_DUPLICATES": "",
+    "JOBDIR": "",
+}
+"""There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
+
+
+@dataclass(frozen=True)
+class DedupSettings:
+    """The settings of one crawl, checked. docs/settings.md says what each means.
+
+    To add a setting, add a field here: `min_tokens` is read from DEDUP_MIN_TOKENS.
+    """
+
+    method: Method
+    """Made of DEDUP_METHOD, DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE and DEDUP_SECRET."""
+    extractor: Annotated[Extractor, extractor()]
+    item_field: Annotated[str | None, item_field()]
+    index: Annotated[Path | None, file()]
+    index_in_use: Annotated[str, choice(("stop", "wait", "own"))]
+    workers: Annotated[int, whole_number(1, at_least=0)]
+    enabled: Annotated[bool, switch(True)]
+    min_tokens: Annotated[int, whole_number(20, at_least=0)]
+    short_pages: Annotated[str, choice(SHORT_PAGES)]
+    scope: Annotated[str, choice(tuple(SCOPES))]
+    action: Annotated[str, choice(("drop", "mark"))]
+    follow_duplicates: Annotated[bool, switch(True)]
+    fields: Annotated[Mapping[str, str], fields_of_items()]
+    page_timeout: Annotated[float, number(30.0, at_least=0.1, at_most=86400)]
+    wait_timeout: Annotated[float, number(60.0, at_least=0)]
+    max_page_bytes: Annotated[int, whole_number(10_000_000, at_least=1)]
+    log_level: Annotated[str, log_level("DEBUG")]
+    report: Annotated[Path | None, folder()]
+    report_texts: Annotated[int, whole_number(2000, at_least=0)]
+    revisits: Annotated[str, choice(("drop", "keep"))]
+    reset: Annotated[bool, switch(False)]
+    max_age: Annotated[float, number(0.0, at_least=0)]
+    close_unchanged: Annotated[int, whole_number(0, at_least=0)]
+    checkpoint_interval: Annotated[float, number(5.0, at_least=0)]
+    fsync: Annotated[bool, switch(False)]
+    duplicates: Annotated[Path | None, file()]
+    job: str | None
+    """Scrapy's JOBDIR."""
+    shown: Mapping[str, Any] = dataclasses.field(repr=False)
+    """The values for the report, by the name of the setting."""
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> "DedupSettings":
+        """Read the ``DEDUP_*`` settings of *crawler*; outside a crawl, dedup is switched off.
+
+        Raises SettingError and warns as `from_settings`.
+        """
+        settings = crawler.settings
+        if not is_crawl(crawler):
+            settings = settings.copy()
+            settings.setdict(_OUTSIDE_A_CRAWL, "cmdline")
+        return cls.from_settings(settings, crawler.spider)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, spider: Spider | None = None) -> "DedupSettings":
+        """Read the ``DEDUP_*`` settings; paths may name attributes of *spider*.
+
+        Raises SettingError for a wrong value; warns about a setting that does not exist.
+        """
+        placeholders = Placeholders(spider)
+        reader = Reader(settings, placeholders)
+        values: dict[str, Any] = {"method": read_method(reader), "job": job_dir(settings)}
+        for field in dataclasses.fields(cls):
+            for setting in getattr(field.type, "__metadata__", ()):
+                values[field.name] = reader.read(f"DEDUP_{field.name.upper()}", setting)
+        if values["job"] and values["index"] is None:
+            values["index"] = Path(values["job"], LEDGER_OF_A_JOB).absolute()
+            # A second crawl would want not only its ledger, but also its requests.
+            values["index_in_use"] = "stop"
+        result = cls(**values, shown=reader.shown)
+        result._check(feed_files(settings, placeholders))
+        _warn_of_unknown(settings, reader.shown)
+        return result
+
+    def _check(self, feeds: Iterable[Path]) -> None:
+        """Raise SettingError if settings exclude each other."""
+        if self.workers:
+            check_for_workers("DEDUP_METHOD", self.method)
+            check_for_workers("DEDUP_EXTRACTOR", self.extractor)
+        if self.item_field and not self.follow_duplicates:
+            raise SettingError(
+                "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page, DEDUP_ITEM_FIELD gives "
+                "one on each item: set one of them only"
+            )
+        if self.item_field and self.fields:
+            raise SettingError(
+                "DEDUP_FIELDS needs the text of the page, DEDUP_ITEM_FIELD uses the item's own: "
+                "set one of them only"
+            )
+        paths = {
+            "DEDUP_INDEX": self.index,
+            "DEDUP_DUPLICATES": self.duplicates,
+            "DEDUP_REPORT": self.report,
+        }
+        if shared := find_shared(paths, feeds):
+            raise SettingError(f"{shared[0]} and {shared[1]} are one file: give each its own")
+
+    @classmethod
+    def defaults(cls) -> Mapping[str, Any]:
+        """Return the values of a crawl that sets nothing, in the form of *shown*."""
+        return cls.from_settings(BaseSettings({"DEDUP_SECRET": ""})).shown
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What stored sketches depend on: a ledger is for crawls with an equal one."""
+        return {
+            **self.method.identity,
+            "extractor": self.shown["DEDUP_EXTRACTOR"],
+            "item_field": self.item_field,
+            "scope": self.scope,
+        }
+
+
+def _warn_of_unknown(settings: BaseSettings, known: Collection[str]) -> None:
+    """Warn of settings that begin with ``DEDUP_`` and do not exist: probably typing errors."""
+    for name in map(str, settings):
+        if name.startswith("DEDUP_") and name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            logger.warning("There is no setting %s%s", name, hint)

@@ -1,0 +1,150 @@
+"""The method and the extractor of a crawl, which settings name or hold as objects."""
+
+import importlib.util
+import inspect
+import os
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy.utils.misc import load_object
+
+from dedup.extraction import EXTRACTORS
+from dedup.methods import METHODS, Method
+from dedup.methods.arguments import check_arguments
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.scrapy_plugin.settings.values import (
+    Reader,
+    Setting,
+    SettingError,
+    alternatives,
+    parse_dictionary,
+    parse_number,
+)
+from dedup.search import index_for
+
+
+def extractor() -> Setting:
+    """A callable that turns HTML into main text, or its name."""
+    return Setting("trafilatura", _parse_extractor, _name)
+
+
+def _parse_extractor(value: Any) -> Any:
+    if isinstance(value, str) and value in EXTRACTORS and not importlib.util.find_spec(value):
+        raise ValueError(f"{value!r} needs: pip install 'scrapy-dedup[{value}]'")
+    loaded = _load(EXTRACTORS, value)
+    if not callable(loaded):
+        raise ValueError(f"must be callable, got {value!r}")
+    return loaded
+
+
+def read_method(reader: Reader) -> Method:
+    """Return the method that four settings describe; raises SettingError."""
+    method_class = reader.read("DEDUP_METHOD", Setting("simhash", _parse_method_class, _name))
+    arguments = reader.read("DEDUP_METHOD_ARGS", Setting({}, parse_dictionary))
+    distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
+    if distance is not None and arguments.setdefault("max_distance", distance) != distance:
+        raise SettingError(
+            f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD_ARGS it is "
+            f"{arguments['max_distance']!r}: set one of them only"
+        )
+    name = reader.shown["DEDUP_METHOD"]
+    try:
+        check_arguments(method_class, arguments)
+    except TypeError as error:
+        raise SettingError(f"DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE: {name} {error}") from error
+    try:
+        method: Method = method_class(**arguments)
+    except (TypeError, ValueError) as error:
+        is_distance = distance is not None and "max_distance" in str(error)
+        source = "DEDUP_MAX_DISTANCE" if is_distance else "DEDUP_METHOD_ARGS"
+        raise SettingError(f"{source}: {error}") from error
+    _check_attributes(method, name)
+    reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
+    secret = Setting(os.environ.get("DEDUP_SECRET", ""), _parse_secret, _name_of_secret)
+    return _add_secret(method, reader.read("DEDUP_SECRET", secret))
+
+
+def _parse_method_class(value: Any) -> type[Method]:
+    method_class = _load(METHODS, value)
+    if not (isinstance(method_class, type) and issubclass(method_class, Method)):
+        raise ValueError(f"must be a subclass of dedup.methods.Method, got {value!r}")
+    if inspect.isabstract(method_class):
+        missing = ", ".join(sorted(method_class.__abstractmethods__))
+        raise ValueError(f"{value!r} lacks {missing}")
+    return method_class
+
+
+def _parse_distance(value: Any) -> float | None:
+    if value is None:
+        return None
+    distance: float = parse_number(float, 0, None, value)
+    # Most methods count something; some have a share, from 0 to 1.
+    return int(distance) if distance.is_integer() else distance
+
+
+def _check_attributes(method: Method, name: str) -> None:
+    """Raise SettingError if a method of the user's own lacks what every method must have."""
+    for attribute, kind in (("name", str), ("version", int), ("max_distance", (int, float))):
+        if not isinstance(getattr(method, attribute, None), kind):
+            expected = "number" if isinstance(kind, tuple) else kind.__name__
+            raise SettingError(f"DEDUP_METHOD {name} lacks a {attribute} ({expected})")
+    try:
+        index_for(method)
+    except TypeError as error:
+        raise SettingError(f"DEDUP_METHOD: {error}") from error
+
+
+def _parse_secret(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a string, got another type")  # never show the value
+    return value
+
+
+def _name_of_secret(_given: Any, secret: str) -> str:
+    return "set" if secret else ""
+
+
+def _add_secret(method: Method, secret: str) -> Method:
+    try:
+        return with_keyed_hashing(method, KeyedHashing(secret)) if secret else method
+    except ValueError as error:
+        raise SettingError(f"DEDUP_SECRET: {error}") from error
+
+
+def check_for_workers(name: str, plugin: Any) -> None:
+    """Raise SettingError if a worker process cannot load *plugin*, the value of *name*."""
+    try:
+        pickle.dumps(plugin)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise SettingError(
+            f"{name} cannot be sent to a worker process: {error}; define it in a module, or "
+            "set DEDUP_WORKERS = 0"
+        ) from error
+    if plugin.__module__ == "__main__":
+        raise SettingError(
+            f"{name} is defined in the main script, which a worker process cannot import; "
+            "define it in a module, or set DEDUP_WORKERS = 0"
+        )
+
+
+def _load(by_short_name: Mapping[str, Any], value: Any) -> Any:
+    """Return what *value* names, or *value* itself if it is no string."""
+    if not isinstance(value, str):
+        return value
+    if value in by_short_name:
+        return by_short_name[value]
+    choices = f"{alternatives(tuple(by_short_name))}, an import path or an object"
+    if "." not in value:
+        raise ValueError(f"must be {choices}, got {value!r}")
+    try:
+        return load_object(value)
+    except (ImportError, NameError, AttributeError, ValueError) as error:
+        raise ValueError(f"must be {choices}, got {value!r}: {error}") from error
+
+
+def _name(given: Any, loaded: Any) -> str:
+    """Return the name that was *given*, or else the import path of what was."""
+    if isinstance(given, str):
+        return given
+    return f"{loaded.__module__}.{getattr(loaded, '__qualname__', type(loaded).__qualname__)}"

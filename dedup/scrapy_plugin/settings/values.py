@@ -1,0 +1,209 @@
+"""The kinds of values that settings have: what is accepted, and what becomes of it."""
+
+import logging
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from dedup.scrapy_plugin.settings.paths import Placeholders
+
+PAGE_FIELDS = ("text", "title", "language")
+
+
+class SettingError(ValueError):
+    """A ``DEDUP_*`` setting has a wrong value; the message names it and the choices."""
+
+
+def _show_parsed(_given: Any, parsed: Any) -> Any:
+    return parsed
+
+
+def _show_given(given: Any, _parsed: Any) -> Any:
+    return given
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its default, and how its value is read."""
+
+    default: Any
+    parse: Callable[[Any], Any]
+    """Turns the given value into the one that is used; raises ValueError if it is wrong."""
+    show: Callable[[Any, Any], Any] = _show_parsed
+    """Returns what the report says, from the given value and the one that is used."""
+    has_placeholders: bool = False
+
+
+class Reader:
+    """Reads settings one by one, and keeps what the report shows of them."""
+
+    def __init__(self, settings: BaseSettings, placeholders: Placeholders) -> None:
+        self._settings = settings
+        self._placeholders = placeholders
+        self.shown: dict[str, Any] = {}
+
+    def read(self, name: str, setting: Setting) -> Any:
+        """Return the parsed value of the setting *name*; raises SettingError if it is wrong."""
+        value = self._settings.get(name)
+        if value is None:
+            value = setting.default
+        if setting.has_placeholders and isinstance(value, str | os.PathLike):
+            try:
+                value = self._placeholders.fill(os.fspath(value))
+            except ValueError as error:
+                raise SettingError(f"{name} {value!r}: {error}") from error
+        parsed = parse(name, setting, value)
+        self.shown[name] = setting.show(value, parsed)
+        return parsed
+
+
+def parse(name: str, setting: Setting, value: Any) -> Any:
+    """Return *value* parsed; raises SettingError, which calls it *name*, if it is wrong."""
+    try:
+        return setting.parse(value)
+    except ValueError as error:
+        raise SettingError(f"{name} {error}") from error
+
+
+def switch(default: bool) -> Setting:
+    return Setting(default, _parse_switch)
+
+
+def as_switch(name: str, value: Any) -> bool:
+    """Return a truth value given in any form that Scrapy accepts; raises SettingError for others.
+
+    The error calls the value *name*.
+    """
+    return bool(parse(name, switch(False), value))
+
+
+def _parse_switch(value: Any) -> bool:
+    try:
+        return BaseSettings({"value": value}).getbool("value")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"must be True or False, got {value!r}") from error
+
+
+def whole_number(default: int, *, at_least: int) -> Setting:
+    return Setting(default, partial(parse_number, int, at_least, None))
+
+
+def number(default: float, *, at_least: float, at_most: float | None = None) -> Setting:
+    return Setting(default, partial(parse_number, float, at_least, at_most))
+
+
+def parse_number(kind: type, at_least: float, at_most: float | None, value: Any) -> Any:
+    parsed = math.nan
+    with suppress(TypeError, ValueError, OverflowError):
+        if kind(value) == float(value):
+            parsed = kind(value)
+    if isinstance(value, bool) or not at_least <= parsed <= (at_most or 10**15):
+        what = "a whole number" if kind is int else "a number"
+        limit = f", at most {at_most}" if at_most else ""
+        raise ValueError(f"must be {what} of at least {at_least}{limit}, got {value!r}")
+    return parsed
+
+
+def choice(choices: Sequence[str]) -> Setting:
+    """One of *choices*; the first one is the default."""
+    return Setting(choices[0], partial(_parse_choice, choices))
+
+
+def _parse_choice(choices: Sequence[str], value: Any) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"must be {alternatives(choices)}, got {value!r}")
+    return value
+
+
+def alternatives(choices: Sequence[str]) -> str:
+    """Return *choices* as an error message lists them.
+
+    >>> alternatives(("drop", "mark"))
+    "'drop' or 'mark'"
+    """
+    return " or ".join(map(repr, choices))
+
+
+def item_field() -> Setting:
+    """The name of an item's field; empty for none."""
+    return Setting("", lambda value: parse_text(value) or None, _show_given)
+
+
+def parse_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be a string, got {value!r}")
+    return value
+
+
+def parse_dictionary(value: Any) -> dict[str, Any]:
+    try:
+        return BaseSettings({"value": value}).getdict("value")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"must be a dict or one in JSON, got {value!r}") from error
+
+
+def fields_of_items() -> Setting:
+    """Which fields of items are filled with which `PAGE_FIELDS`; none by default."""
+    return Setting({}, _parse_fields)
+
+
+def _parse_fields(value: Any) -> dict[str, Any]:
+    fields = parse_dictionary(value)
+    for key, field in fields.items():
+        if key not in PAGE_FIELDS or not isinstance(field, str):
+            raise ValueError(
+                f"must map {alternatives(PAGE_FIELDS)} to the name of an item's field, "
+                f"got {key!r}: {field!r}"
+            )
+    return fields
+
+
+def log_level(default: str) -> Setting:
+    return Setting(default, _parse_log_level)
+
+
+def _parse_log_level(value: Any) -> str:
+    levels = logging.getLevelNamesMapping()
+    is_number = str(value).isdecimal()
+    level = logging.getLevelName(int(value)) if is_number else str(value).upper()
+    if level not in levels:
+        raise ValueError(f"must be {alternatives(tuple(levels))}, got {value!r}")
+    return level
+
+
+def file() -> Setting:
+    """The path of a file, which need not exist; none by default."""
+    return Setting("", partial(_parse_path, "file", Path.is_file), _show_given, True)
+
+
+def folder() -> Setting:
+    """The path of a folder, which need not exist; none by default."""
+    return Setting("", partial(_parse_path, "folder", Path.is_dir), _show_given, True)
+
+
+def _parse_path(kind: str, is_right_kind: Callable[[Path], bool], value: Any) -> Path | None:
+    if not isinstance(value, str):
+        raise ValueError(f"must be the path of a {kind}, got {value!r}")
+    if "://" in value:
+        raise ValueError(f"must be the path of a local {kind}, got the URL {value!r}")
+    if not value:
+        return None
+    path = Path(value).absolute()
+    try:
+        if path.exists() and not is_right_kind(path):
+            raise ValueError(f"must be a {kind}, got {value!r}")
+        # It is created when there is something to write; whether it can be must show now.
+        existing = next(parent for parent in (path, *path.parents) if parent.exists())
+    except OSError as error:
+        raise ValueError(f"cannot be used: {value!r} ({error.strerror})") from error
+    mode = os.W_OK | os.X_OK if existing.is_dir() else os.W_OK
+    if (existing != path and not existing.is_dir()) or not os.access(existing, mode):
+        raise ValueError(f"cannot be written: {value!r}")
+    return path

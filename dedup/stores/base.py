@@ -1,0 +1,213 @@
+"""What is known of stored pages beyond the view in memory: the interface of a store."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import time
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.sqlite_file import LedgerError
+
+
+class DuplicateNote(NamedTuple):
+    """A duplicate that was met: the page at *key* repeats page *number*; *at*: when."""
+
+    key: str
+    number: int
+    kind: str
+    distance: float
+    at: float
+
+
+@dataclass(slots=True)
+class News:
+    """What the store is not told yet: commits, releases, and what nobody follows.
+
+    *commits* are pages that are stored, by number, with the times at which they were; *releases*
+    numbers of pages that were not; *duplicates* those that were met; *seen* the times at which
+    stored pages were met again, by number.
+    """
+
+    commits: dict[int, tuple[Claimed, float]] = field(default_factory=dict)
+    releases: list[int] = field(default_factory=list)
+    duplicates: list[DuplicateNote] = field(default_factory=list)
+    seen: dict[int, float] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.commits or self.duplicates or self.seen)
+
+    def __iadd__(self, later: "News") -> "News":
+        self.commits.update(later.commits)
+        self.releases += later.releases
+        self.duplicates += later.duplicates
+        self.seen.update(later.seen)
+        return self
+
+
+class Stored(NamedTuple):
+    """A stored page and its number."""
+
+    number: int
+    record: PageRecord
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """What a report says of a store: where it is, and how far it has come.
+
+    *run* is the number of the crawl in it, *is_resumed* whether that goes on with an interrupted
+    job, *unpublished* how many stored pages it does not have yet.
+    """
+
+    path: str
+    run: int
+    is_resumed: bool
+    unpublished: int
+
+
+class Store(ABC):
+    """An ordered log of what became of pages, which the view of a process follows.
+
+    Pages have numbers in the order of their claims. What a process has to say (`commit`, `release`,
+    `note_duplicate`, `note_seen`) waits in memory for the next `exchange`, so that nothing of it
+    ever needs a network. The coroutines of a store for one process alone never wait: `finished`
+    runs them.
+    """
+
+    is_durable: ClassVar[bool] = True
+    """Whether the pages outlive the process."""
+
+    def __init__(self, name: str) -> None:
+        """Create it; *name* is what messages call it."""
+        self.name = name
+        self.has_joined = False
+        self._news = News()
+        self._news_under_way = News()
+
+    # The log.
+
+    @abstractmethod
+    async def join(self, spider: str) -> None:
+        """Begin to take part, as a crawl of *spider*: nothing is changed before.
+
+        Raises LedgerError if the store cannot be written.
+        """
+
+    @abstractmethod
+    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
+        """Append *claims*, and publish *news*: all of it or nothing.
+
+        Returns the events that the view does not know: *claims*, with their numbers. Raises
+        LedgerError or OSError if the store cannot be written.
+        """
+
+    @abstractmethod
+    async def since(self, number: int) -> RecordColumns | None:
+        """Return some of the stored pages of higher numbers, by number; ``None`` for no more.
+
+        Raises LedgerError if they cannot be read.
+        """
+
+    @abstractmethod
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        """Return the records of stored or claimed pages by their *numbers*; the key at least."""
+
+    @abstractmethod
+    async def earlier(self, key: str) -> list[Stored]:
+        """Return what earlier crawls stored of *key*, and nothing has replaced since."""
+
+    async def expire(self, numbers: Iterable[int]) -> float:
+        """Release those of the claims *numbers* whose owners are gone.
+
+        Returns the seconds until the next of them may be; infinite where nobody else claims.
+        """
+        return math.inf
+
+    @abstractmethod
+    async def leave(
+        self,
+        reason: str,
+        report: Mapping[str, Any] | None,
+        texts: Iterable[tuple[str, str | None, str]] = (),
+    ) -> None:
+        """Note how the crawl has ended, and the *texts* of some pages: URL, title, main text."""
+
+    def damaged(self, error: Exception) -> LedgerError:
+        """Return the error that says that what the store holds cannot be right."""
+        return LedgerError(f"{self.name} is damaged: {error}")
+
+    @property
+    @abstractmethod
+    def last(self) -> int:
+        """The highest number of a page so far; below all numbers if there is none."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what the store holds. News that are not published are forgotten."""
+
+    # What waits in memory.
+
+    def commit(self, claimed: Claimed) -> None:
+        """The claimed page is stored."""
+        self._news.commits[claimed.number] = claimed, time()
+
+    def release(self, number: int) -> None:
+        """The claimed page *number* was not stored."""
+        self._news.releases.append(number)
+
+    def note_duplicate(self, key: str, number: int, kind: str, distance: float) -> None:
+        """The page at *key* is a duplicate of page *number*."""
+        # Whatever kind of number a method gives: stores take few.
+        self._news.duplicates.append(DuplicateNote(key, number, kind, float(distance), time()))
+
+    def note_seen(self, number: int) -> None:
+        """Page *number* was met again, unchanged."""
+        self._news.seen[number] = time()
+
+    def take_news(self) -> News:
+        """Return what was told since the last time, for `exchange`; then tell what came of it."""
+        assert not self._news_under_way
+        self._news_under_way, self._news = self._news, News()
+        return self._news_under_way
+
+    def end_exchange(self, *, published: bool) -> None:
+        """Forget the news that were taken, which are published; or take them back."""
+        news, self._news_under_way = self._news_under_way, News()
+        if not published:
+            news += self._news
+            self._news = news
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to publish."""
+        return self.has_joined and bool(self._news)
+
+    @property
+    def unpublished(self) -> int:
+        """The number of stored pages that are not published yet."""
+        return len(self._news.commits) + len(self._news_under_way.commits)
+
+    @property
+    def state(self) -> StoreState | None:
+        """What a report says of the store; ``None`` if it is gone with the process."""
+        return None
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The memory that the pages take beside the view, in bytes; an estimate."""
+
+
+T = TypeVar("T")
+
+
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Return what *coroutine* returns, which never waits; raises RuntimeError if it does."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise RuntimeError("a store waits where it must not")

@@ -1,0 +1,203 @@
+"""A ledger that is only looked at, also while a crawl writes it."""
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from dedup.limits import kept_url
+from dedup.record import PageRecord, RecordColumns
+from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores.memory import MemoryStore
+from dedup.stores.sqlite import KIND, columns_since
+
+
+class Crawl(NamedTuple):
+    """A crawl: times in seconds since 1970, its JSON report; ``None`` for what is not known yet."""
+
+    id: int
+    spider: str
+    job: str | None
+    started: float
+    finished: float | None
+    reason: str | None
+    report: dict[str, Any] | None
+
+
+class StoredPage(NamedTuple):
+    """A page that was stored, by its number and the one of its crawl.
+
+    *stored* and *seen* are times, *ended* is when it was replaced or had expired, else ``None``;
+    *is_change*: 1 if it took the place of what an earlier crawl had stored, else 0.
+    """
+
+    number: int
+    crawl: int
+    record: PageRecord
+    stored: float
+    seen: float
+    ended: float | None
+    is_change: int
+
+
+class StoredMatch(NamedTuple):
+    """A duplicate that was found, the page it repeats, and when it was.
+
+    *page* is the number of that page, *scope* where it is compared, *ended* when it was replaced or
+    had expired, else ``None``.
+    """
+
+    original: str
+    duplicate: str
+    kind: str
+    distance: float
+    crawl: int
+    found: float
+    page: int
+    scope: str
+    ended: float | None
+
+
+class LedgerReader:
+    """Reads a ledger without changing or locking it. A context manager."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the file; raises LedgerError if it is no ledger or damaged, OSError if missing."""
+        self.path = Path(path).absolute()
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{path} is no file")
+        self._ledger = SqliteFile(path, KIND)
+        self._file = self._ledger.read_only()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the sketches depend on: method, its arguments, extractor, scope, item field."""
+        identity = self._ledger.identity(self._file)
+        if not {"method", "version"} <= identity.keys():
+            raise self.damaged(ValueError("it does not say what it was made with"))
+        return identity
+
+    def damaged(self, error: Exception) -> LedgerError:
+        """Return the error that says that the file is damaged, and what to do."""
+        return self._ledger.damaged(error)
+
+    def crawls(self) -> list[Crawl]:
+        """Return all crawls, the oldest first."""
+        query = "SELECT id, spider, job, started, finished, reason, report FROM crawls ORDER BY id"
+        with self._ledger.errors():
+            return [
+                Crawl(id, spider, job, started, finished, reason, report and json.loads(report))
+                for id, spider, job, started, finished, reason, report in list(self._rows(query))
+            ]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many pages count, how many have ended, and how many matches there are."""
+        [[pages, ended]] = self._rows("SELECT count(*), count(ended) FROM pages")
+        [[matches]] = self._rows("SELECT count(*) FROM matches")
+        return {"pages": pages - ended, "ended": ended, "matches": matches}
+
+    def pages(self, *, ended: bool = False) -> Iterator[StoredPage]:
+        """Yield the pages that count, by age; *ended*: the others, too."""
+        where = "" if ended else "WHERE ended IS NULL"
+        query = (
+            "SELECT url, scope, tokens, digest, sketch, id, crawl, stored, seen, ended, id IN "
+            "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
+        )
+        for row in self._rows(f"{query} {where} ORDER BY id"):
+            record, (number, crawl, *others) = PageRecord(*row[:5]), row[5:]
+            if not isinstance(record.sketch, bytes | None):
+                raise self.damaged(ValueError("a sketch is no blob"))
+            yield StoredPage(number, crawl, record, *others)
+
+    def columns_since(self, number: int) -> RecordColumns | None:
+        """Return what is compared of the next pages that count; ``None`` for no more."""
+        with self._ledger.errors():
+            return columns_since(self._file, number)
+
+    def url(self, number: int) -> str:
+        """Return the URL of a page; raises KeyError if there is none of that number."""
+        for (url,) in self._rows("SELECT url FROM pages WHERE id = ?", number):
+            return str(url)
+        raise KeyError(number)
+
+    def matches(self, crawl: int | None = None) -> Iterator[StoredMatch]:
+        """Yield the duplicates, in the order in which they were found.
+
+        Those of one *crawl*, by default of the last one that found each URL to be a duplicate.
+        """
+        last = "(matches.url, matches.crawl) IN (SELECT url, max(crawl) FROM matches GROUP BY url)"
+        query = (
+            "SELECT pages.url, matches.url, kind, distance, matches.crawl, found, page, scope, "
+            "ended FROM matches JOIN pages ON pages.id = matches.page "
+            f"WHERE matches.url <> pages.url AND {last if crawl is None else 'matches.crawl = ?'} "
+            "ORDER BY matches.rowid"
+        )
+        for row in self._rows(query, *([] if crawl is None else [crawl])):
+            yield StoredMatch(*row)
+
+    def texts(self) -> Iterator[tuple[str, str | None, str]]:
+        """Yield the URLs, titles and main texts of the pages whose texts were kept."""
+        for url, title, text in self._rows("SELECT url, title, text FROM texts"):
+            with self._ledger.errors():
+                yield url, title, _decompressed(text)
+
+    def text(self, url: str) -> tuple[str | None, str] | None:
+        """Return title and main text of a page, ``None`` if its text was not kept."""
+        for title, text in self._rows("SELECT title, text FROM texts WHERE url = ?", kept_url(url)):
+            with self._ledger.errors():
+                return title, _decompressed(text)
+        return None
+
+    def largest_groups(self, count: int) -> list[tuple[str, int]]:
+        """Return the *count* pages with the most duplicates, and the numbers of them."""
+        query = (
+            "SELECT original, count(DISTINCT duplicate) AS size FROM duplicates GROUP BY original "
+            "ORDER BY size DESC, original LIMIT ?"
+        )
+        return [(original, size) for original, size in self._rows(query, count)]
+
+    def _rows(self, query: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
+        with self._ledger.errors():
+            # Not "yield from", which would close the cursor when it is given up: by then the file
+            # may be closed.
+            for row in self._file.execute(query, arguments):  # noqa: UP028
+                yield row
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class StoreOfReader(MemoryStore):
+    """The pages of a ledger, for a detector that is asked, and keeps nothing."""
+
+    def __init__(self, reader: LedgerReader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    async def since(self, number: int) -> RecordColumns | None:
+        return self._reader.columns_since(number)
+
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        return {number: PageRecord(self._reader.url(number)) for number in numbers}
+
+
+def _decompressed(text: bytes) -> str:
+    try:
+        return zlib.decompress(text).decode("utf-8", "replace")
+    except zlib.error as error:
+        raise sqlite3.DatabaseError(f"a text is no text ({error})") from error

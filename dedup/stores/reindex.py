@@ -1,0 +1,128 @@
+"""A ledger for other settings, made of one that there is."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+from dedup.limits import kept_url
+from dedup.methods import Method
+from dedup.record import digest_of, digest_with
+from dedup.scopes import SCOPES, parts_of, replace_base
+from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores.reader import LedgerReader
+from dedup.stores.sqlite import KIND, OTHERS
+from dedup.text import Document
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """How many pages the new ledger compares, and how many it does not, for want of their texts."""
+
+    pages: int
+    without_text: int
+
+
+def reindex(
+    source: Path,
+    target: Path,
+    *,
+    method: Method | None = None,
+    scope: str | None = None,
+    texts: Iterable[tuple[str, str]] = (),
+    advance: Callable[[], object] = lambda: None,
+) -> Reindexed:
+    """Write a ledger for *method* and *scope* into *target*, with all that *source* holds.
+
+    Scopes are made of the URLs. Sketches of another method need *texts*, URLs and main texts as
+    they were judged: those of other texts under the URL are passed over. A page whose text is
+    missing does not count any more, and is stored again when it is met. *advance* is called after
+    each text. An existing *target* is replaced, when all is done.
+
+    Raises LedgerError if *source* is no ledger, if *target* is in use, if *source* was made with a
+    secret and *method* has none, or if there are no texts although they are needed.
+    """
+    with LedgerReader(source) as reader:
+        identity = reader.identity
+    others = {name: identity.get(name) for name in OTHERS}
+    if scope is not None:
+        others["scope"] = scope
+    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
+    changed = method is not None and method.identity != of_method
+    if method is not None and "secret" in identity and method.hashing.secret_digest is None:
+        raise LedgerError(
+            f"{source} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
+        )
+    old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
+    with (
+        new.locked(),
+        new.replaced() as copy,
+        old.errors(),
+        closing(old.read_only()) as file,
+    ):
+        file.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        with copy:
+            if method is not None and changed:
+                _sketch(copy, method, texts, advance)
+                of_method = json.loads(json.dumps(method.identity))
+            if others["scope"] != identity.get("scope"):
+                _rescope(copy, others["scope"] or "crawl")
+            value = json.dumps({**of_method, **others})
+            copy.execute("UPDATE about SET value = ? WHERE name = 'identity'", (value,))
+        [pages] = copy.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+        [before] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+        if changed and before and not pages:
+            raise LedgerError(
+                f"{source} holds the texts of some pages only, for its reports, and no sketch can "
+                "be made of another one: give the feed with all that were stored (--texts)"
+            )
+    return Reindexed(pages, before - pages)
+
+
+def _sketch(
+    file: sqlite3.Connection,
+    method: Method,
+    texts: Iterable[tuple[str, str]],
+    advance: Callable[[], object],
+) -> None:
+    """Give the pages whose texts there are sketches of *method*; the others have ended."""
+    file.execute("CREATE TEMP TABLE done (id INTEGER PRIMARY KEY)")
+    file.execute("UPDATE pages SET sketch = NULL")
+    for url, text in texts:
+        document = Document.from_main_text(text)
+        digest = digest_of(document) or b""
+        ids = [
+            (number,)
+            for number, stored, scope in file.execute(
+                "SELECT id, digest, scope FROM pages WHERE url = ? AND ended IS NULL",
+                (kept_url(url),),
+            )
+            if stored == digest_with(digest, parts_of(scope))
+        ]
+        if ids:
+            sketch = method.sketch(document)
+            data = None if sketch is None else method.to_bytes(sketch)
+            file.executemany(
+                "UPDATE pages SET sketch = ? WHERE id = ?", ((data, i) for (i,) in ids)
+            )
+            file.executemany("INSERT OR IGNORE INTO done VALUES (?)", ids)
+        advance()
+    file.execute(
+        # What has no words, as a PDF, has no sketch of any method.
+        "UPDATE pages SET ended = ? WHERE ended IS NULL AND tokens > 0 "
+        "AND id NOT IN (SELECT id FROM done)",
+        (time(),),
+    )
+
+
+def _rescope(file: sqlite3.Connection, scope: str) -> None:
+    of = SCOPES[scope]
+    rows = file.execute("SELECT id, url, scope FROM pages").fetchall()
+    file.executemany(
+        "UPDATE pages SET scope = ? WHERE id = ?",
+        ((replace_base(before, of(url)), number) for number, url, before in rows),
+    )

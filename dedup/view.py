@@ -1,0 +1,274 @@
+"""The view: what a process knows of all stored pages, in memory, to look at."""
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from dedup.index.base import Counts, Index, Match
+from dedup.methods import METHODS, Method
+from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.rule import Finding, Kind, Rule
+from dedup.scopes import is_within
+from dedup.search import Loader, index_for
+
+
+class Claim:
+    """A page that is being stored: its content is reserved until it is committed or released."""
+
+    def __init__(self, claimed: Claimed) -> None:
+        self.claimed = claimed
+        self.is_open = True
+        self._callbacks: list[Callable[[], object]] = []
+
+    @property
+    def record(self) -> PageRecord:
+        return self.claimed.record
+
+    @property
+    def number(self) -> int:
+        return self.claimed.number
+
+    def when_ended(self, callback: Callable[[], object]) -> None:
+        """Have *callback* called when the claim is committed or released; now if it has been."""
+        if self.is_open:
+            self._callbacks.append(callback)
+        else:
+            callback()
+
+    def end(self) -> None:
+        """Close the claim and call who waits, the first one first."""
+        self.is_open = False
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+
+class View:
+    """The pages that are stored, or about to be, by number; lower numbers are older.
+
+    To look changes nothing. What happens to pages is applied by a verb for each event: `claim`,
+    `commit` and `release`.
+    """
+
+    def __init__(self, method: Method, rule: Rule) -> None:
+        """Create a view without pages."""
+        self._method = method
+        self._rule = rule
+        self._texts = index_for(METHODS["exact"]())
+        self._scopes: dict[str, _ScopeIndex] = {}
+        self._claims: dict[int, Claim] = {}
+        # Pages that were replaced: the indexes still have them.
+        self._ended: set[int] = set()
+        self._count = 0
+        self._last_sketch: tuple[bytes | None, Any] = None, None
+
+    def look(
+        self, record: PageRecord, without: Container[int] = ()
+    ) -> tuple[Finding[Match], Claim | None]:
+        """Return what *record* is among the stored pages, and the claim it has to wait for.
+
+        That is the oldest open claim on an equal or near content; ``None`` if there is none, or if
+        a stored page tells what *record* is. *without*: numbers of pages that do not count.
+        """
+        open_numbers: list[int] = []
+
+        def counts(number: int) -> bool:
+            if number in self._ended or number in without:
+                return False
+            if number in self._claims:
+                open_numbers.append(number)
+                return False
+            return True
+
+        def equal() -> Match | None:
+            return self._texts.query(_key_of(record), counts)
+
+        def near() -> Match | None:
+            pages = self._scopes.get(record.scope)
+            return pages.query(self._sketch(record), counts) if pages else None
+
+        finding = self._rule.judge(record, equal, near)
+        if finding.kind is Kind.NEW and open_numbers:
+            return finding, self._claims[min(open_numbers)]
+        return finding, None
+
+    def nearest_beyond(
+        self, records: Sequence[PageRecord], scope: str, within: float
+    ) -> Iterator[Match | None]:
+        """Yield for each record the nearest stored page of *scope* that is just no match.
+
+        It is farther than the threshold and no farther than *within*; ``None`` if there is none.
+        What is found beyond the threshold depends on the index: all with fingerprints, else a part.
+        """
+        index = self._scopes[scope].index if scope in self._scopes else index_for(self._method)
+        return index.nearest_beyond(
+            map(self._sketch, records),
+            within,
+            lambda number: number not in self._ended and number not in self._claims,
+        )
+
+    def claim(self, claimed: Claimed) -> Claim:
+        """Reserve the content of a page: from now on others wait for what becomes of it."""
+        record, number = claimed.record, claimed.number
+        claim = self._claims[number] = Claim(claimed)
+        self._texts.add(_key_of(record), number)
+        if not self._rule.is_short(record):
+            self._scope(record.scope).add(self._sketch(record), number)
+        return claim
+
+    def commit(self, claim: Claim) -> None:
+        """The page of *claim* is stored: it counts, and what it replaces does not any more."""
+        del self._claims[claim.number]
+        replaced = set(claim.claimed.replaces) - self._ended
+        self._ended |= replaced
+        self._count += 1 - len(replaced)
+        claim.end()
+
+    def release(self, claim: Claim) -> None:
+        """The page of *claim* was not stored: it is forgotten, and the next near one is new."""
+        record, number = claim.record, claim.number
+        del self._claims[number]
+        self._texts.discard(_key_of(record), number)
+        if not self._rule.is_short(record):
+            self._scope(record.scope).discard(self._sketch(record), number)
+        claim.end()
+
+    def load(
+        self,
+        pieces: Iterable[RecordColumns],
+        tell: Callable[[int], object] = lambda number: None,
+    ) -> None:
+        """Take over many stored pages; *tell* is called with their numbers.
+
+        Raises ValueError if a sketch is none of the method's.
+        """
+        number, texts = 0, Loader(self._texts)
+        loaders: dict[str, Loader] = {}
+        for piece in pieces:
+            for scope, pages in piece.by_scope():
+                self._count += len(pages.numbers)
+                texts.add([_in_scope(digest, scope) for digest in pages.digests], pages.numbers)
+                rows = zip(pages.numbers, pages.sketches, pages.tokens, strict=True)
+                long = [
+                    (number, sketch)
+                    for number, sketch, tokens in rows
+                    if sketch is not None and tokens >= self._rule.min_tokens
+                ]
+                index = self._scope(scope)
+                if is_within(scope):
+                    for number, sketch in long:
+                        index.add(self._method.from_bytes(sketch), number)
+                    continue
+                if scope not in loaders:
+                    loaders[scope] = Loader(index.index)
+                loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
+            number = piece.numbers[-1]
+            tell(number)
+        texts.finish()
+        while loaders:
+            _, loader = loaders.popitem()
+            loader.finish()
+            tell(number)
+
+    def has_ended(self, number: int) -> bool:
+        """Return whether page *number* was replaced."""
+        return number in self._ended
+
+    @property
+    def open_claims(self) -> int:
+        """The number of claims that are neither committed nor released."""
+        return len(self._claims)
+
+    def _scope(self, scope: str) -> "_ScopeIndex":
+        pages = self._scopes.get(scope)
+        if pages is None:
+            pages = self._scopes[scope] = _ScopeIndex(self._method, begins_small=is_within(scope))
+        return pages
+
+    def _sketch(self, record: PageRecord) -> Any:
+        # What is added was mostly looked for just before, and an index knows the object again.
+        if self._last_sketch[0] is not record.sketch:
+            assert record.sketch is not None
+            self._last_sketch = record.sketch, self._method.from_bytes(record.sketch)
+        return self._last_sketch[1]
+
+    def __len__(self) -> int:
+        """Return the number of pages that are stored and count."""
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the pages take, in bytes."""
+        return self._texts.nbytes + sum(pages.nbytes for pages in self._scopes.values())
+
+
+class _ScopeIndex:
+    """The sketches of one scope: an index, or while they are few and no index is asked for, a list.
+
+    There may be very many scopes of one page each, as items of several pages have.
+    """
+
+    def __init__(self, method: Method, *, begins_small: bool) -> None:
+        """Create it without sketches; *begins_small*: an index would take more than it saves."""
+        self._method = method
+        self._few: list[tuple[Any, int]] | None = [] if begins_small else None
+        self._index: Index | None = None
+
+    @property
+    def index(self) -> Index:
+        """The index of the sketches, which is made when there are enough, or somebody asks."""
+        if self._index is None:
+            self._index = index_for(self._method)
+            for sketch, number in self._few or ():
+                self._index.add(sketch, number)
+            self._few = None
+        return self._index
+
+    def add(self, sketch: Any, number: int) -> None:
+        """Have *sketch* of page *number* found from now on."""
+        if self._few is not None and len(self._few) < _MOST_WITHOUT_INDEX:
+            self._few.append((sketch, number))
+        else:
+            self.index.add(sketch, number)
+
+    def discard(self, sketch: Any, number: int) -> None:
+        """Forget page *number*, which was added with *sketch*."""
+        if self._few is None:
+            self.index.discard(sketch, number)
+        else:
+            self._few = [entry for entry in self._few if entry[1] != number]
+
+    def query(self, sketch: Any, counts: Counts) -> Match | None:
+        """Return the nearest match among the pages that count, ties to the oldest, or ``None``."""
+        if self._few is None:
+            return self.index.query(sketch, counts)
+        distance = self._method.distance
+        matches = (Match(number, distance(sketch, stored)) for stored, number in self._few)
+        limit = self._method.max_distance
+        near = [match for match in matches if match.distance <= limit and counts(match.page)]
+        return min(near, default=None)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the sketches take, in bytes; estimated where they have no index."""
+        if self._few is None:
+            return self.index.nbytes
+        return sum(160 + len(self._method.to_bytes(sketch)) for sketch, _ in self._few)
+
+
+_MOST_WITHOUT_INDEX = 32
+
+
+def _key_of(record: PageRecord) -> bytes:
+    """Return what the text of *record* is looked up by."""
+    assert record.digest is not None
+    return _in_scope(record.digest, record.scope)
+
+
+def _in_scope(digest: bytes, scope: str) -> bytes:
+    """Return what *digest* is looked up by: equal texts of different scopes are not equal."""
+    if not scope:
+        return digest
+    # Together: of two digests, what is made for one scope could be chosen to be that of another.
+    both = digest + scope.encode("utf-8", "surrogatepass")
+    return blake2b(both, digest_size=16, person=b"scope").digest()

@@ -1,0 +1,59 @@
+"""Ledgers by hand, without a crawl: the verbs of a store, one after the other."""
+
+from dedup.record import Claimed, PageRecord
+from dedup.stores import News, SqliteStore, finished
+
+
+def record(number, url=None, scope="", tokens=100):
+    """The record of a page whose content is *number*."""
+    digest = number.to_bytes(16, "little")
+    return PageRecord(url or f"http://a/{number}", scope, tokens, digest, bytes(8))
+
+
+def joined(path, identity, **options):
+    store = SqliteStore(path, identity, **options)
+    finished(store.join("test"))
+    return store
+
+
+def claim(store, page, replaces=()):
+    [claimed] = finished(store.exchange([Claimed(page, replaces)], News()))
+    return claimed
+
+
+def add(store, page, replaces=()):
+    """Have *page* stored, but not published; return its number."""
+    claimed = claim(store, page, replaces)
+    store.commit(claimed)
+    return claimed.number
+
+
+def publish(store):
+    finished(store.exchange([], store.take_news()))
+    store.end_exchange(published=True)
+
+
+def leave(store, reason="finished", report=None, texts=()):
+    finished(store.leave(reason, report, texts))
+
+
+def url(store, number):
+    return finished(store.pages([number]))[number].key
+
+
+def earlier(store, key):
+    """Number, digest and sketch of what earlier crawls stored of *key*."""
+    stored = finished(store.earlier(key))
+    return [(number, page.digest, page.sketch) for number, page in stored]
+
+
+def pieces(store):
+    """All that is stored, in pieces."""
+    number = 0
+    while piece := finished(store.since(number)):
+        number = piece.numbers[-1]
+        yield piece
+
+
+def numbers(store):
+    return [number for piece in pieces(store) for number in piece.numbers]

@@ -1,0 +1,702 @@
+"""Crawls and their feeds: what counts as stored is in one of them, and can be read."""
+
+import bz2
+import csv
+import gc
+import gzip
+import json
+import logging
+import lzma
+import marshal
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from crawls import Crawl, crawl, spider_over
+from scrapy.extensions.feedexport import ItemFilter
+from texts import article, page
+from web import served
+
+# Scrapy leaves its session open if a crawl is closed at its start.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <function ClientSession:pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """No session is left for the tests of other files to complain of."""
+    yield
+    gc.collect()
+
+
+PLUGINS = "scrapy.extensions.postprocessing"
+SITE = {
+    "/print/a": page(article(1)),
+    "/a": page(article(1), footer="The same text, at another address"),
+    "/b": page(article(2)),
+}
+MANY = {f"/{number}": page(article(number)) for number in range(12)}
+
+
+def urls_in(feed: Path) -> list[str]:
+    """The paths of the pages whose items a reader of JSON lines finds, up to the last line end."""
+    lines = feed.read_text().split("\n")[:-1] if feed.exists() else []
+    return [path_of(json.loads(line)["url"]) for line in lines]
+
+
+def path_of(url: str) -> str:
+    return "/" + url.partition("//")[2].partition("/")[2]
+
+
+def remembered(ledger: Path) -> list[str]:
+    with closing(sqlite3.connect(ledger)) as file:
+        rows = file.execute("SELECT url FROM pages WHERE ended IS NULL ORDER BY id").fetchall()
+    return [path_of(url) for (url,) in rows]
+
+
+def run(site: dict[str, str], ledger: Any = "", **options: Any) -> Crawl:
+    attributes = {key: options.pop(key) for key in ("parse", "start") if key in options}
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), **attributes)
+        return crawl(spider, DEDUP_INDEX=ledger, **options)
+
+
+class NoPrints(ItemFilter):
+    """Takes no item of a page that is made for printing."""
+
+    def accepts(self, item: Any) -> bool:
+        return "/print/" not in item["url"]
+
+
+class Nothing(ItemFilter):
+    def accepts(self, item: Any) -> bool:
+        return False
+
+
+class Once(ItemFilter):
+    """Takes each URL only once, as some projects do it."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.seen: set[str] = set()
+
+    def accepts(self, item: Any) -> bool:
+        is_new = item["url"] not in self.seen
+        self.seen.add(item["url"])
+        return is_new
+
+
+@dataclass
+class Printed:
+    url: str
+
+
+@dataclass
+class Article:
+    url: str
+
+
+def by_class(self: Any, response: Any) -> Iterator[Any]:
+    yield (Printed if "/print/" in response.url else Article)(response.url)
+
+
+@pytest.mark.parametrize(
+    ("options", "parse"),
+    [({"item_filter": NoPrints}, None), ({"item_classes": [Article]}, by_class)],
+)
+def test_an_item_that_no_feed_takes_bars_no_copy(tmp_path: Path, options: Any, parse: Any):
+    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
+    feeds = {str(feed): {"format": "jsonlines", **options}}
+    result = run(SITE, ledger, FEEDS=feeds, **({"parse": parse} if parse else {}))
+    assert urls_in(feed) == ["/a", "/b"]
+    assert remembered(ledger) == ["/a", "/b"]
+    assert result.stats["dedup/claims/released"] == 1
+    assert not result.messages()
+
+
+def test_one_feed_that_takes_an_item_is_enough(tmp_path: Path):
+    feeds = {
+        str(tmp_path / "some.jl"): {"format": "jsonlines", "item_filter": NoPrints},
+        str(tmp_path / "all.jl"): {"format": "jsonlines"},
+    }
+    run(SITE, FEEDS=feeds)
+    assert urls_in(tmp_path / "all.jl") == ["/print/a", "/b"]
+    assert urls_in(tmp_path / "some.jl") == ["/b"]
+
+
+def test_a_filter_is_asked_once_for_each_item(tmp_path: Path):
+    run(SITE, FEEDS={str(tmp_path / "feed"): {"format": "jsonlines", "item_filter": Once}})
+    assert urls_in(tmp_path / "feed") == ["/print/a", "/b"]
+
+
+def test_a_page_of_which_a_feed_takes_one_item_is_stored(tmp_path: Path):
+    def parse(self: Any, response: Any) -> Any:
+        yield Printed(response.url)
+        yield Article(response.url)
+
+    feeds = {str(tmp_path / "feed"): {"format": "jsonlines", "item_classes": [Article]}}
+    run(SITE, parse=parse, FEEDS=feeds)
+    assert urls_in(tmp_path / "feed") == ["/print/a", "/b"]
+
+
+def test_feeds_that_take_nothing_are_told_of(tmp_path: Path):
+    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
+    feeds = {str(feed): {"format": "jsonlines", "item_filter": Nothing}}
+    result = run(SITE, ledger, FEEDS=feeds)
+    assert len(result.items) == 3
+    assert remembered(ledger) == []
+    [message] = result.messages()
+    assert message.startswith("No feed accepted any of 3 items")
+
+
+def test_a_filter_that_raises_fails_the_item_and_leaves_it_in_the_feeds_before(tmp_path: Path):
+    class Raises(ItemFilter):
+        def accepts(self, item: Any) -> bool:
+            if "/print/" in item["url"]:
+                raise ValueError("no such item")
+            return True
+
+    first, second = tmp_path / "first", tmp_path / "second"
+    feeds = {
+        str(first): {"format": "jsonlines"},
+        str(second): {"format": "jsonlines", "item_filter": Raises},
+    }
+    run(SITE, FEEDS=feeds)
+    assert urls_in(first) == ["/print/a", "/a", "/b"]
+    assert urls_in(second) == ["/a", "/b"]
+
+
+def read_csv(path: Path) -> list[str]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [path_of(row[0]) for row in csv.reader(file) if row[0].startswith("http")]
+
+
+def read_xml(path: Path) -> list[str]:
+    root = ElementTree.parse(path).getroot()
+    return [path_of(item.findtext("url") or "") for item in root]
+
+
+def read_json(path: Path) -> list[str]:
+    return [path_of(item["url"]) for item in json.loads(path.read_text())]
+
+
+def read_with(load: Callable[[Any], Any]) -> Callable[[Path], list[str]]:
+    def read(path: Path) -> list[str]:
+        found = []
+        with path.open("rb") as file:
+            while file.tell() < path.stat().st_size:
+                found.append(path_of(load(file)["url"]))
+        return found
+
+    return read
+
+
+READERS = {
+    "jsonlines": urls_in,
+    "csv": read_csv,
+    "json": read_json,
+    "xml": read_xml,
+    "pickle": read_with(pickle.load),
+    "marshal": read_with(marshal.load),
+}
+
+
+class Unwilling:
+    """A value that cannot be written."""
+
+    def __str__(self) -> str:
+        raise ValueError("unwilling")
+
+    __reduce__ = __str__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["/0", "/5"])
+@pytest.mark.parametrize("form", ["xml", "pickle", "csv"])
+def test_half_of_an_item_that_cannot_be_written_is_taken_out(tmp_path: Path, form: str, first: str):
+    """Else the items after it could not be read."""
+
+    def parse(self: Any, response: Any) -> Any:
+        bad = response.url.endswith((first, "/7"))
+        yield {"url": response.url, "long": "x" * 20_000, "last": Unwilling() if bad else "fine"}
+
+    feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
+    run(MANY, ledger, parse=parse, FEEDS={str(feed): {"format": form}})
+    expected = [path for path in MANY if path not in (first, "/7")]
+    assert READERS[form](feed) == expected
+    assert remembered(ledger) == expected
+
+
+def fill(disk: Path, room: int = 0) -> None:
+    filling = disk / "filling"
+    with filling.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(512))
+        except OSError:
+            file.truncate(max(0, file.tell() - room))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("full", ["/0", "/4"])
+@pytest.mark.parametrize("form", READERS)
+def test_what_a_full_disk_tore_is_taken_out(
+    small_disk: Path, tmp_path: Path, form: str, full: str, overwrite: bool
+):
+    """The disk is full from one page on, to the fourth after it; half of an item has room."""
+    paths = list(MANY)
+    begin = paths.index(full)
+
+    def parse(self: Any, response: Any) -> Any:
+        number = int(response.url.rpartition("/")[2])
+        if number == begin:
+            fill(small_disk, room=8192)
+        if number == begin + 4:
+            (small_disk / "filling").unlink()
+        yield {"url": response.url, "text": f'"quoted" {"x" * 12_000}, \n {"y" * 1_000}'}
+
+    feed, ledger = small_disk / "feed", tmp_path / "pages.sqlite"
+    options = {"format": form, "encoding": "utf-8", "overwrite": overwrite}
+    run(MANY, ledger, parse=parse, FEEDS={str(feed): options})
+    expected = paths[:begin] + paths[begin + 4 :]
+    assert READERS[form](feed) == expected
+    assert remembered(ledger) == expected
+
+
+def test_a_file_in_utf_16_begins_with_its_mark_though_the_first_item_had_no_room(
+    small_disk: Path, tmp_path: Path
+):
+    def parse(self: Any, response: Any) -> Any:
+        is_first = response.url.endswith("/0")
+        if is_first:
+            fill(small_disk, room=4096)
+        else:
+            (small_disk / "filling").unlink(missing_ok=True)
+        yield {"url": response.url, "text": "x" * 8_000}
+
+    feed = small_disk / "feed"
+    run(MANY, parse=parse, FEEDS={str(feed): {"format": "csv", "encoding": "utf-16"}})
+    with feed.open(encoding="utf-16", newline="") as file:
+        assert [path_of(row["url"]) for row in csv.DictReader(file)] == list(MANY)[1:]
+
+
+@pytest.mark.parametrize("form", ["jsonlines", "csv"])
+def test_what_somebody_else_adds_to_the_file_is_never_cut(tmp_path: Path, form: str):
+    """Another crawl adds its lines; of an item that fails, half is written and stays."""
+
+    class Tearing(Unwilling):
+        def __str__(self) -> str:
+            add(b"http://else/late\r\n")
+            return super().__str__()
+
+    feed = tmp_path / "feed"
+
+    def add(line: bytes) -> None:
+        with feed.open("ab") as file:
+            file.write(line)
+
+    def parse(self: Any, response: Any) -> Any:
+        if response.url.endswith("/3"):
+            add(b"http://else/early\r\n")
+        bad = response.url.endswith(("/3", "/7"))
+        yield {"url": response.url, "last": Tearing() if bad else "fine"}
+
+    run(MANY, parse=parse, FEEDS={str(feed): {"format": form}})
+    lines = feed.read_text().split("\n")
+    assert [line.strip() for line in lines if "else" in line] == [
+        "http://else/early",
+        *(["http://else/late"] * 2 if form == "csv" else []),
+    ]
+    assert sum("fine" in line for line in lines) == 10
+
+
+def test_a_compressed_feed_that_met_a_full_disk_is_not_remembered(small_disk: Path, tmp_path: Path):
+    def parse(self: Any, response: Any) -> Any:
+        number = int(response.url.rpartition("/")[2])
+        if number == 4:
+            fill(small_disk)
+        if number == 8:
+            (small_disk / "filling").unlink()
+        yield {"url": response.url, "text": os.urandom(60_000).hex() if number < 8 else ""}
+
+    feed, ledger = small_disk / "feed.gz", tmp_path / "pages.sqlite"
+    options = {"format": "jsonlines", "postprocessing": [f"{PLUGINS}.GzipPlugin"]}
+    run(MANY, ledger, parse=parse, FEEDS={str(feed): options})
+    assert remembered(ledger) == []
+
+
+@pytest.mark.parametrize("form", ["json", "pickle"])
+def test_an_item_that_cannot_be_written_does_not_spoil_compressed_feeds_of_whole_items(
+    tmp_path: Path, form: str
+):
+    """JSON is written when it is complete, a pickle while it is made."""
+
+    def parse(self: Any, response: Any) -> Any:
+        bad = response.url.endswith("/b")
+        yield {"url": response.url, "text": (i for i in ()) if bad else "text"}
+
+    feed, ledger = tmp_path / "feed.gz", tmp_path / "pages.sqlite"
+    options = {"format": form, "postprocessing": [f"{PLUGINS}.GzipPlugin"]}
+    run(SITE | {"/c": MANY["/3"]}, ledger, parse=parse, FEEDS={str(feed): options})
+    assert remembered(ledger) == ({"json": ["/print/a", "/c"], "pickle": []}[form])
+
+
+def test_compressing_twice_is_not_remembered_since_scrapy_does_not_end_it(tmp_path: Path):
+    feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
+    chain = [f"{PLUGINS}.GzipPlugin", f"{PLUGINS}.LZMAPlugin"]
+    run(SITE, ledger, FEEDS={str(feed): {"format": "jsonlines", "postprocessing": chain}})
+    with lzma.open(feed) as content, pytest.raises(EOFError):
+        content.read()
+    assert remembered(ledger) == []
+
+
+TORN = {
+    "json": ("json", {}),
+    "xml": ("xml", {}),
+    "pickle": ("pickle", {}),
+    "marshal": ("marshal", {}),
+    "gzip": ("jsonlines", {"postprocessing": [f"{PLUGINS}.GzipPlugin"]}),
+    "bz2": ("csv", {"postprocessing": [f"{PLUGINS}.Bz2Plugin"]}),
+    "lzma": ("json", {"postprocessing": [f"{PLUGINS}.LZMAPlugin"]}),
+}
+
+
+@pytest.mark.parametrize("kind", TORN)
+def test_a_torn_feed_that_cannot_be_mended_stops_the_crawl_before_it_begins(
+    tmp_path: Path, kind: str
+):
+    form, options = TORN[kind]
+    feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
+    feeds = {str(feed): {"format": form, **options}}
+    run({"/a": SITE["/a"]}, ledger, FEEDS=feeds)
+    assert remembered(ledger) == ["/a"]
+    torn = feed.read_bytes()[:-2]
+    feed.write_bytes(torn)
+    result = run(SITE, ledger, FEEDS=feeds)
+    [message] = result.messages(logging.ERROR)
+    assert message.startswith(f"{feed} is torn")
+    assert result.stats["finish_reason"] == "dedup_torn_feed"
+    assert "downloader/request_count" not in result.stats
+    assert feed.read_bytes() == torn
+    assert remembered(ledger) == ["/a"]
+    # The way out that the message names.
+    feed.rename(tmp_path / "away")
+    assert len(run({"/b": SITE["/b"]}, ledger, FEEDS=feeds).items) == 1
+    assert remembered(ledger) == ["/a", "/b"]
+
+
+def test_without_a_ledger_nothing_is_refused(tmp_path: Path):
+    feed = tmp_path / "feed.json"
+    feed.write_text('[{"url": "http://to')
+    result = run(SITE, FEEDS={str(feed): {"format": "json"}})
+    assert not result.messages()
+    assert feed.read_text().endswith("]")
+
+
+def test_a_later_batch_that_is_torn_ends_the_crawl(tmp_path: Path):
+    feeds = {
+        str(tmp_path / "%(batch_id)d.gz"): {
+            "format": "jsonlines", "batch_item_count": 3,
+            "postprocessing": [f"{PLUGINS}.GzipPlugin"],
+        }
+    }  # fmt: skip
+    torn, ledger = gzip.compress(b"{}\n")[:-3], tmp_path / "pages.sqlite"
+    (tmp_path / "2.gz").write_bytes(torn)
+    result = run(MANY, ledger, FEEDS=feeds)
+    assert result.stats["finish_reason"] == "dedup_torn_feed"
+    assert (tmp_path / "2.gz").read_bytes() == torn
+    stored = gzip.decompress((tmp_path / "1.gz").read_bytes()).splitlines()
+    assert [path_of(json.loads(line)["url"]) for line in stored] == remembered(ledger)
+    assert len(stored) == 3
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_a_second_document_in_a_file_is_told_of(tmp_path: Path, form: str):
+    feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
+    feeds = {str(feed): {"format": form}}
+    assert not run({"/a": SITE["/a"]}, ledger, FEEDS=feeds).messages()
+    [message] = run({"/b": SITE["/b"]}, ledger, FEEDS=feeds).messages()
+    assert "as another document" in message
+    assert remembered(ledger) == ["/a", "/b"]
+
+
+class OwnExporter:
+    def __init__(self, file: Any, **options: Any) -> None:
+        self.file = file
+
+    def start_exporting(self) -> None: ...
+
+    def export_item(self, item: Any) -> None:
+        self.file.write(f"<<{item['url']}>>".encode())
+
+    def finish_exporting(self) -> None: ...
+
+
+def test_files_of_other_exporters_cannot_be_looked_into_and_that_is_told(tmp_path: Path):
+    feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
+    options = {"FEEDS": {str(feed): {"format": "own"}}, "FEED_EXPORTERS": {"own": OwnExporter}}
+    first = run({"/a": SITE["/a"]}, ledger, **options).messages()
+    assert not any("whole" in message for message in first)
+    again = run({"/b": SITE["/b"]}, ledger, **options).messages()
+    assert len([m for m in again if "which may be torn: nobody can tell" in m]) == 1
+    assert remembered(ledger) == ["/a", "/b"]
+
+
+@pytest.mark.slow
+def test_a_crawl_goes_on_in_a_csv_file_that_was_torn_within_a_field(tmp_path: Path):
+    feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
+
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": response.url, "text": 'A "quoted"\nline, and another\r\n'}
+
+    run({"/a": SITE["/a"]}, "", parse=parse, FEEDS={str(feed): {"format": "csv"}})
+    whole = feed.read_bytes()
+    for cut in range(len(whole) - 40, len(whole), 3):
+        feed.write_bytes(whole[:cut])
+        ledger.unlink(missing_ok=True)
+        run({"/b": SITE["/b"]}, ledger, parse=parse, FEEDS={str(feed): {"format": "csv"}})
+        assert read_csv(feed)[-1] == "/b", cut
+        assert remembered(ledger) == ["/b"]
+
+
+def test_a_feed_that_is_removed_meanwhile_is_not_remembered(tmp_path: Path):
+    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
+
+    def parse(self: Any, response: Any) -> Any:
+        if response.url.endswith("/5"):
+            feed.unlink()
+        yield {"url": response.url}
+
+    result = run(
+        MANY, ledger, parse=parse, FEEDS={str(feed): {"format": "jsonlines"}},
+        DEDUP_CHECKPOINT_INTERVAL=0,
+    )  # fmt: skip
+    assert remembered(ledger) == []
+    assert any("was removed while it was written" in message for message in result.messages())
+
+
+def test_a_feed_that_is_renamed_meanwhile_is_remembered(tmp_path: Path):
+    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
+
+    def parse(self: Any, response: Any) -> Any:
+        if response.url.endswith("/5"):
+            feed.rename(tmp_path / "other.jl")
+        yield {"url": response.url}
+
+    run(
+        MANY, ledger, parse=parse, FEEDS={str(feed): {"format": "jsonlines"}},
+        DEDUP_CHECKPOINT_INTERVAL=0, DEDUP_FSYNC=True,
+    )  # fmt: skip
+    assert remembered(ledger) == urls_in(tmp_path / "other.jl") == list(MANY)
+
+
+def test_what_is_written_while_the_disk_is_busy_waits_for_the_next_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A slow disk: each fsync of the feed takes longer than the pages that come meanwhile."""
+    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
+    safe, violations = [""], []
+    fsync = os.fsync
+
+    def slow(descriptor: int) -> None:
+        if os.path.samestat(os.fstat(descriptor), feed.stat()):
+            violations.extend(set(remembered(ledger)) - set(safe[0].split()))
+            content = " ".join(urls_in(feed))  # what is written later is not safe
+            time.sleep(0.15)
+            fsync(descriptor)
+            safe[0] = content
+        else:
+            fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    site = {f"/{number}": page(article(number)) for number in range(25)}
+    run(
+        site, ledger, FEEDS={str(feed): {"format": "jsonlines"}}, DEDUP_FSYNC=True,
+        DEDUP_CHECKPOINT_INTERVAL=0.01, DOWNLOAD_DELAY=0.06,
+    )  # fmt: skip
+    assert violations == []
+    assert remembered(ledger) == safe[0].split() == list(site)
+
+
+def test_batches_that_are_taken_away_at_once_are_synchronised_before(tmp_path: Path):
+    """As by somebody who waits for complete files."""
+    ledger, taken = tmp_path / "pages.sqlite", tmp_path / "taken"
+    taken.mkdir()
+
+    def parse(self: Any, response: Any) -> Any:
+        for batch in tmp_path.glob("*.jl"):
+            if len(urls_in(batch)) == 3:
+                batch.rename(taken / batch.name)
+        yield {"url": response.url}
+
+    feeds = {str(tmp_path / "%(batch_id)d.jl"): {"format": "jsonlines", "batch_item_count": 3}}
+    result = run(
+        MANY, ledger, parse=parse, FEEDS=feeds, DEDUP_FSYNC=True, DEDUP_CHECKPOINT_INTERVAL=0.01
+    )
+    assert "dedup/checkpoints/failed" not in result.stats
+    assert remembered(ledger) == list(MANY)
+
+
+def test_a_dry_run_is_not_remembered(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+    result = run(SITE, ledger, keep_items=False, DEDUP_CHECKPOINT_INTERVAL=0.01)
+    assert result.stats["item_scraped_count"] == 2  # duplicates are dropped as ever
+    assert remembered(ledger) == []
+    [message] = result.messages()
+    assert message.startswith("Nobody stores the items")
+    feed = tmp_path / "feed.jl"
+    run(SITE, ledger, FEEDS={str(feed): {"format": "jsonlines"}})
+    assert urls_in(feed) == remembered(ledger) == ["/print/a", "/b"]
+
+
+class Storing:
+    def process_item(self, item: Any) -> Any:
+        return item
+
+
+def test_a_pipeline_is_taken_for_one_that_stores(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+    result = run(SITE, ledger, keep_items=False, ITEM_PIPELINES={Storing: 300})
+    assert remembered(ledger) == ["/print/a", "/b"]
+    assert not result.messages()
+
+
+def test_who_is_told_of_items_is_taken_for_one_that_stores(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+    assert not run(SITE, ledger).messages()  # as crawls.crawl is told of them
+    assert remembered(ledger) == ["/print/a", "/b"]
+
+
+def test_scrapys_own_counters_store_nothing(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+    run(SITE, ledger, keep_items=False, CLOSESPIDER_ITEMCOUNT=100, CLOSESPIDER_PAGECOUNT_NO_ITEM=9)
+    assert remembered(ledger) == []
+
+
+def test_feeds_that_scrapy_has_switched_off_store_nothing(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+    run(SITE, ledger, keep_items=False, FEEDS={"nowhere://feed": {"format": "jsonlines"}})
+    assert remembered(ledger) == []
+
+
+def test_a_feed_that_cannot_be_opened_stores_nothing(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+    (tmp_path / "file").write_text("")
+    feeds = {str(tmp_path / "file" / "feed.jl"): {"format": "jsonlines"}}
+    result = run(SITE, ledger, FEEDS=feeds)
+    assert len(result.items) == 3
+    assert remembered(ledger) == []
+
+
+def test_empty_feeds_that_are_stored_do_not_count_as_failed(tmp_path: Path):
+    ledger = tmp_path / "pages.sqlite"
+    gz = {"postprocessing": [f"{PLUGINS}.Bz2Plugin"], "format": "jsonlines"}
+    feeds = {
+        str(tmp_path / "all.bz2"): gz,
+        str(tmp_path / "none.bz2"): {**gz, "item_filter": Nothing, "store_empty": True},
+        str(tmp_path / "never.bz2"): {**gz, "item_filter": Nothing, "store_empty": False},
+    }
+    run(SITE, ledger, FEEDS=feeds)
+    assert remembered(ledger) == ["/print/a", "/b"]
+    assert bz2.decompress((tmp_path / "none.bz2").read_bytes()) == b""
+
+
+def crawl_in_a_process(
+    url: str, paths: Any, reactor: str = "none", **settings: Any
+) -> "subprocess.Popen[str]":
+    script = Path(__file__).parent.with_name("reactor_crawl.py")
+    settings = {"DEDUP_CHECKPOINT_INTERVAL": 0.05, "DOWNLOAD_DELAY": 0.05, **settings}
+    command = [sys.executable, script, reactor, "0", json.dumps(settings)]
+    return subprocess.Popen(
+        [*command, *(url + path for path in paths)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def kill_when(condition: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_after_a_kill_a_compressed_feed_is_refused_and_nothing_of_it_is_remembered(tmp_path: Path):
+    feed, ledger = tmp_path / "feed.gz", tmp_path / "pages.sqlite"
+    settings = {
+        "DEDUP_INDEX": str(ledger),
+        "DEDUP_FIELDS": {"text": "text"},
+        "FEEDS": {str(feed): {"format": "jsonlines", "postprocessing": [f"{PLUGINS}.GzipPlugin"]}},
+    }
+    site = {f"/{number}": page(article(number, words=3000)) for number in range(12)}
+
+    def has_begun() -> bool:
+        return feed.exists() and feed.stat().st_size > 0
+
+    with served(site) as url:
+        kill_when(has_begun, crawl_in_a_process(url, site, **settings))
+        assert remembered(ledger) == []
+        torn = feed.read_bytes()
+        refused = crawl_in_a_process(url, site, **settings)
+        _, errors = refused.communicate(timeout=60)
+        assert f"{feed} is torn" in errors
+        assert feed.read_bytes() == torn
+        feed.rename(tmp_path / "away")
+        crawl_in_a_process(url, site, **settings).communicate(timeout=60)
+    stored = [json.loads(line)["url"] for line in gzip.decompress(feed.read_bytes()).splitlines()]
+    assert [path_of(url) for url in stored] == remembered(ledger) == list(site)
+
+
+@pytest.mark.slow
+def test_after_kills_a_csv_file_has_what_the_ledger_names(tmp_path: Path):
+    feed, ledger = tmp_path / "feed.csv", tmp_path / "pages.sqlite"
+    settings = {
+        "DEDUP_INDEX": str(ledger), "DEDUP_FIELDS": {"text": "text"},
+        "FEEDS": {str(feed): {"format": "csv"}},
+    }  # fmt: skip
+    site = {f"/{number}": page(f"{article(number)}\n\nA \"quoted\" end, {number}")
+            for number in range(24)}  # fmt: skip
+    with served(site) as url:
+        for rows in (4, 9, 14):
+
+            def has(rows: int = rows) -> bool:
+                return feed.exists() and feed.read_text().count("http://") >= rows
+
+            kill_when(has, crawl_in_a_process(url, site, **settings))
+            assert set(remembered(ledger)) <= set(read_csv(feed))
+            with feed.open("ab") as file:  # the part of a row that a kill may leave
+                file.write(b'http://127.0.0.1/torn,"half of a ""te')
+        crawl_in_a_process(url, site, **settings).communicate(timeout=60)
+    assert set(read_csv(feed)) - {"/torn"} == set(remembered(ledger)) == set(site)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_a_batch_that_has_no_room_is_not_remembered(tmp_path: Path, reactor: str):
+    """Without asyncio, it is closed before the export ends."""
+    ledger = tmp_path / "pages.sqlite"
+    (tmp_path / "2").symlink_to("/dev/full")
+    feeds = {str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", "batch_item_count": 1}}
+    with served(MANY) as url:
+        process = crawl_in_a_process(
+            url, list(MANY)[:4], reactor, DEDUP_INDEX=str(ledger), FEEDS=feeds
+        )
+        _, errors = process.communicate(timeout=60)
+    assert "No space left" in errors
+    stored = [path for batch in "134" for path in urls_in(tmp_path / batch)]
+    assert stored == remembered(ledger) == ["/0", "/2", "/3"]

@@ -1,0 +1,326 @@
+"""Every setting: its default, its forms, and what a wrong value is told."""
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.settings import Settings
+
+from dedup.extraction import EXTRACTORS
+from dedup.methods import FingerprintMethod, Method, SimHash
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+
+
+def read(**settings: Any) -> DedupSettings:
+    return DedupSettings.from_settings(Settings(settings))
+
+
+def test_the_defaults_are_those_of_the_documentation():
+    assert dict(read().shown) == {
+        "DEDUP_METHOD": "simhash",
+        "DEDUP_METHOD_ARGS": {},
+        "DEDUP_MAX_DISTANCE": 3,
+        "DEDUP_SECRET": "",
+        "DEDUP_EXTRACTOR": "trafilatura",
+        "DEDUP_ITEM_FIELD": "",
+        "DEDUP_ENABLED": True,
+        "DEDUP_MIN_TOKENS": 20,
+        "DEDUP_SHORT_PAGES": "exact",
+        "DEDUP_SCOPE": "crawl",
+        "DEDUP_ACTION": "drop",
+        "DEDUP_FOLLOW_DUPLICATES": True,
+        "DEDUP_FIELDS": {},
+        "DEDUP_WORKERS": 1,
+        "DEDUP_PAGE_TIMEOUT": 30.0,
+        "DEDUP_WAIT_TIMEOUT": 60.0,
+        "DEDUP_MAX_PAGE_BYTES": 10_000_000,
+        "DEDUP_LOG_LEVEL": "DEBUG",
+        "DEDUP_REPORT": "",
+        "DEDUP_REPORT_TEXTS": 2000,
+        "DEDUP_INDEX": "",
+        "DEDUP_INDEX_IN_USE": "stop",
+        "DEDUP_REVISITS": "drop",
+        "DEDUP_RESET": False,
+        "DEDUP_MAX_AGE": 0.0,
+        "DEDUP_CLOSE_UNCHANGED": 0,
+        "DEDUP_CHECKPOINT_INTERVAL": 5.0,
+        "DEDUP_FSYNC": False,
+        "DEDUP_DUPLICATES": "",
+    }
+
+
+def test_values_from_the_command_line_are_strings():
+    settings = read(
+        DEDUP_ENABLED="0",
+        DEDUP_MAX_DISTANCE="5",
+        DEDUP_WORKERS="0",
+        DEDUP_PAGE_TIMEOUT="2.5",
+        DEDUP_FIELDS='{"text": "body"}',
+        DEDUP_FOLLOW_DUPLICATES="False",
+    )
+    assert settings.enabled is False
+    assert settings.method.max_distance == 5
+    assert (settings.workers, settings.page_timeout) == (0, 2.5)
+    assert settings.fields == {"text": "body"}
+    assert settings.follow_duplicates is False
+
+
+class MyMethod(SimHash):
+    name = "mine"
+
+
+def my_extractor(html: str) -> str:
+    return html
+
+
+@pytest.mark.parametrize("method", [MyMethod, f"{__name__}.MyMethod"])
+def test_a_method_is_a_short_name_an_import_path_or_a_class(method: Any):
+    settings = read(DEDUP_METHOD=method, DEDUP_METHOD_ARGS={"max_distance": 1})
+    assert isinstance(settings.method, MyMethod)
+    assert settings.method.max_distance == 1
+    assert settings.shown["DEDUP_METHOD"] == f"{__name__}.MyMethod"
+
+
+@pytest.mark.parametrize("extractor", [my_extractor, f"{__name__}.my_extractor"])
+def test_an_extractor_is_a_short_name_an_import_path_or_a_function(extractor: Any):
+    assert read(DEDUP_EXTRACTOR=extractor).extractor is my_extractor
+    assert read(DEDUP_EXTRACTOR="resiliparse").extractor is EXTRACTORS["resiliparse"]
+
+
+WRONG = [
+    ("DEDUP_ENABLED", "perhaps", "must be True or False, got 'perhaps'"),
+    ("DEDUP_METHOD", "simhsh", "must be 'simhash' or "),
+    ("DEDUP_METHOD", "simhsh", "an import path or an object, got 'simhsh'"),
+    ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
+    ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
+    ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
+    ("DEDUP_METHOD_ARGS", {"bts": 64}, "bits, lexicon, got {'bts': 64}"),
+    ("DEDUP_METHOD_ARGS", "[1", "must be a dict or one in JSON, got '[1'"),
+    ("DEDUP_MAX_DISTANCE", 64, "max_distance must be from 0 to 63, got 64"),
+    ("DEDUP_MAX_DISTANCE", -1, "must be a number of at least 0, got -1"),
+    ("DEDUP_MAX_DISTANCE", "three", "must be a number of at least 0, got 'three'"),
+    ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
+    ("DEDUP_EXTRACTOR", "trafilature", "must be 'trafilatura' or 'resiliparse', an import path"),
+    ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
+    ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
+    ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
+    ("DEDUP_SHORT_PAGES", "drop", "must be 'exact' or 'keep', got 'drop'"),
+    ("DEDUP_SCOPE", "site", "must be 'crawl' or 'domain' or 'host', got 'site'"),
+    ("DEDUP_ACTION", "delete", "must be 'drop' or 'mark', got 'delete'"),
+    ("DEDUP_FOLLOW_DUPLICATES", "maybe", "must be True or False, got 'maybe'"),
+    ("DEDUP_ITEM_FIELD", 7, "must be a string, got 7"),
+    ("DEDUP_FIELDS", {"body": "text"}, "must map 'text' or 'title' or 'language' to the name"),
+    ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
+    ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),
+    ("DEDUP_WORKERS", True, "must be a whole number of at least 0, got True"),
+    ("DEDUP_PAGE_TIMEOUT", 0, "must be a number of at least 0.1, at most 86400, got 0"),
+    ("DEDUP_PAGE_TIMEOUT", "inf", "must be a number of at least 0.1, at most 86400, got 'inf'"),
+    ("DEDUP_PAGE_TIMEOUT", "nan", "must be a number of at least 0.1, at most 86400, got 'nan'"),
+    ("DEDUP_MAX_PAGE_BYTES", 0, "must be a whole number of at least 1, got 0"),
+    ("DEDUP_LOG_LEVEL", "LOUD", "'DEBUG' or 'NOTSET', got 'LOUD'"),
+    ("DEDUP_LOG_LEVEL", 17, "got 17"),
+    ("DEDUP_REPORT_TEXTS", -1, "must be a whole number of at least 0, got -1"),
+    ("DEDUP_REPORT", 5, "must be the path of a folder, got 5"),
+    ("DEDUP_REPORT", "/dev/null", "must be a folder, got '/dev/null'"),
+    ("DEDUP_REPORT", "/dev/null/reports", "cannot be written: '/dev/null/reports'"),
+    ("DEDUP_REPORT", "s3://bucket/reports", "a local folder, got the URL 's3://bucket/reports'"),
+    ("DEDUP_INDEX", "redis://host/0", "the path of a local file, got the URL 'redis://host/0'"),
+    ("DEDUP_INDEX", "/tmp", "must be a file, got '/tmp'"),
+    ("DEDUP_INDEX", "x" * 300, "(File name too long)"),
+    ("DEDUP_INDEX", "%(nmae)s.sqlite", "there is no %(nmae)s; there are %(time)s"),
+    ("DEDUP_INDEX", "50%.sqlite", "a % begins a placeholder such as %(name)s, and %% stands"),
+    ("DEDUP_INDEX_IN_USE", "queue", "must be 'stop' or 'wait' or 'own', got 'queue'"),
+    ("DEDUP_CLOSE_UNCHANGED", -1, "must be a whole number of at least 0, got -1"),
+    ("DEDUP_CLOSE_UNCHANGED", 2.5, "must be a whole number of at least 0, got 2.5"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), WRONG)
+def test_a_wrong_value_is_refused_by_name_with_the_choices(name: str, value: Any, message: str):
+    with pytest.raises(SettingError) as caught:
+        read(**{name: value})
+    assert name in str(caught.value)
+    assert message in str(caught.value)
+
+
+class WithoutIndex(Method):
+    """A method whose sketches no index can search."""
+
+    name, version, parameters = "without-index", 1, {}  # as a careless user writes
+    max_distance = 0
+
+    def sketch(self, document: Any) -> Any:
+        return document.text
+
+    def distance(self, one: Any, other: Any) -> float:
+        return float(one != other)
+
+    def to_bytes(self, sketch: Any) -> bytes:
+        return b""
+
+    def from_bytes(self, data: bytes) -> Any:
+        return ""
+
+
+class WithoutVersion(FingerprintMethod):
+    name = "without-version"
+
+    def sketch(self, document: Any) -> int:
+        return 0
+
+
+class Incomplete(FingerprintMethod):
+    name, version = "incomplete", 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"DEDUP_METHOD": WithoutIndex}, "DEDUP_METHOD: no index for WithoutIndex"),
+        ({"DEDUP_METHOD": WithoutVersion}, "WithoutVersion lacks a version (int)"),
+        ({"DEDUP_METHOD": Incomplete}, "lacks sketch"),
+        ({"DEDUP_EXTRACTOR": lambda html: html}, "DEDUP_EXTRACTOR cannot be sent to a worker"),
+        ({"DEDUP_EXTRACTOR": []}, "DEDUP_EXTRACTOR must be callable, got []"),
+        ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain' or 'host', got []"),
+        ({"DEDUP_LOG_LEVEL": []}, "DEDUP_LOG_LEVEL must be 'CRITICAL'"),
+        ({"DEDUP_METHOD_ARGS": {"max_distance": 99}}, "DEDUP_METHOD_ARGS: max_distance must be"),
+        (
+            {"DEDUP_METHOD_ARGS": {"max_distance": 5}, "DEDUP_MAX_DISTANCE": "2"},
+            "DEDUP_MAX_DISTANCE is 2, and in DEDUP_METHOD_ARGS it is 5",
+        ),
+    ],
+)
+def test_what_could_only_fail_on_every_page_is_refused(settings: dict[str, Any], message: str):
+    with pytest.raises(SettingError) as caught:
+        read(**settings)
+    assert message in str(caught.value)
+
+
+def test_what_workers_cannot_import_will_do_inline():
+    settings = read(DEDUP_EXTRACTOR=lambda html: html, DEDUP_WORKERS=0)
+    assert settings.extractor("x") == "x"
+
+
+@pytest.mark.parametrize("level", ["info", "INFO", "20", 20, logging.INFO])
+def test_a_log_level_is_a_name_or_a_number(level: Any):
+    assert read(DEDUP_LOG_LEVEL=level).log_level == "INFO"
+
+
+def test_the_report_shows_values_as_they_are_used():
+    shown = read(DEDUP_ENABLED="0", DEDUP_WORKERS="2", DEDUP_LOG_LEVEL="info").shown
+    assert (shown["DEDUP_ENABLED"], shown["DEDUP_WORKERS"]) == (False, 2)
+    assert shown["DEDUP_LOG_LEVEL"] == "INFO"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"DEDUP_ITEM_FIELD": "body", "DEDUP_FOLLOW_DUPLICATES": False},
+        {"DEDUP_ITEM_FIELD": "body", "DEDUP_FIELDS": {"text": "text"}},
+    ],
+)
+def test_settings_that_exclude_each_other_are_refused(settings: dict[str, Any]):
+    with pytest.raises(SettingError, match="DEDUP_ITEM_FIELD"):
+        read(**settings)
+
+
+def test_an_extractor_whose_library_is_missing_says_how_to_install_it(monkeypatch: Any):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SettingError, match=r"pip install 'scrapy-dedup\[resiliparse\]'"):
+        read(DEDUP_EXTRACTOR="resiliparse")
+
+
+def test_a_misspelt_setting_is_warned_of(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.WARNING):
+        read(DEDUP_MAX_DISTANCES=5)
+    assert caplog.messages == [
+        "There is no setting DEDUP_MAX_DISTANCES; did you mean DEDUP_MAX_DISTANCE?"
+    ]
+
+
+def test_paths_name_the_spider_its_attributes_and_the_time(tmp_path: Path):
+    settings = {
+        "DEDUP_INDEX": str(tmp_path / "%(name)s-%(region)s.sqlite"),
+        "DEDUP_REPORT": tmp_path / "reports" / "%(time)s",
+        "DEDUP_DUPLICATES": str(tmp_path / "100%% of %(name)s.jsonl"),
+    }
+    result = DedupSettings.from_settings(Settings(settings), Spider("news", region="eu"))
+    assert result.index == tmp_path / "news-eu.sqlite"
+    assert result.duplicates == tmp_path / "100% of news.jsonl"
+    assert result.report is not None
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00", result.report.name)
+    assert result.shown["DEDUP_INDEX"] == str(result.index)
+
+
+def test_each_path_is_a_file_of_its_own(tmp_path: Path):
+    ledger, link, feed = (tmp_path / name for name in ("pages.sqlite", "link", "feed.jsonl"))
+    ledger.touch()
+    link.symlink_to(ledger)
+    (tmp_path / "other").hardlink_to(ledger)
+    same = [
+        {"DEDUP_DUPLICATES": str(ledger)},
+        {"DEDUP_DUPLICATES": str(link)},
+        {"DEDUP_DUPLICATES": str(tmp_path / "other")},
+        {"FEEDS": {str(ledger): {"format": "jsonlines"}}},
+        {"FEEDS": {ledger.as_uri(): {"format": "jsonlines"}}},
+        {"FEEDS": {ledger: {"format": "jsonlines"}}},
+        {"FEEDS": {str(tmp_path / "%(name)s.sqlite"): {"format": "jsonlines"}}},
+    ]
+    for settings in same:
+        with pytest.raises(SettingError, match=r"DEDUP_INDEX.* are one file"):
+            DedupSettings.from_settings(
+                Settings({"DEDUP_INDEX": str(ledger), **settings}), Spider("pages")
+            )
+    with pytest.raises(SettingError, match=r"the feed .*feed.jsonl and DEDUP_DUPLICATES are one"):
+        read(DEDUP_DUPLICATES=str(feed), FEEDS={str(feed): {"format": "jsonlines"}})
+    read(DEDUP_INDEX=str(ledger), FEEDS={"s3://pages.sqlite": {"format": "jsonlines"}})
+
+
+def test_the_ledger_of_a_job_is_never_waited_for(tmp_path: Path):
+    """A second crawl of it would take its requests, too."""
+    job = str(tmp_path / "job")
+    assert read(JOBDIR=job, DEDUP_INDEX_IN_USE="wait").index_in_use == "stop"
+    elsewhere = {"JOBDIR": job, "DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
+    assert read(**elsewhere, DEDUP_INDEX_IN_USE="wait").index_in_use == "wait"
+
+
+@pytest.mark.slow
+def test_a_read_only_file_system_is_told_of_at_the_start(tmp_path: Path):
+    """Also if the ledger is there already."""
+    (tmp_path / "old.sqlite").touch()
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "old.sqlite")
+    wrong = {
+        "new.sqlite": "DEDUP_INDEX",
+        "old.sqlite": "DEDUP_INDEX",
+        "link.sqlite": "DEDUP_INDEX",
+        "new/reports": "DEDUP_REPORT",
+        "dropped.jsonl": "DEDUP_DUPLICATES",
+    }
+    program = f"""
+from scrapy.settings import Settings
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+for path, name in {wrong}.items():
+    try:
+        DedupSettings.from_settings(Settings({{name: path}}))
+    except SettingError as error:
+        print(error)
+"""
+    mount = 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD"'
+    as_its_own = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if not which("unshare") or subprocess.run([*as_its_own, mount], cwd=tmp_path).returncode:
+        pytest.skip("no file system can be mounted here")
+    done = subprocess.run(
+        [*as_its_own, f'{mount} && exec "$0" -c "$1"', sys.executable, program],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        f"{name} cannot be written: {path!r}" for path, name in wrong.items()
+    ]

@@ -1,0 +1,117 @@
+"""Ledgers that are converted to other settings."""
+
+import json
+
+import pytest
+from crawls import crawl, spider_over
+from texts import article, edited, page
+from web import served
+
+from dedup.cli import main
+from dedup.stores import LedgerError
+from dedup.stores.reader import LedgerReader
+
+SITE = {
+    "/a": page(article(1)),
+    "/other": page(article(2)),
+    "/short": page("A few words only."),
+}
+
+
+@pytest.fixture
+def crawled(tmp_path):
+    """The URL of a site, its ledger, and the feed of the crawl that made it."""
+    pages = dict(SITE)
+    ledger, feed = tmp_path / "pages.sqlite", tmp_path / "pages.jsonl"
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in SITE))
+        crawl(
+            spider, DEDUP_INDEX=ledger, FEEDS={str(feed): {"format": "jsonlines"}},
+            DEDUP_FIELDS={"text": "text"},
+        )  # fmt: skip
+        pages["/copy"] = page(edited(article(1)))
+        yield url, ledger, feed
+
+
+def again(url, ledger, **settings):
+    """What a second crawl with the new ledger stores, and its counters."""
+    spider = spider_over(*(url + path for path in (*SITE, "/copy")))
+    result = crawl(spider, DEDUP_INDEX=ledger, **settings)
+    return [item["url"].removeprefix(url) for item in result.items], result.dedup_stats
+
+
+def test_another_method_takes_the_texts_of_the_feed(crawled, tmp_path, capsys):
+    url, ledger, feed = crawled
+    new = tmp_path / "new.sqlite"
+    arguments = ["reindex", ledger, "-o", new, "--method", "verified", "--texts", feed]
+    assert main(list(map(str, arguments))) == 0
+    assert capsys.readouterr().out == f"{new}: 3 pages\n"
+    stored, counts = again(url, new, DEDUP_METHOD="verified")
+    assert stored == []
+    assert (counts["unchanged"], counts["near_duplicates"]) == (3, 1)
+    assert again(url, ledger)[0] == []  # the old one is as it was
+
+
+def test_fields_of_the_feed_may_have_other_names_and_items_none_of_them(crawled, tmp_path, capsys):
+    _, ledger, feed = crawled
+    new = tmp_path / "new.sqlite"
+    items = [json.loads(line) for line in feed.read_text().splitlines()]
+    items = [{"link": item["url"], "body": item["text"], "url": 1, "text": 2} for item in items]
+    items += [{"link": ["x"], "body": "no page"}, {"link": items[0]["link"], "body": None}, {}]
+    feed.write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    fields = ("--url-field", "link", "--text-field", "body")
+    arguments = ["reindex", ledger, "-o", new, "--method", "verified", "--texts", feed, *fields]
+    assert main(list(map(str, arguments))) == 0
+    assert capsys.readouterr().out == f"{new}: 3 pages\n"
+
+
+def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys):
+    url, ledger, feed = crawled
+    new = tmp_path / "new.sqlite"
+    lines = [json.loads(line) for line in feed.read_text().splitlines()]
+    lines[0]["text"] += " Not what was judged."
+    feed.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    arguments = ["reindex", ledger, "-o", new, "--method", "minhash", "--texts", feed]
+    assert main(list(map(str, arguments))) == 0
+    assert "1 pages are without a text" in capsys.readouterr().out
+    assert again(url, new, DEDUP_METHOD="minhash")[0] == ["/a"]
+
+
+def test_scopes_are_made_of_the_urls(crawled, tmp_path):
+    url, ledger, _ = crawled
+    new = tmp_path / "new.sqlite"
+    with pytest.raises(LedgerError, match="scope 'crawl' there, 'host' here"):
+        again(url, ledger, DEDUP_SCOPE="host")
+    assert main(["reindex", str(ledger), "-o", str(new), "--scope", "host"]) == 0
+    stored, counts = again(url, new, DEDUP_SCOPE="host")
+    assert (stored, counts["near_duplicates"]) == ([], 1)
+    with LedgerReader(new) as reader:
+        assert reader.identity["scope"] == "host"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing is to be converted"),
+        (["--args", '{"bits": 64}'], "nothing is to be converted"),
+        (["--scope", "host", "--args", '{"bits": 64}'], "--args needs --method"),
+        (["--method", "minhash"], "holds the texts of some pages only"),
+        (["--method", "unheard-of"], "--method must be"),
+        (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, line 2: not a JSON object"),
+        (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),
+        (["--scope", "host", "-o", "pages.sqlite"], "exists; --overwrite replaces it"),
+        (["--scope", "host", "-o", "pages.sqlite", "--overwrite"], "is the ledger itself"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    crawled, tmp_path, capsys, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.jsonl").write_text('{"url": "http://a/", "text": "b"}\n{"url": \n')
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert main(["reindex", "pages.sqlite", "-o", "new.sqlite", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before

@@ -1,0 +1,485 @@
+"""The ledger's file: what it keeps, and what it refuses."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+from ledgers import (
+    add,
+    earlier,
+    joined,
+    leave,
+    numbers,
+    pieces,
+    publish,
+    record,
+    url,
+)
+from texts import ENGLISH, article, replaced
+
+from dedup.detector import Detector
+from dedup.index.growing import GrowingIndex
+from dedup.index.keys import KeyIndex
+from dedup.index.spots import SpotIndex
+from dedup.methods import METHODS, SimHash
+from dedup.record import PageRecord
+from dedup.rule import Kind
+from dedup.stores import LedgerError, SqliteStore, finished
+from dedup.text import Document
+
+IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "pages.sqlite"
+
+
+def opened(path, identity=IDENTITY, **options):
+    return joined(path, identity, **options)
+
+
+def query(path, sql, *arguments):
+    with closing(sqlite3.connect(path)) as file, file:
+        return file.execute(sql, arguments).fetchall()
+
+
+def filled(path, *numbers, **options):
+    with closing(opened(path, **options)) as ledger:
+        for number in numbers:
+            add(ledger, record(number))
+        publish(ledger)
+        leave(ledger, "finished", {})
+
+
+def load(path):
+    """Whatever is wrong is a ValueError, or a LedgerError, which is one."""
+    with closing(SqliteStore(path, IDENTITY)) as ledger:
+        Detector(SimHash(), store=ledger).load()
+
+
+def test_what_is_written_is_there_again(path):
+    filled(path, 7, 8)
+    with closing(opened(path)) as ledger:
+        [pages] = pieces(ledger)
+        assert pages.numbers == [1, 2]
+        assert pages.digests == [record(7).digest, record(8).digest]
+        assert (pages.sketches, pages.tokens, pages.scopes) == ([bytes(8)] * 2, [100] * 2, ["", ""])
+        assert url(ledger, 2) == "http://a/8"
+        assert earlier(ledger, "http://a/8") == [(2, record(8).digest, bytes(8))]
+        assert add(ledger, record(9)) == 3
+
+
+def test_what_is_not_written_is_forgotten(path):
+    with closing(opened(path)) as ledger:
+        add(ledger, record(1))
+        publish(ledger)
+        add(ledger, record(2))
+        assert (ledger.unpublished, ledger.has_news) == (1, True)
+    with closing(opened(path)) as ledger:
+        assert numbers(ledger) == [1]
+
+
+def test_a_batch_that_could_not_be_written_goes_with_the_next_one(path):
+    with closing(opened(path)) as ledger:
+        first = add(ledger, record(1))
+        ledger.take_news()
+        second = add(ledger, record(2))
+        assert [url(ledger, number) for number in (first, second)] == ["http://a/1", "http://a/2"]
+        ledger.end_exchange(published=False)
+        assert ledger.unpublished == 2
+        publish(ledger)
+        assert ledger.unpublished == 0
+    with closing(opened(path)) as ledger:
+        assert numbers(ledger) == [1, 2]
+
+
+def test_a_batch_may_be_written_in_another_thread_meanwhile(path):
+    with closing(opened(path)) as ledger:
+        for number in range(5000):
+            add(ledger, record(number))
+        thread = Thread(target=finished, args=(ledger.exchange([], ledger.take_news()),))
+        thread.start()
+        for number in range(5000, 6000):
+            add(ledger, record(number))
+            assert url(ledger, number - 4000) == f"http://a/{number - 4001}"
+        thread.join()
+        ledger.end_exchange(published=True)
+        publish(ledger)
+    with closing(opened(path)) as ledger:
+        assert numbers(ledger) == list(range(1, 6001))
+
+
+def test_a_changed_page_takes_the_place_of_its_earlier_self(path):
+    filled(path, 1, 2)
+    with closing(opened(path)) as ledger:
+        add(ledger, record(3, "http://a/1"), [1])
+        publish(ledger)
+    with closing(opened(path)) as ledger:
+        assert numbers(ledger) == [2, 3]
+    assert query(path, "SELECT id, replaced_by FROM pages WHERE ended IS NOT NULL") == [(1, 3)]
+
+
+def test_pages_of_the_same_crawl_are_no_earlier_ones(path):
+    with closing(opened(path, job="/job")) as ledger:
+        add(ledger, record(1))
+        publish(ledger)
+    with closing(opened(path, job="/job")) as ledger:
+        assert (ledger.is_resumed, ledger.run) == (True, 1)
+        assert earlier(ledger, "http://a/1") == []
+        assert numbers(ledger) == [1]
+        leave(ledger, "finished", {})
+    with closing(opened(path, job="/job")) as ledger:
+        assert (ledger.is_resumed, ledger.run) == (False, 2)
+        assert len(earlier(ledger, "http://a/1")) == 1
+
+
+@pytest.mark.parametrize("reason", ["shutdown", "closespider_timeout"])
+def test_only_a_finished_job_does_not_go_on(path, reason):
+    with closing(opened(path, job="/job")) as ledger:
+        leave(ledger, reason, {})
+    with closing(opened(path, job="/job")) as ledger:
+        assert ledger.is_resumed
+
+
+def test_another_job_and_a_crawl_without_one_begin_anew(path):
+    opened(path, job="/job").close()
+    for job in ("/other", None):
+        with closing(opened(path, job=job)) as ledger:
+            assert not ledger.is_resumed
+
+
+def test_duplicates_are_told_by_one_line_of_sql(path):
+    filled(path, 1)
+    with closing(opened(path)) as ledger:
+        ledger.note_duplicate("http://b/", 1, "near-duplicate", 2)
+        ledger.note_duplicate("http://a/1", 1, "exact-duplicate", 0)  # met again in the same crawl
+        ledger.note_seen(1)
+        publish(ledger)
+    assert query(path, "SELECT original, duplicate, kind, distance FROM duplicates") == [
+        ("http://a/1", "http://b/", "near-duplicate", 2.0)
+    ]
+    [(first, seen)] = query(path, "SELECT stored, seen FROM pages")
+    assert seen > first
+
+
+def test_a_reset_forgets_everything_and_takes_another_method(path):
+    filled(path, 1, 2)
+    with closing(opened(path, {"method": "minhash"}, reset=True)) as ledger:
+        assert (numbers(ledger), earlier(ledger, "http://a/1")) == ([], [])
+        assert add(ledger, record(3)) == 1
+        publish(ledger)
+    assert query(path, "SELECT count(*) FROM crawls") == [(1,)]
+    with closing(opened(path, {"method": "minhash"})) as ledger:
+        assert numbers(ledger) == [1]
+
+
+def test_nothing_is_reset_before_the_crawl_begins(path):
+    filled(path, 1)
+    SqliteStore(path, IDENTITY, reset=True).close()
+    with closing(opened(path)) as ledger:
+        assert numbers(ledger) == [1]
+
+
+def test_a_job_that_goes_on_is_not_reset(path):
+    with closing(opened(path, job="/job", reset=True)) as ledger:
+        add(ledger, record(1))
+        publish(ledger)
+    with closing(opened(path, job="/job", reset=True)) as ledger:
+        assert numbers(ledger) == [1]
+
+
+def test_old_entries_expire(path):
+    filled(path, 1, 2)
+    query(path, "UPDATE pages SET stored = stored - 86400 * 10 WHERE id = 1")
+    with closing(SqliteStore(path, IDENTITY, max_age=9.9)) as ledger:
+        assert (numbers(ledger), earlier(ledger, "http://a/1")) == ([2], [])
+        finished(ledger.join("test"))
+        assert (numbers(ledger), earlier(ledger, "http://a/1")) == ([2], [])
+    with closing(opened(path)) as ledger:
+        assert numbers(ledger) == [2]
+
+
+def test_another_identity_is_refused_and_the_differences_are_named(path):
+    filled(path, 1)
+    with pytest.raises(LedgerError) as caught:
+        SqliteStore(path, {**IDENTITY, "version": 2, "ngram": 3})
+    message = str(caught.value)
+    assert f"{path} was made with other settings: ngram None there, 3 here; version 1 " in message
+    for way_out in ("DEDUP_INDEX", "DEDUP_RESET", "dedup reindex"):
+        assert way_out in message
+    filled(path, 2)  # it is unlocked, and unchanged
+
+
+def test_one_crawl_at_a_time_and_the_holder_is_named(path):
+    with closing(opened(path)), pytest.raises(LedgerError, match=f"process {os.getpid()} on "):
+        SqliteStore(path, IDENTITY)
+    opened(path).close()
+
+
+def test_a_killed_holder_does_not_bar_the_next_crawl(path):
+    script = (
+        "import os, signal, sys; from dedup.stores import SqliteStore, finished;"
+        f"finished(SqliteStore(sys.argv[1], {IDENTITY!r}).join('test')); os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(path)], timeout=30).returncode == -9
+    opened(path).close()
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"something else" * 1000])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=f"{path} is (damaged|no ledger)"):
+        SqliteStore(path, IDENTITY)
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused(path):
+    query(path, "CREATE TABLE pages (id)")
+    with pytest.raises(LedgerError, match="no ledger of scrapy-dedup"):
+        SqliteStore(path, IDENTITY)
+
+
+@pytest.mark.parametrize("version", [1, 9])
+def test_a_ledger_of_another_version_is_refused(path, version):
+    filled(path, 1)
+    query(path, f"PRAGMA user_version = {version}")
+    with pytest.raises(
+        LedgerError, match=f"ledger of version {version}.*needs version 2; use another"
+    ):
+        SqliteStore(path, IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "told"),
+    [
+        (None, "b1", "no secret there, one here"),
+        ("a1", None, "a secret there, none here"),
+        ("a1", "b1", "a secret there, another here"),
+    ],
+)
+def test_a_ledger_of_another_secret_is_refused_and_neither_is_told(path, there, here, told):
+    identities = [
+        IDENTITY if secret is None else {**IDENTITY, "secret": secret} for secret in (there, here)
+    ]
+    SqliteStore(path, identities[0]).close()
+    with pytest.raises(LedgerError) as caught:
+        SqliteStore(path, identities[1])
+    assert f"other settings: {told} (DEDUP_SECRET). Use" in str(caught.value)
+    with pytest.raises(LedgerError) as caught:
+        SqliteStore(path, {**identities[1], "method": "another", "step": 1})
+    assert f"method '{IDENTITY['method']}' there, 'another' here; {told}" in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in ("a1", "b1"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE pages SET digest = x'00' WHERE id = 1",
+        "UPDATE pages SET sketch = x'00' WHERE id = 1",
+        "UPDATE pages SET sketch = 'text' WHERE id = 1",
+        "UPDATE pages SET tokens = 'many' WHERE id = 1",
+        "UPDATE pages SET scope = x'05' WHERE id = 1",
+        "DROP TABLE pages",
+        "DELETE FROM about",
+        "UPDATE about SET value = '{' WHERE name = 'identity'",
+    ],
+)
+def test_wrong_content_is_an_error(path, damage):
+    filled(path, 1, 2)
+    query(path, damage)
+    with pytest.raises(ValueError, match=r"is damaged|no such table|not all of 2 have 8 bytes"):
+        load(path)
+
+
+def test_damage_at_random_places_is_an_error_or_harmless(path):
+    filled(path, *range(2000))
+    whole = path.read_bytes()
+    refused = 0
+    for seed in range(60):
+        chooser = random.Random(seed)
+        content = bytearray(whole)
+        start, length = chooser.randrange(len(content)), chooser.choice([1, 16, 5000])
+        if chooser.random() < 0.2:
+            del content[start:]
+        else:
+            content[start : start + length] = chooser.randbytes(
+                len(content[start : start + length])
+            )
+        path.write_bytes(content)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        try:
+            load(path)
+        except ValueError:
+            refused += 1
+    assert refused > 20
+
+
+def test_a_file_that_is_taken_away_meanwhile_is_not_written(path):
+    with closing(opened(path)) as ledger:
+        add(ledger, record(1))
+        batch = ledger.take_news()
+        path.rename(f"{path}.away")
+        with pytest.raises(LedgerError, match="moved or removed"):
+            finished(ledger.exchange([], batch))
+
+
+def test_what_no_database_can_keep_is_written_in_another_form(path):
+    with closing(opened(path)) as ledger:
+        add(ledger, record(1, url="http://a/\ud800\0"))
+        publish(ledger)
+    with closing(opened(path)) as ledger:
+        assert [number for number, *_ in earlier(ledger, "http://a/\ud800\0")] == [1]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_sketches_of_every_method_come_back(path, name):
+    method = METHODS[name]()
+    document = Document.from_main_text(ENGLISH)
+    sketch = method.sketch(document)
+    data = None if sketch is None else method.to_bytes(sketch)
+    page = PageRecord("", "", 100, bytes(15) + b"1", data)
+    other = PageRecord("", "", 100, bytes(15) + b"2", page.sketch)
+    with closing(opened(path)) as ledger:
+        assert Detector(method, store=ledger).judge(page.under("http://a/")).kind is Kind.NEW
+        publish(ledger)
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, store=ledger)
+        detector.load()
+        assert len(detector) == 1
+        verdict = detector.judge(other.under("http://b/"))
+        if page.sketch is not None:
+            assert (verdict.kind, verdict.original) == (Kind.NEAR, "http://a/")
+        assert detector.judge(page.under("http://c/")).kind is Kind.EXACT
+        assert detector.judge(page.under("http://a/")).kind is Kind.UNCHANGED
+
+
+def test_a_job_that_goes_on_has_not_ended(path):
+    with closing(opened(path, job="/job")) as ledger:
+        leave(ledger, "shutdown", {})
+    with closing(opened(path, job="/job")):
+        assert query(path, "SELECT finished, reason FROM crawls") == [(None, None)]
+
+
+def test_a_file_that_another_one_has_replaced_is_not_written(path):
+    with closing(opened(path)) as ledger:
+        add(ledger, record(1))
+        content = path.read_bytes()
+        path.rename(f"{path}.away")
+        path.write_bytes(content)
+        with pytest.raises(LedgerError, match="moved or removed"):
+            finished(ledger.exchange([], ledger.take_news()))
+
+
+def test_readers_do_not_disturb_the_writer(path):
+    filled(path, 1)
+    with closing(opened(path)) as ledger, closing(sqlite3.connect(path)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM pages").fetchone() == (1,)
+        add(ledger, record(2))
+        publish(ledger)
+
+
+@pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
+def test_a_power_failure_is_thought_of_where_that_is_wanted(path, fsync, level):
+    with closing(opened(path, fsync=fsync)) as ledger:
+        assert ledger._writer.execute("PRAGMA synchronous").fetchone() == (level,)
+
+
+def test_numbers_that_sqlite_does_not_know_can_be_distances(path):
+    filled(path, 1)
+    with closing(opened(path)) as ledger:
+        for number, distance in enumerate((Decimal("0.5"), np.float32(0.5), np.int64(3), True)):
+            ledger.note_duplicate(f"http://b/{number}", 1, "near-duplicate", distance)
+        publish(ledger)
+    rows = query(path, "SELECT distance FROM matches ORDER BY url")
+    assert rows == [(0.5,), (0.5,), (3.0,), (1.0,)]
+
+
+def test_pages_of_many_scopes_come_back_each_into_its_own(path):
+    method = SimHash()
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, store=ledger)
+        for scope in ("one", "other"):
+            page = PageRecord("", "", 100, bytes(16), method.to_bytes(7))
+            assert detector.judge(page.under(f"http://{scope}/", scope)).kind is Kind.NEW
+        publish(ledger)
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, store=ledger)
+        detector.load()
+        near = PageRecord("", "", 100, bytes(15) + b"1", method.to_bytes(6))
+        assert detector.judge(near.under("http://x/", "other")).original == "http://other/"
+        assert detector.judge(page.under("http://y/", "one")).original == "http://one/"
+        assert detector.judge(page.under("http://z/", "third")).kind is Kind.NEW
+
+
+def said(detector, pages):
+    """The verdicts on pages that are not stored then."""
+    verdicts = []
+    for page in pages:
+        verdict, claim = finished(detector.reserve(page))
+        if claim:
+            detector.release(claim)
+        verdicts.append(verdict)
+    return verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pieces", [(3, 30), (7, 1 << 20), (1000, 80)])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces, monkeypatch):
+    """However much is read and loaded at once; with scopes, short pages, several of a URL, expiry.
+
+    *pieces*: rows and bytes.
+    """
+    monkeypatch.setattr("dedup.stores.sqlite._ROWS_AT_ONCE", pieces[0])
+    for kind in (KeyIndex, SpotIndex, GrowingIndex):
+        monkeypatch.setattr(kind, "loaded_at_once", pieces[1])
+    method, chooser = METHODS[name](), random.Random(name)
+    sketches = [
+        method.sketch(Document(replaced(article(number), edits).lower().replace(". ", ". is ")))
+        for number in range(6)
+        for edits in (0, 2, 8, 90, 190)
+    ]
+
+    def pages(count, host):
+        for number in range(count):
+            tokens, sketch = chooser.choice([200, 200, 5]), chooser.choice(sketches)
+            data = None if sketch is None else method.to_bytes(sketch)
+            key, digest = f"http://{host}/{number // 3}", chooser.randbytes(16)
+            yield PageRecord(key, chooser.choice("xyz"), tokens, digest, data)
+
+    with closing(opened(path)) as ledger:
+        detector = Detector(method, store=ledger)
+        first = [page for page in pages(60, "a") if detector.judge(page).kind is Kind.NEW]
+        publish(ledger)
+    query(path, "UPDATE pages SET stored = stored - 86400 * 10 WHERE id % 4 = 0")
+    with closing(SqliteStore(path, IDENTITY, max_age=9)) as ledger:
+        loaded, one_by_one, told = Detector(method, store=ledger), Detector(method), []
+        loaded.load(told.append)
+        for number, page in enumerate(first, 1):
+            if number % 4:
+                assert one_by_one.judge(page).kind is Kind.NEW
+        assert len(loaded) == len(one_by_one)
+        assert len(told) >= len(one_by_one) / pieces[0]
+        asked = list(pages(100, "b"))
+        verdicts = said(loaded, asked)
+        assert verdicts == said(one_by_one, asked)
+        assert len({verdict.kind for verdict in verdicts}) == 2
+
+
+@pytest.mark.parametrize("path", ["/proc/x.sqlite", "/proc/a/b.sqlite", "{}/file/b.sqlite"])
+def test_a_file_that_cannot_be_made_is_an_error_that_names_it(tmp_path, path):
+    (tmp_path / "file").touch()
+    path = path.format(tmp_path)
+    with pytest.raises(LedgerError, match=f"{path} cannot be created or locked .*DEDUP_INDEX"):
+        opened(Path(path))
