@@ -65,7 +65,7 @@ def _numbers(ledger: LedgerReader, number: int | None) -> dict[str, Any]:
         raise
     except (TypeError, ValueError) as error:
         # Whatever a method makes of bytes that are no sketch of its own.
-        raise ledger.damaged(error) from error
+        raise ledger.damage_error(error) from error
 
 
 def _numbers_of_pages(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup.diff import word_diff
 from dedup.files import replacing
-from dedup.limits import cut
+from dedup.limits import shorten
 from dedup.report.texts import TextStore
 from dedup.scopes import host
 from dedup.text import printable
@@ -108,7 +108,7 @@ class _Diffs:
             if len(parts) == _PARTS_OF_A_DIFF:
                 parts.append("…")
                 break
-            parts.append(_SIGNS[kind] + cut(words, _LONGEST_PART))
+            parts.append(_SIGNS[kind] + shorten(words, _LONGEST_PART))
         self._bytes += _size(parts)
         self.shown.append(parts)
         return len(self.shown) - 1

@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Any, Protocol
 
 from dedup.detector import Detector
-from dedup.limits import LONGEST_LINE, cut, kept_url
-from dedup.logs import logger_named
+from dedup.limits import LONGEST_LINE, shorten, shorten_url
+from dedup.logs import get_logger
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.groups import Groups
@@ -24,7 +24,7 @@ from dedup.scopes import host
 from dedup.stores import StoreState
 from dedup.url_advice import Content, Contents, url_advice
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 _GROUPS_SHOWN = 1000
 _NAMES_SHOWN = 50
@@ -130,7 +130,7 @@ class Summary:
         scope: str,
         content: Content | None,
     ) -> None:
-        url, scope = kept_url(whole_url), kept_url(scope)
+        url, scope = shorten_url(whole_url), shorten_url(scope)
         self.count("pages")
         self._timeline.add(_KINDS.index(verdict.kind))
         self._contents.add(whole_url, content or self._content(verdict, url, page, scope))
@@ -366,7 +366,7 @@ _KINDS = tuple(Kind)
 def _shown(value: Any) -> Any:
     """Return the value of a setting as reports have it: a long one as the beginning of its text."""
     text = str(value)
-    return value if len(text) <= LONGEST_LINE else cut(text)
+    return value if len(text) <= LONGEST_LINE else shorten(text)
 
 
 def _by_number(counts: Mapping[float, int]) -> dict[float, int]:

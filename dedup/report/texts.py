@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from dedup.limits import LONGEST_TEXT, cut
-from dedup.logs import logger_named
+from dedup.limits import LONGEST_TEXT, shorten
+from dedup.logs import get_logger
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.sample import priority
 from dedup.rule import Kind, Verdict
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 # As long as half of the room is left, and later.
 _MOST_COPIES, _LEAST_COPIES = 20, 3
@@ -90,7 +90,7 @@ class TextStore:
 
     def _put(self, url: str, page: Page) -> None:
         text = zlib.compress((page.text or "")[:LONGEST_TEXT].encode("utf-8", "surrogatepass"))
-        title = cut(page.title).encode("utf-8", "surrogatepass") if page.title else None
+        title = shorten(page.title).encode("utf-8", "surrogatepass") if page.title else None
         self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", (_key(url), title, text))
         self._count += 1
 
