@@ -18,8 +18,8 @@ from dedup.limits import LONGEST_LINE, LONGEST_URL, shorten, shorten_url
 from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.record import PageRecord
-from dedup.report import Summary
-from dedup.report.recorded import Counters
+from dedup.report import Details, Summary
+from dedup.report.replay import Counters
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader
 from dedup.url_advice import Content, Contents
@@ -80,16 +80,17 @@ def strings(value: Any) -> list[str]:
 def test_nothing_in_a_report_is_long():
     settings = {"DEDUP_METHOD": "simhash", "DEDUP_METHOD_ARGS": {"words": ["x"] * 10**5}}
     detector = Detector(SimHash())
-    summary = Summary(Counters(), settings)
+    details = Details(contents=Contents())
+    summary = Summary(Counters(), settings, details=details)
     for number, read in enumerate(pages_of(1, 1, 2, 2, 3)):
         url = f"http://{'h' * 10**5}/{'f' * 10**5}/{number}?{'q' * 10**5}={number}"
-        long = Page(read.record, "text", "T" * 10**6, "L" * 10**6)
+        long = Page(read, "text", "T" * 10**6, "L" * 10**6)
         summary.record(detector.judge(long.record.under(url)), url, 1, long)
-    assert len(summary._kept) == 3
-    numbers = summary.finish(detector)
-    assert numbers["groups"] == 2
-    assert max(map(len, strings(numbers))) <= LONGEST_URL
-    assert len(numbers["settings"]["DEDUP_METHOD_ARGS"]) == LONGEST_LINE
+    assert len(details._kept._sample) == 3
+    report = summary.finish(detector)
+    assert report.groups == 2
+    assert max(map(len, strings(report.as_json()))) <= LONGEST_URL
+    assert len(report.settings["DEDUP_METHOD_ARGS"]) == LONGEST_LINE
 
 
 def test_there_are_no_rules_for_a_host_with_a_url_that_is_too_long():
@@ -174,7 +175,7 @@ def test_a_page_is_unchanged_whose_long_url_was_cut(paths):
         spider = spider_over(*(url + path for path in site))
         assert len(crawl(spider, **paths, URLLENGTH_LIMIT=0).items) == 0  # another port: copies
     with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
-        [*kept] = [page.url for page in ledger.pages()]
+        [*kept] = [page.record.key for page in ledger.pages()]
         assert len(set(kept)) == 3
         assert ledger.text(kept[0]) is not None
 

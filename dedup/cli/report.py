@@ -2,6 +2,8 @@
 
 import argparse
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
@@ -12,7 +14,7 @@ from dedup.cli.files import add_overwrite, check_outputs
 from dedup.detector import Detector
 from dedup.methods import METHODS, Method
 from dedup.methods.arguments import check_arguments
-from dedup.report import Recorded, TextStore, numbers_of, write_html
+from dedup.report import PageVerdict, Report, TextStore, replay, write_html
 from dedup.rule import Kind
 from dedup.sqlite_file import LedgerError
 from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoreOfReader
@@ -37,30 +39,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     check_outputs(options, options.output)
-    with LedgerReader(options.ledger) as ledger:
-        numbers = _numbers(ledger, options.crawl)
-        texts = TextStore(0)
+    with LedgerReader(options.ledger) as ledger, closing(TextStore(0)) as texts:
+        crawls = ledger.crawls()
+        report = _report(ledger, crawls, options.crawl)
         for text in ledger.texts():
             texts.put(*text)
-    write_html(numbers, texts, options.output)
-    texts.close()
-    output, pages = printable(str(options.output)), numbers["pages"]["judged"]
-    print(f"{output}: {pages:,} pages, {numbers['groups']:,} groups")
+        number = len(crawls) if options.crawl is None else None
+        write_html(report, texts, options.output, crawls=number)
+    output = printable(str(options.output))
+    print(f"{output}: {report.pages.judged:,} pages, {report.groups:,} groups")
 
 
-def _numbers(ledger: LedgerReader, number: int | None) -> dict[str, Any]:
-    """Return what a crawl reported at its end, or else the numbers of what the ledger holds."""
-    crawls = ledger.crawls()
+def _report(ledger: LedgerReader, crawls: list[Crawl], number: int | None) -> Report:
+    """Return the report that a crawl made at its end, or else one of what the ledger holds."""
     chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
     if not chosen:
         if not crawls:
             raise CommandError(f"{ledger.path} has no crawls")
         known = ", ".join(str(crawl.id) for crawl in crawls)
         raise CommandError(f"--crawl must be one of {known}, got {number}")
-    if number is not None and chosen[0].report:
-        return chosen[0].report
     try:
-        return _numbers_of_pages(ledger, number, crawls, chosen)
+        if number is not None and chosen[0].report:
+            return Report.from_json(chosen[0].report)
+        return _report_of_pages(ledger, number, crawls, chosen)
     except LedgerError:
         raise
     except (TypeError, ValueError) as error:
@@ -68,10 +69,10 @@ def _numbers(ledger: LedgerReader, number: int | None) -> dict[str, Any]:
         raise ledger.damage_error(error) from error
 
 
-def _numbers_of_pages(
+def _report_of_pages(
     ledger: LedgerReader, number: int | None, crawls: list[Crawl], chosen: list[Crawl]
-) -> dict[str, Any]:
-    """Return the numbers of the pages that the *chosen* ones of *crawls* stored."""
+) -> Report:
+    """Return the report of the pages that the *chosen* ones of *crawls* stored."""
     identity = ledger.identity
     method = _method(identity, crawls)
     settings = {
@@ -82,10 +83,10 @@ def _numbers_of_pages(
         "DEDUP_INDEX": str(ledger.path),
     }
     started = min(crawl.started for crawl in chosen)
-    records = list(_records(ledger, number, method, _setting(crawls, "DEDUP_MIN_TOKENS", 20)))
-    ended = max((time for time, _ in records), default=started)
-    numbers = numbers_of(
-        (record for _, record in records),
+    pages = list(_pages(ledger, number, method, _setting(crawls, "DEDUP_MIN_TOKENS", 20)))
+    ended = max((time for time, _ in pages), default=started)
+    report = replay(
+        (page for _, page in pages),
         settings,
         spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen)),
         started=datetime.fromtimestamp(started, UTC),
@@ -94,24 +95,26 @@ def _numbers_of_pages(
         # Pages that were not compared are not in the ledger.
         contents=Contents(method, is_whole=False),
     )
-    # What was saved, and how fast, a ledger does not know,
-    numbers["saved"] = numbers["pages"]["per_second"] = None
-    # nor how long duplicates are, and of several crawls not which of their pages came when.
-    numbers["timeline"]["buckets"] = []
-    for bucket in numbers["lengths"]:
-        del bucket["duplicates"]
-    return numbers
+    # A ledger does not know what was saved, how fast a crawl was, and how long duplicates are; nor
+    # which pages of several crawls came when.
+    return replace(
+        report,
+        saved=None,
+        pages=replace(report.pages, per_second=None),
+        timeline=replace(report.timeline, buckets=()),
+        lengths=tuple(replace(bucket, duplicates=None) for bucket in report.lengths),
+    )
 
 
-def _records(
+def _pages(
     ledger: LedgerReader, crawl: int | None, method: Method | None, min_tokens: int
-) -> Iterator[tuple[float, Recorded]]:
-    """Yield the pages and the duplicates in the order in which they were met, with the times."""
+) -> Iterator[tuple[float, PageVerdict]]:
+    """Yield the pages and the duplicates with the times when they were met, in that order."""
 
     pages = (
         (
             page.stored,
-            Recorded(
+            PageVerdict(
                 page.record.key,
                 Kind.CHANGED if page.is_change else Kind.NEW,
                 tokens=page.record.tokens,
@@ -131,7 +134,7 @@ def _records(
     matches = (
         (
             match.found,
-            Recorded(
+            PageVerdict(
                 match.duplicate,
                 Kind(match.kind),
                 match.original,

@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> None:
             write_clusters(clusters_file, outcome)
         format_.check_unchanged()
         figures = _figures(format_, outcome, options)
-        figures["from_ledger"] = ledger.count if ledger else 0
+        figures["from_ledger"] = ledger.count_before if ledger else 0
         figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
         if json_file:
             json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())

@@ -1,18 +1,22 @@
 """What a crawl's dedup did: numbers, and their forms for people and programs."""
 
+from dedup.report.details import Details
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
-from dedup.report.recorded import Recorded, numbers_of
+from dedup.report.replay import PageVerdict, replay
+from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.report.table import as_text
 from dedup.report.texts import TextStore
 
 __all__ = [
-    "Recorded",
+    "Details",
+    "PageVerdict",
+    "Report",
     "Summary",
     "TextStore",
     "as_text",
-    "numbers_of",
+    "replay",
     "write_html",
     "write_json",
 ]

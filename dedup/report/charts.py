@@ -1,4 +1,4 @@
-"""Bars as SVG that stands inside of HTML and takes its colours from there."""
+"""Bars as SVG for inside an HTML page, which gives them their colours."""
 
 import math
 import sys
@@ -16,11 +16,11 @@ _BINS = 24
 def stacked_bars(
     labels: Sequence[str], series: Sequence[tuple[str, Sequence[float | None]]], *, title_id: str
 ) -> Markup:
-    """Return bars over *labels*: each of *series* is a class for CSS, and a number for each label.
+    """Return bars over *labels*; *series* are pairs of a CSS class and a number for each label.
 
-    *title_id*: the HTML element that names the chart.
+    *title_id* is the HTML element that names the chart.
     """
-    pygal = _pygal()
+    pygal = _import_pygal()
     chart = pygal.StackedBar(
         css=[],
         js=[],
@@ -37,7 +37,9 @@ def stacked_bars(
     )
     chart.x_labels = list(labels)
     stacks = zip(*(values for _, values in series), strict=True)
-    chart.y_labels = _steps(max((sum(bar or 0 for bar in stack) for stack in stacks), default=0))
+    chart.y_labels = _axis_steps(
+        max((sum(bar or 0 for bar in stack) for stack in stacks), default=0)
+    )
     for name, values in series:
         chart.add(name, list(values))
     svg = chart.render_tree()
@@ -59,10 +61,10 @@ def stacked_bars(
     return Markup(etree.tostring(root, encoding="unicode"))
 
 
-def _steps(highest: float) -> list[float]:
-    """Return up to five round numbers from 0 to *highest* or beyond, whole ones.
+def _axis_steps(highest: float) -> list[float]:
+    """Return some round whole numbers from 0 to *highest* or just beyond.
 
-    >>> _steps(35), _steps(2)
+    >>> _axis_steps(35), _axis_steps(2)
     ([0, 10, 20, 30, 40], [0, 1, 2])
     """
     least = max(1.0, highest / 5)
@@ -72,11 +74,11 @@ def _steps(highest: float) -> list[float]:
 
 
 @cache
-def _pygal() -> Any:
+def _import_pygal() -> Any:
     import pygal
 
-    # It puts a finder for its maps there that lacks what Python asks of finders: every import that
-    # fails anywhere in the process would warn of it. (Others may come with its import, and stay.)
+    # pygal adds a finder for its maps, which lacks a method of finders: each import that fails in
+    # this process would warn of it. (Finders of others that its import adds stay.)
     sys.meta_path[:] = [
         finder for finder in sys.meta_path if not type(finder).__module__.startswith("pygal")
     ]
@@ -84,11 +86,11 @@ def _pygal() -> Any:
 
 
 def _tidy(plot: Any) -> None:
-    """Leave out what pygal's own scripts need, and give each bar the title that browsers show."""
+    """Remove what only pygal's scripts need, and give each bar a title for browsers to show."""
     for element in list(plot.iter()):
         kind = etree.QName(element).localname if isinstance(element.tag, str) else None
         if kind == "g" and element.get("class") == "bar":
-            value, label = (_described(element, name) for name in ("value", "x_label"))
+            value, label = (_read_description(element, name) for name in ("value", "x_label"))
             for child in list(element)[1:]:
                 element.remove(child)
             etree.SubElement(element, "title").text = f"{label}: {value}"
@@ -105,16 +107,18 @@ def _tidy(plot: Any) -> None:
     etree.cleanup_namespaces(plot)
 
 
-def _described(bar: Any, name: str) -> str:
+def _read_description(bar: Any, name: str) -> str:
     found = bar.xpath(f"*[local-name()='desc'][@class='{name}']")
     return found[0].text or "" if found else ""
 
 
-def binned(*counts: Mapping[float, float], upto: float = 0) -> tuple[list[str], list[list[float]]]:
-    """Return labels and a list of numbers for each of *counts*, which are numbers by distance.
+def bin_distances(
+    *counts: Mapping[float, float], upto: float = 0
+) -> tuple[list[str], list[list[float]]]:
+    """Return labels, and for each of *counts*, which are numbers by distance, a number per label.
 
-    Whole numbers have a bar each while there are few; shares, and many, are counted in steps.
-    *upto*: the axis reaches at least so far.
+    Each of a few whole distances has a bar; many of them, and shares, are counted in steps. The
+    axis reaches at least to *upto*.
     """
     highest = max([upto, *(key for count in counts for key in count)], default=0)
     whole = all(float(key).is_integer() for count in counts for key in count)

@@ -2,55 +2,57 @@
 
 from dataclasses import dataclass, field
 
+from dedup.report.report import Copy, Group
 from dedup.rule import Verdict
 
 
-@dataclass
-class Group:
-    """An original, how many duplicates of it were met, and the first of them with the verdicts."""
-
-    original: str
-    duplicates: int = 0
-    first: list[tuple[str, Verdict]] = field(default_factory=list)
+@dataclass(slots=True)
+class _Copies:
+    count: int = 0
+    first: list[Copy] = field(default_factory=list)
 
 
 class Groups:
-    """Counts duplicates by original and keeps some URLs of each.
+    """Counts duplicates by original and keeps some of each group.
 
-    When *limit* groups are exceeded, the smaller half is forgotten: a group that grows again after
-    that is counted from where it restarts, as `forgotten` says.
+    A group beyond *limit* makes it forget the smaller half: if one of these grows again, it is
+    counted afresh. `forgotten` is how many groups that was.
     """
 
-    def __init__(self, limit: int = 10_000, urls_per_group: int = 20) -> None:
+    def __init__(self, limit: int = 10_000, copies_per_group: int = 20) -> None:
         self._limit = limit
-        self._urls_per_group = urls_per_group
-        self._groups: dict[str, Group] = {}
+        self._copies_per_group = copies_per_group
+        self._copies: dict[str, _Copies] = {}
         self.forgotten = 0
 
     def add(self, verdict: Verdict, url: str) -> None:
         """Count the page at *url* to the group of its *verdict*, which must name an original."""
-        original = verdict.original
-        if original is None:
+        if verdict.original is None:
             raise ValueError(f"a duplicate's verdict was expected, got {verdict}")
-        group = self._groups.get(original)
-        if group is None:
+        copies = self._copies.get(verdict.original)
+        if copies is None:
             self._make_room()
-            group = self._groups[original] = Group(original)
-        group.duplicates += 1
-        if len(group.first) < self._urls_per_group:
-            group.first.append((url, verdict))
+            copies = self._copies[verdict.original] = _Copies()
+        copies.count += 1
+        if len(copies.first) < self._copies_per_group:
+            copies.first.append(Copy(url, verdict.kind.value, verdict.distance))
 
-    def largest(self, count: int) -> list[Group]:
+    def largest(self, count: int) -> tuple[Group, ...]:
         """Return the *count* largest groups, the largest first; the older first among equals."""
-        return sorted(self._groups.values(), key=lambda group: -group.duplicates)[:count]
+        return tuple(
+            Group(original, self._copies[original].count, tuple(self._copies[original].first))
+            for original in self._by_size()[:count]
+        )
 
     def __len__(self) -> int:
         """Return how many originals had duplicates."""
-        return len(self._groups) + self.forgotten
+        return len(self._copies) + self.forgotten
 
     def _make_room(self) -> None:
-        if len(self._groups) < self._limit:
-            return
-        kept = self.largest(self._limit // 2)
-        self.forgotten += len(self._groups) - len(kept)
-        self._groups = {group.original: group for group in kept}
+        if len(self._copies) >= self._limit:
+            originals = self._by_size()[: self._limit // 2]
+            self.forgotten += len(self._copies) - len(originals)
+            self._copies = {original: self._copies[original] for original in originals}
+
+    def _by_size(self) -> list[str]:
+        return sorted(self._copies, key=lambda original: -self._copies[original].count)

@@ -1,25 +1,25 @@
-"""The numbers as a file for programs."""
+"""The report as a file for programs."""
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+
+from dedup.report.report import Report
 
 _NOT_ASCII = re.compile(r"[^\n -~]+")
-_NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
-def write_json(numbers: Mapping[str, Any], folder: Path) -> Path:
-    """Write the report of `Summary.finish` into *folder*, and return the path of the new file.
+def write_json(report: Report, folder: Path) -> Path:
+    """Write *report* into *folder*, and return the path of the new file.
 
-    Its name is made of the spider's and the start; no file is overwritten. Raises OSError.
+    It is named after the spider and the start; no file is overwritten. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    started = numbers["started"].replace("+00:00", "Z").replace(":", "")
-    spider = _NOT_OF_A_NAME.sub("_", str(numbers["spider"]))[:50]
-    text = json.dumps(numbers, ensure_ascii=False, indent=1, default=str)
-    text = _NOT_ASCII.sub(lambda match: "".join(map(_shown, match[0])), text)
+    started = report.started.replace("+00:00", "Z").replace(":", "")
+    spider = _NOT_IN_NAMES.sub("_", report.spider)[:50]
+    text = json.dumps(report.as_json(), ensure_ascii=False, indent=1, default=str)
+    text = _NOT_ASCII.sub(lambda match: "".join(map(_escape, match[0])), text)
     number = 1
     while True:
         suffix = f"-{number}" if number > 1 else ""
@@ -32,12 +32,12 @@ def write_json(numbers: Mapping[str, Any], folder: Path) -> Path:
         try:
             with file:
                 file.write(text)
-        except BaseException:  # half of it is none
+        except BaseException:  # half a file is worse than none
             path.unlink(missing_ok=True)
             raise
         return path
 
 
-def _shown(character: str) -> str:
-    """Return *character*, escaped if a terminal might obey it, or it could not be encoded."""
+def _escape(character: str) -> str:
+    """Return *character*, escaped if a terminal might obey it, or it cannot be encoded."""
     return character if character.isprintable() else json.dumps(character)[1:-1]

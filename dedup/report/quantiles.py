@@ -7,7 +7,7 @@ _STEP = math.log(1.02)
 
 
 class Quantiles:
-    """Counts durations in buckets 2 % wide, so that quantiles are right within 1 %."""
+    """Counts durations in buckets that are 2 % wide: quantiles are accurate to 1 %."""
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()

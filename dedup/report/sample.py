@@ -1,4 +1,4 @@
-"""A few of many, chosen evenly and always the same."""
+"""An even sample of what is added, the same in every crawl."""
 
 from collections.abc import Iterator
 from heapq import heappush, heappushpop
@@ -10,23 +10,24 @@ T = TypeVar("T")
 
 
 def priority(key: str) -> int:
-    """Return a number of 64 bits that is as good as random, and equal in every crawl."""
+    """Return 64 bits that are as good as random, and equal in every crawl."""
     return xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass"))
 
 
 class Sample(Generic[T]):
-    """Keeps those of what was added whose keys have the least priorities, *limit* of them.
+    """Keeps the *limit* values whose keys have the lowest priorities.
 
-    Whatever the order and the number of what is added, each is as likely to be among them.
+    Each value is equally likely to be kept, whenever it is added. `added` counts all of them.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        # The greatest priority first; the count keeps values from being compared.
+        # The highest priority is on top; the count keeps values from being compared.
         self._heap: list[tuple[int, int, str, T]] = []
         self.added = 0
 
     def add(self, key: str, value: T) -> None:
+        """Keep *value* if its priority is among the lowest so far."""
         entry = (-priority(key), -self.added, key, value)
         self.added += 1
         if len(self._heap) < self._limit:
@@ -35,7 +36,7 @@ class Sample(Generic[T]):
             heappushpop(self._heap, entry)
 
     def __iter__(self) -> Iterator[tuple[str, T]]:
-        """Iterate over keys and values, by priority."""
+        """Iterate over keys and values, the lowest priority first."""
         return ((key, value) for *_, key, value in sorted(self._heap, reverse=True))
 
     def __len__(self) -> int:

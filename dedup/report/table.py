@@ -1,8 +1,9 @@
-"""The numbers as a table for the log."""
+"""The report as a table for the log."""
 
 import io
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from rich import box
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dedup.report.report import Copy, Group, Report
 from dedup.text import Lines, printable
 
 _WIDTH = 100
@@ -19,20 +21,25 @@ _HOSTS = 5
 _BAR = 30
 _ROWS = 20
 
+Rows = Iterator[tuple[str, str]]
 
-def as_text(numbers: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> Lines:
-    """Return the report of `Summary.finish` as plain text, about 100 columns wide.
 
-    Settings are shown whose values are not those of *defaults*, by their names. Built of ASCII
-    lines, since logs are read in all kinds of terminals and files.
+def as_text(report: Report, defaults: Mapping[str, Any] | None = None) -> Lines:
+    """Return *report* as plain text, about 100 columns wide.
+
+    Of the settings, those are shown whose values are not those in *defaults*, by name. Lines are
+    drawn in ASCII, since logs are read in all kinds of terminals and files.
     """
     output = io.StringIO()
     console = Console(file=output, width=_WIDTH, color_system=None, legacy_windows=False)
     table = Table(box=box.ASCII2, show_header=False, title="Duplicates in this crawl", expand=True)
     table.add_column()
     table.add_column(ratio=1, overflow="fold")
-    sections = (_pages(numbers), _duplicates(numbers), _cost(numbers, defaults or {}))
-    for section in sections:
+    for section in (
+        chain(_page_rows(report), _item_rows(report), _problem_rows(report)),
+        _duplicate_rows(report),
+        chain(_cost_rows(report), _setting_rows(report.settings, defaults or {})),
+    ):
         for label, value in section:
             # Text, not str: a URL may contain what would be markup to rich.
             lines = (printable(line, None) for line in value.split("\n"))
@@ -42,66 +49,65 @@ def as_text(numbers: Mapping[str, Any], defaults: Mapping[str, Any] | None = Non
     return Lines("\n".join(line.rstrip() for line in output.getvalue().split("\n")).rstrip("\n"))
 
 
-def _pages(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    pages, items = numbers["pages"], numbers["items"]
-    total = pages["judged"]
-    yield "pages", f"{total:,} ({pages['per_second'] or 0:,.1f} a second)"
-    yield "  new", _share(pages["new"], total)
-    yield "  exact duplicates", _share(pages["exact_duplicates"], total)
-    yield "  near-duplicates", _share(pages["near_duplicates"], total)
-    if pages["unchanged"] or pages["changed"]:
-        yield "  unchanged", f"{_share(pages['unchanged'], total)} since an earlier crawl"
-        changed = [printable(page["url"]) for page in numbers["revisits"]["changed"]]
-        again = ", stored again" if pages["changed"] else ""
-        lines = [f"{_share(pages['changed'], total)}{again}", *changed[:_URLS]]
-        if pages["changed"] > _URLS:
-            lines.append(f"and {pages['changed'] - _URLS:,} more")
+def _page_rows(report: Report) -> Rows:
+    pages = report.pages
+    total = pages.judged
+    yield "pages", f"{total:,} ({pages.per_second or 0:,.1f} a second)"
+    yield "  new", _share(pages.new, total)
+    yield "  exact duplicates", _share(pages.exact_duplicates, total)
+    yield "  near-duplicates", _share(pages.near_duplicates, total)
+    if pages.unchanged or pages.changed:
+        yield "  unchanged", f"{_share(pages.unchanged, total)} since an earlier crawl"
+        again = ", stored again" if pages.changed else ""
+        urls = [printable(page.url) for page in report.revisits.changed[:_URLS]]
+        lines = [f"{_share(pages.changed, total)}{again}", *urls]
+        if pages.changed > _URLS:
+            lines.append(f"and {pages.changed - _URLS:,} more")
         yield "  changed", "\n  ".join(lines)
-    if repeated := pages.get("repeated"):
-        yield "  met again", f"{_share(repeated, total)}, under the same URL"
-    skipped = pages["skipped"]
-    if skipped:
-        reasons = ", ".join(
-            f"{printable(name).replace('_', ' ')}: {n:,}" for name, n in skipped.items()
-        )
-        yield "  skipped (kept)", f"{_share(sum(skipped.values()), total)}: {reasons}"
-    else:
-        yield "  skipped (kept)", "0"
-    yield "items dropped", f"{items['dropped']:,}"
-    if items["marked"]:
-        yield "items marked", f"{items['marked']:,}"
-    if items["unknown"]:
-        yield "items not judged", f"{items['unknown']:,} (of unknown pages)"
-    if numbers["links_held_back"]:
-        yield "links held back", f"{numbers['links_held_back']:,}"
-    if numbers["unread"]:
-        causes = ", ".join(f"{printable(cause)}: {n:,}" for cause, n in numbers["unread"].items())
+    if pages.repeated:
+        yield "  met again", f"{_share(pages.repeated, total)}, under the same URL"
+    skipped = _share(sum(pages.skipped.values()), total)
+    reasons = ", ".join(
+        f"{printable(name).replace('_', ' ')}: {count:,}" for name, count in pages.skipped.items()
+    )
+    yield "  skipped (kept)", f"{skipped}: {reasons}" if reasons else skipped
+
+
+def _item_rows(report: Report) -> Rows:
+    items = report.items
+    yield "items dropped", f"{items.dropped:,}"
+    if items.marked:
+        yield "items marked", f"{items.marked:,}"
+    if items.unknown:
+        yield "items not judged", f"{items.unknown:,} (of unknown pages)"
+    if report.links_held_back:
+        yield "links held back", f"{report.links_held_back:,}"
+
+
+def _problem_rows(report: Report) -> Rows:
+    if report.unread:
+        causes = ", ".join(f"{printable(cause)}: {n:,}" for cause, n in report.unread.items())
         yield "pages not read", causes
-    if numbers["errors"]:
-        yield "errors (items kept)", f"{numbers['errors']:,}"
-    if numbers["texts_lost"]:
-        yield "texts not kept", f"{numbers['texts_lost']:,}: their differences are missing"
+    if report.errors:
+        yield "errors (items kept)", f"{report.errors:,}"
+    if report.texts_lost:
+        yield "texts not kept", f"{report.texts_lost:,}: their differences are missing"
 
 
-def _duplicates(numbers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    distances = _histogram(numbers["distances"])
+def _duplicate_rows(report: Report) -> Rows:
+    distances = _histogram(report.distances)
     most = max(distances.values(), default=0)
     for distance, count in distances.items():
         yield f"distance {distance}", f"{'#' * -(-_BAR * count // most)} {count:,}".strip()
-    for group in numbers["largest_groups"][:_GROUPS]:
-        copies = group["duplicates"]
-        shown = group["first"][:_URLS]
-        lines = [printable(group["original"]), *map(_copy, shown)]
-        if copies > len(shown):
-            lines.append(f"  and {copies - len(shown):,} more")
-        yield f"group of {copies + 1:,}", "\n".join(lines)
-    if len(numbers["largest_groups"]) > _GROUPS:
-        yield "groups in all", f"{numbers['groups']:,}"
-    hosts = list(numbers["duplicates_by_host"].items())
+    for group in report.largest_groups[:_GROUPS]:
+        yield f"group of {group.duplicates + 1:,}", "\n".join(_group_lines(group))
+    if len(report.largest_groups) > _GROUPS:
+        yield "groups in all", f"{report.groups:,}"
+    hosts = list(report.duplicates_by_host.items())
     if hosts:
-        named = ", ".join(f"{printable(name) or '(none)'}: {n:,}" for name, n in hosts[:_HOSTS])
+        names = ", ".join(f"{printable(name) or '(none)'}: {n:,}" for name, n in hosts[:_HOSTS])
         more = f" and {len(hosts) - _HOSTS:,} more" if len(hosts) > _HOSTS else ""
-        yield "duplicates by host", named + more
+        yield "duplicates by host", names + more
 
 
 def _histogram(distances: Mapping[float, int]) -> dict[str, int]:
@@ -122,34 +128,41 @@ def _histogram(distances: Mapping[float, int]) -> dict[str, int]:
     }
 
 
-def _copy(copy: Mapping[str, Any]) -> str:
-    how = "exact" if copy["verdict"] == "exact-duplicate" else f"distance {copy['distance']:.3g}"
-    return f"  = {printable(copy['url'])} ({how})"
+def _group_lines(group: Group) -> Iterator[str]:
+    yield printable(group.original)
+    copies = group.first[:_URLS]
+    yield from map(_copy_line, copies)
+    if group.duplicates > len(copies):
+        yield f"  and {group.duplicates - len(copies):,} more"
 
 
-def _cost(numbers: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    saved, index = numbers["saved"], numbers["index"]
-    yield (
-        "saved",
-        (
-            f"{_bytes(saved['bytes'])} not stored; {saved['pages_not_read_again']:,} pages "
-            f"({saved['seconds']:.1f} s of work) not read twice"
-        ),
-    )
-    for stage, seconds in numbers["seconds_per_page"].items():
+def _copy_line(copy: Copy) -> str:
+    is_exact = copy.verdict == "exact-duplicate" or copy.distance is None
+    return f"  = {printable(copy.url)} ({'exact' if is_exact else f'distance {copy.distance:.3g}'})"
+
+
+def _cost_rows(report: Report) -> Rows:
+    if saved := report.saved:
+        yield (
+            "saved",
+            f"{_format_bytes(saved.bytes)} not stored; {saved.pages_not_read_again:,} pages "
+            f"({saved.seconds:.1f} s of work) not read twice",
+        )
+    for stage, time in report.seconds_per_page.items():
         yield (
             f"time: {stage}",
-            f"median {_milliseconds(seconds['median'])}, "
-            f"95 % within {_milliseconds(seconds['p95'])}, sum {seconds['sum']:.2f} s",
+            f"median {_format_milliseconds(time.median)}, "
+            f"95 % within {_format_milliseconds(time.p95)}, sum {time.sum:.2f} s",
         )
-    yield "memory of the index", f"{_bytes(index['bytes'])} for {index['pages']:,} pages"
-    if ledger := numbers["ledger"]:
-        missing = ledger["pages_not_written"]
-        yield (
-            "ledger",
-            printable(ledger["path"]) + (f", without {missing:,} pages" if missing else ""),
-        )
-    settings = numbers["settings"]
+    index = report.index
+    yield "memory of the index", f"{_format_bytes(index.bytes)} for {index.pages:,} pages"
+    if ledger := report.ledger:
+        missing = ledger.pages_not_written
+        without = f", without {missing:,} pages" if missing else ""
+        yield "ledger", printable(ledger.path) + without
+
+
+def _setting_rows(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Rows:
     distance = settings["DEDUP_MAX_DISTANCE"]
     at_most = "" if distance is None else f", distance at most {distance}"
     yield "method", f"{printable(str(settings['DEDUP_METHOD']))}{at_most}"
@@ -166,11 +179,11 @@ def _share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.1%})" if count and total else f"{count:,}"
 
 
-def _milliseconds(seconds: float | None) -> str:
+def _format_milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1000:.3g} ms"
 
 
-def _bytes(count: float) -> str:
+def _format_bytes(count: float) -> str:
     if count < 1000:
         return f"{count:,.0f} bytes"
     for unit in ("kB", "MB"):

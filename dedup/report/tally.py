@@ -1,9 +1,9 @@
 """Pages and duplicates by host and by pattern of URL, in bounded memory."""
 
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
+from dedup.report.report import NameCount, NameCounts
 from dedup.scopes import host
 from dedup.text import LONGEST_URL
 from dedup.url_advice import is_version
@@ -12,8 +12,8 @@ from dedup.url_advice import is_version
 class Tally:
     """Counts pages and the duplicates among them by a name.
 
-    When *limit* names are exceeded, the half with fewer pages is forgotten: a name that comes again
-    after that is counted from there, as `forgotten` says.
+    A name beyond *limit* makes it forget the half with fewer pages: if one of these comes again, it
+    is counted afresh. `forgotten` is how many names that was.
     """
 
     def __init__(self, limit: int = 10_000) -> None:
@@ -22,6 +22,7 @@ class Tally:
         self.forgotten = 0
 
     def add(self, name: str, *, is_duplicate: bool) -> None:
+        """Count one page."""
         counts = self._counts.get(name)
         if counts is None:
             if len(self._counts) >= self._limit:
@@ -37,13 +38,10 @@ class Tally:
         names = self._most(len(self._counts), 1)
         return {name: self._counts[name][1] for name in names if self._counts[name][1]}
 
-    def largest(self, count: int) -> list[dict[str, Any]]:
-        """Return the *count* names with the most pages."""
-        names = self._most(count, 0)
-        return [
-            {"name": name, "pages": self._counts[name][0], "duplicates": self._counts[name][1]}
-            for name in names
-        ]
+    def counts(self, most: int = 50) -> NameCounts:
+        """Return up to *most* names, those with the most pages first."""
+        names = self._most(most, 0)
+        return NameCounts(len(self), tuple(NameCount(name, *self._counts[name]) for name in names))
 
     def _most(self, count: int, column: int) -> list[str]:
         return sorted(self._counts, key=lambda name: -self._counts[name][column])[:count]
@@ -60,7 +58,7 @@ _EXTENSION = re.compile(r"(?<=.)\.[A-Za-z]\w{0,5}$")
 
 
 def url_pattern(url: str) -> str:
-    """Return what *url* has in common with many: host, first folders, ending, parameters.
+    """Return what *url* shares with many others: host, first folders, extension, parameters.
 
     >>> url_pattern("http://a.org/docs/v1.2/api/17/42-tea.html?page=2&sort=up")
     'a.org/docs/{version}/api/…/*.html?page&sort'
@@ -72,7 +70,7 @@ def url_pattern(url: str) -> str:
     except ValueError:
         return ""
     *folders, last = split.path.split("/")
-    parts = [_generalised(folder) for folder in folders[1 : _FOLDERS + 1]]
+    parts = [_generalise(folder) for folder in folders[1 : _FOLDERS + 1]]
     parts += ["…"] if len(folders) > _FOLDERS + 1 else []
     extension = _EXTENSION.search(last)
     parts.append(f"*{extension.group().lower() if extension else ''}" if last else "")
@@ -81,7 +79,7 @@ def url_pattern(url: str) -> str:
     return f"{host(url)}/{'/'.join(parts)}{query}"
 
 
-def _generalised(folder: str) -> str:
+def _generalise(folder: str) -> str:
     if _NUMBER.fullmatch(folder):
         return "{n}"
     if is_version(folder):

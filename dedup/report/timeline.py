@@ -1,10 +1,10 @@
-"""What came when, over the length of a crawl."""
+"""Which kinds of pages came when in a crawl."""
 
 
 class Timeline:
-    """Counts kinds of pages in their order, in at most *limit* buckets.
+    """Counts kinds of pages in the order in which they come, in at most *limit* buckets.
 
-    All buckets but the last hold `width` pages. When there are too many, each two become one.
+    All buckets but the last hold `width` pages; when there are too many, neighbours are merged.
     """
 
     def __init__(self, kinds: int, limit: int = 60) -> None:

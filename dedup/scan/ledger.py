@@ -46,7 +46,7 @@ class ScanLedger:
         *identity*: what the records depend on, an object of JSON; its "inputs" are a list of lists
         of a path and what tells its state.
 
-        `count` tells how many records it has, `is_whole` whether that is all of them.
+        `count_before` tells how many records it has then, `is_whole` whether that is all of them.
 
         Raises LedgerError if the file is in use, is damaged, is no ledger of a scan, or has another
         identity; OSError if it cannot be made.
@@ -62,13 +62,14 @@ class ScanLedger:
             self._records = closing_on_failure.enter_context(closing(self._file.connect()))
             self._check_identity()
             with self._file.errors():
-                [self.count], [self.is_whole] = (
+                [self.count_before], [self.is_whole] = (
                     self._records.execute(query).fetchone()
                     for query in (
                         "SELECT coalesce(max(number) + 1, 0) FROM records",
                         "SELECT EXISTS (SELECT 1 FROM about WHERE name = 'whole')",
                     )
                 )
+            self._count = self.count_before
             self._closing = closing_on_failure.pop_all()
 
     def _check_identity(self) -> None:
@@ -92,8 +93,8 @@ class ScanLedger:
 
     def add(self, records: Sequence[ReadRecord]) -> None:
         """Keep the next *records*."""
-        self._new += (_row(self.count + place, record) for place, record in enumerate(records))
-        self.count += len(records)
+        self._new += (_row(self._count + place, record) for place, record in enumerate(records))
+        self._count += len(records)
         if time.monotonic() > self._last_commit + _SECONDS_BETWEEN_COMMITS:
             self._commit()
 

@@ -9,7 +9,7 @@ from scrapy import Spider
 from dedup.detector import Detector
 from dedup.limits import shorten
 from dedup.logs import get_logger
-from dedup.report import Summary, TextStore, as_text, write_html, write_json
+from dedup.report import Report, Summary, TextStore, as_text, write_html, write_json
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import Store
@@ -45,22 +45,24 @@ async def end_crawl(
             summary.count("errors")
             logger.exception("Dedup failed on %s; what comes after it is done", what)
 
-    numbers: dict[str, Any] | None = None
+    report: Report | None = None
+    form: dict[str, Any] | None = None
     table = ""
     if checkpoints:
         with step("the last checkpoint"):
             await checkpoints.finish()
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        numbers = {"spider": name, **summary.finish(detector, other_bytes, store.state)}
-    if numbers:
+        report = summary.finish(detector, other_bytes, store.state, spider=name)
+        form = report.as_json()
+    if report:
         with step("the table of the report"):
-            table = as_text(numbers, DedupSettings.defaults())
+            table = as_text(report, DedupSettings.defaults())
     if checkpoints:
-        await checkpoints.leave(str(reason), numbers, texts)
-    if numbers and settings.report:
+        await checkpoints.leave(str(reason), form, texts)
+    if report and settings.report:
         with step("the report"):
-            path = write_json(numbers, settings.report)
-            write_html(numbers, texts, path.with_suffix(".html"))
+            path = write_json(report, settings.report)
+            write_html(report, texts, path.with_suffix(".html"))
             logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
     return table

@@ -9,7 +9,7 @@ from scrapy.http import Response
 
 from dedup.logs import get_logger
 from dedup.page import PageReader
-from dedup.report import Summary, TextStore
+from dedup.report import Details, Summary, TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing
@@ -53,15 +53,20 @@ class Extension:
             else InlinePool(reader)
         )
         self._feeds = Feeds(crawler)
-        shows_texts = settings.report or (settings.enabled and settings.index)
-        self._texts = TextStore(settings.report_texts if shows_texts else 0)
+        # The report is written, or the ledger keeps it; else, nobody sees more than the table.
+        has_report = settings.enabled and (settings.report or settings.index)
+        self._texts = TextStore(settings.report_texts if has_report else 0)
         self.summary = Summary(
             crawler.stats,
             settings.shown,
             drops=settings.action == "drop",
-            texts=self._texts,
-            contents=Contents(settings.method),
-            min_tokens=settings.min_tokens,
+            details=Details(
+                texts=self._texts,
+                contents=Contents(settings.method),
+                min_tokens=settings.min_tokens,
+            )
+            if has_report
+            else None,
         )
         self.notices = Notices(self.summary)
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None

@@ -1,9 +1,7 @@
 """Advice about a part of URLs, and the confidence in it."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 from dedup.url_advice.rules import Rule
 
@@ -70,10 +68,6 @@ class UrlAdvice:
     advice: tuple[Advice, ...]
     with_deny: Effect
     with_discarder: Effect
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the advice as the JSON report has it."""
-        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]  # a dictionary
 
 
 def is_advised(agreed: int, compared: int) -> bool:

@@ -357,11 +357,11 @@ def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monke
         ScanLedger(path, {**identity, "method": "another"})
     assert refused
     with closing(ScanLedger(path, identity)) as opened:  # which neither of the others holds
-        assert (opened.count, opened.is_whole) == (2, False)
+        assert (opened.count_before, opened.is_whole) == (2, False)
         monkeypatch.setattr("dedup.scan.ledger._SECONDS_BETWEEN_COMMITS", 0)
         for record in records[2:]:
             opened.add([record])
-            assert count(path) == int(record.key[-1:]) + 1  # a kill would leave it there
+            assert count(path) == int(record.page.key[-1:]) + 1  # a kill would leave it there
         opened.end()
     with closing(ScanLedger(path, identity)) as whole:
         assert (list(whole.stored()), whole.is_whole) == ([records], True)

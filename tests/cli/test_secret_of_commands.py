@@ -46,7 +46,7 @@ def run(capsys, *arguments):
 
 def sketches_of(ledger):
     with LedgerReader(ledger) as reader:
-        return [page.sketch for page in reader.pages()], reader.identity
+        return [page.record.sketch for page in reader.pages()], reader.identity
 
 
 def documents_of(feed):

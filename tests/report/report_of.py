@@ -3,9 +3,10 @@
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
-from dedup.report import Summary, TextStore
-from dedup.report.recorded import Counters
+from dedup.report import Details, Summary
+from dedup.report.replay import Counters
 from dedup.rule import Kind, Verdict
+from dedup.url_advice import Contents
 
 SETTINGS = {"DEDUP_METHOD": "simhash", "DEDUP_MAX_DISTANCE": 3, "DEDUP_SCOPE": "crawl"}
 _READER = PageReader(lambda html: html, SimHash())
@@ -14,18 +15,18 @@ _READER = PageReader(lambda html: html, SimHash())
 def page(text, title=None, language=None):
     """The page of a main text."""
     read = _READER.read_html(text)
-    return Page(text, title, language, read.tokens, read.digest, read.sketch)
+    return Page(read.record, text, title, language)
 
 
-def report_of(pages, *, texts=2000):
-    """The numbers and the texts of a crawl over (url, page) in their order."""
-    store = TextStore(texts)
-    summary, detector = Summary(Counters(), SETTINGS, texts=store), Detector(SimHash())
+def report_of(pages, texts=None):
+    """The report of a crawl over (url, page) in their order, whose texts go to *texts*."""
+    details = Details(texts=texts, contents=Contents())
+    summary, detector = Summary(Counters(), SETTINGS, details=details), Detector(SimHash())
     for url, read in pages:
-        verdict = detector.judge(url, read)
+        verdict = detector.judge(read.record.under(url))
         summary.record(verdict, url, len(read.text or ""), read)
     summary.record_time("extraction", 0.01)
-    return {"spider": "test", **summary.finish(detector)}, store
+    return summary.finish(detector, spider="test")
 
 
 def new():
@@ -38,3 +39,11 @@ def exact(original):
 
 def near(original, distance):
     return Verdict(Kind.NEAR, "simhash", original, distance)
+
+
+def judged(summary, detector, *texts, scope=""):
+    """Judge and record pages of *texts*."""
+    for number, text in enumerate(texts):
+        read = page(text)
+        verdict = detector.judge(read.record.under(f"http://a/{number}", scope))
+        summary.record(verdict, f"http://a/{number}", len(text), read, scope)

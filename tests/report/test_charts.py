@@ -4,7 +4,7 @@ import sys
 import pytest
 from lxml import etree
 
-from dedup.report.charts import binned, stacked_bars
+from dedup.report.charts import bin_distances, stacked_bars
 
 
 def bars_of(svg):
@@ -53,7 +53,7 @@ def test_labels_cannot_be_markup():
     ],
 )
 def test_distances_are_put_into_bars(counts, upto, labels, bars):
-    got_labels, (got,) = binned(counts, upto=upto)
+    got_labels, (got,) = bin_distances(counts, upto=upto)
     assert sum(got) == sum(counts.values())
     assert len(got_labels) == len(got) <= 30
     if labels:

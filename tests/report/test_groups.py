@@ -1,4 +1,5 @@
-from dedup.report.groups import Group, Groups
+from dedup.report.groups import Groups
+from dedup.report.report import Copy, Group
 from dedup.rule import Kind, Verdict
 
 
@@ -15,10 +16,10 @@ def near(original):
 
 
 def test_duplicates_are_gathered_by_original():
-    assert filled("aba").largest(9) == [
-        Group("a", 2, [("url0", near("a")), ("url2", near("a"))]),
-        Group("b", 1, [("url1", near("b"))]),
-    ]
+    assert filled("aba").largest(9) == (
+        Group("a", 2, (Copy("url0", "near-duplicate", 2), Copy("url2", "near-duplicate", 2))),
+        Group("b", 1, (Copy("url1", "near-duplicate", 2),)),
+    )
 
 
 def test_the_largest_come_first_and_the_older_among_equals():
@@ -31,8 +32,8 @@ def test_the_largest_come_first_and_the_older_among_equals():
 
 
 def test_the_urls_of_a_group_are_limited_and_its_size_is_not():
-    first = [("url0", near("a")), ("url1", near("a"))]
-    assert filled("a" * 50, urls_per_group=2).largest(1) == [Group("a", 50, first)]
+    first = (Copy("url0", "near-duplicate", 2), Copy("url1", "near-duplicate", 2))
+    assert filled("a" * 50, copies_per_group=2).largest(1) == (Group("a", 50, first),)
 
 
 def test_the_smaller_half_is_forgotten_at_the_limit():
@@ -62,4 +63,4 @@ def test_the_number_of_groups_held_is_bounded():
 
 
 def test_without_duplicates_there_are_no_groups():
-    assert (len(Groups()), Groups().largest(5)) == (0, [])
+    assert (len(Groups()), Groups().largest(5)) == (0, ())

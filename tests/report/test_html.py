@@ -3,6 +3,8 @@
 import json
 import re
 import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,12 @@ from texts import CHINESE, article, edited
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.report import Summary, TextStore, write_html
-from dedup.report.html import _bytes, _seconds, _short, _stages, as_html
-from dedup.report.recorded import Counters
+from dedup.report import Details, Report, Summary, TextStore, write_html
+from dedup.report.html import as_html
+from dedup.report.replay import Counters
+from dedup.report.report import NearMiss
 from dedup.rule import Kind, Verdict
+from dedup.url_advice import Advice, Contents
 
 HOSTILE = [
     "<script>window.pwned = 1</script>",
@@ -57,10 +61,14 @@ def edited_more(text):
 FAR = edited_more(article(1))
 
 
-def written(folder, numbers, texts):
+def written(folder, report, texts):
     path = folder / "report.html"
-    write_html(numbers, texts, path)
+    write_html(report, texts, path)
     return path
+
+
+def summary_with(texts, settings=SETTINGS):
+    return Summary(Counters(), settings, details=Details(texts=texts, contents=Contents()))
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +86,9 @@ def report(tmp_path_factory):
             pages += [(f"http://c.example/{n}/{m}", page(text, None)) for m in range(n)]
     pages.append(("http://c.example/zh", page(CHINESE, "米粉", "zh")))
     pages.append(("http://c.example/zh2", page(CHINESE.replace("码头", "车站"), "米粉", "zh")))
-    numbers, texts = report_of(pages)
-    return numbers, written(tmp_path_factory.mktemp("report"), numbers, texts)
+    with closing(TextStore(2000)) as texts:
+        made = report_of(pages, texts)
+        return made, written(tmp_path_factory.mktemp("report"), made, texts)
 
 
 @pytest.mark.slow
@@ -116,16 +125,15 @@ def texts_of(browser, selector):
 
 @pytest.mark.slow
 def test_figures_are_those_of_the_crawl(browser, report):
-    numbers, path = report
+    made, path = report
     show(browser, path)
     figures = texts_of(browser, ".figure strong")
-    pages = numbers["pages"]
-    assert figures[:5] == [
-        str(pages[name]) for name in ("judged", "new", "exact_duplicates", "near_duplicates")
-    ] + ["0"]
+    pages = made.pages
+    counts = (pages.judged, pages.new, pages.exact_duplicates, pages.near_duplicates, 0)
+    assert figures[:5] == list(map(str, counts))
     assert len(browser.find_elements("css selector", ".chart svg .bar rect")) > 10
-    assert numbers["distances"]
-    assert numbers["nearest_kept"]["distances"]
+    assert made.distances
+    assert made.nearest_kept.distances
 
 
 @pytest.mark.slow
@@ -179,8 +187,8 @@ def test_a_click_or_a_key_opens_the_differences(browser, report):
 
 @pytest.mark.slow
 def test_near_misses_are_compared(browser, report):
-    numbers, path = report
-    assert {pair["other"] for pair in numbers["near_misses"]} & {
+    made, path = report
+    assert {pair.other for pair in made.near_misses} & {
         f"http://{host}" for host in ("a.example/v1/0.html", "c.example/0")
     }
     show(browser, path)
@@ -193,14 +201,14 @@ def test_near_misses_are_compared(browser, report):
     assert browser.find_elements("css selector", ".diff") == []
 
 
-def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path):
-    texts = TextStore(2)
-    summary = Summary(Counters(), SETTINGS, texts=texts)
+def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, open_store):
+    texts = open_store(2)
+    summary = summary_with(texts)
     text = "从前这里是一个码头，用 Scrapy 2.16抓取。"
     summary.record(new(), "http://a/", 10, page(text))
     copy = page(text.replace("码头", "车站").replace("2.16", "2.17"))
     summary.record(near("http://a/", 3), "http://b/", 10, copy)
-    show(browser, written(tmp_path, {"spider": "test", **summary.finish(None)}, texts))
+    show(browser, written(tmp_path, summary.finish(None), texts))
     browser.find_element("css selector", "#group-table .open").click()
     shown = browser.find_element("css selector", ".diff").text.partition("\n")[2]
     assert shown.strip() == "从前这里是一个码头车站，用 Scrapy 2.16 2.17抓取。"
@@ -243,14 +251,15 @@ def test_the_language_is_the_browsers_and_can_be_changed(browser, report):
         assert chinese.find_element("css selector", "html").get_attribute("lang") == "zh"
 
 
-def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(browser, tmp_path):
+def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
+    browser, tmp_path, open_store
+):
     summary = Summary(Counters(), SETTINGS)
     for reason in ("too_short", "too_short", "empty", "of_my_own"):
         summary.record(Verdict(Kind.SKIPPED, "simhash", reason=reason), "http://a/", 5)
     summary.count("unread/timeout", 3)
     summary.count("unread/crash")
-    numbers = summary.finish(None)
-    show(browser, written(tmp_path, numbers, TextStore(0)))
+    show(browser, written(tmp_path, summary.finish(None), open_store(0)))
     reasons, causes = ".reasons", ".problem"
     assert texts_of(browser, f"{reasons}, {causes}") == [
         "not compared, kept: no text 1, of my own 1, too short 2",
@@ -265,8 +274,7 @@ def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
 
 def test_every_documented_reason_has_a_text_of_its_own():
     documented = (Path(__file__).parents[2] / "docs" / "stats.md").read_text("utf-8")
-    rows = documented.partition("| reason | meaning |")[2].partition("\n\n")[0]
-    reasons = " ".join(row.split("|")[1] for row in rows.splitlines()[2:])
+    reasons = documented.partition("Skip reasons: ")[2].partition(".\n\n")[0]
     causes = documented.partition("| `dedup/unread/<cause>` |")[2].partition("\n")[0]
     folder = Path(as_html.__code__.co_filename).parent / "templates"
     messages = json.loads((folder / "messages.json").read_text("utf-8"))
@@ -300,10 +308,9 @@ def test_it_prints(browser, report):
     assert browser.find_element("css selector", ".figure strong").is_displayed()
 
 
-def hostile_report():
+def hostile_report(texts):
     """A crawl in which every title, URL and text is out to do harm."""
-    texts = TextStore(100)
-    summary = Summary(Counters(), {**SETTINGS, HOSTILE[0]: HOSTILE[1]}, texts=texts)
+    summary = summary_with(texts, {**SETTINGS, HOSTILE[0]: HOSTILE[1]})
     urls = [f"{url}{n}" if url else url for n, url in enumerate(HOSTILE_URLS)]
     for number, (url, text) in enumerate(zip(urls, HOSTILE, strict=True)):
         words = f"{text} {article(number)}"
@@ -312,32 +319,32 @@ def hostile_report():
         summary.record(near(url, 2), url + HOSTILE_URLS[3], 10, copy)
         summary.record(exact(url), url + HOSTILE_URLS[0], 10, page(words, text))
     summary.record_time(HOSTILE[2], 1)
-    numbers = {"spider": HOSTILE[1], **summary.finish(Detector(SimHash()))}
-    pairs = [{"url": urls[0], "other": urls[3], "distance": 4}]
-    advice = numbers["url_advice"]
-    evil = {
-        "kind": "parameter",
-        "name": HOSTILE[1],
-        "other": HOSTILE[2],
-        "host": HOSTILE[3],
-        "pages": 9,
-        "compared": 9,
-        "agreed": 9,
-        "alone": 1,
-        "confidence": 0.95,
-        "is_advised": True,
-        "examples": [[urls[0], urls[3]]],
-        "counterexamples": [[urls[1], urls[2]]],
-        "discarder": {"args": [HOSTILE[1]]},
-        "deny": HOSTILE[1],
-    }
-    advice["advice"] = [evil, {**evil, "is_advised": False}]
-    return {**numbers, "near_misses": pairs}, texts
+    report = summary.finish(Detector(SimHash()), spider=HOSTILE[1])
+    evil = Advice(
+        kind="parameter",
+        name=HOSTILE[1],
+        other=HOSTILE[2],
+        host=HOSTILE[3],
+        pages=9,
+        compared=9,
+        agreed=9,
+        alone=1,
+        confidence=0.95,
+        is_advised=True,
+        examples=((urls[0], urls[3]),),
+        counterexamples=((urls[1], urls[2]),),
+        discarder={"args": [HOSTILE[1]]},
+        deny=HOSTILE[1],
+    )
+    advice = replace(report.url_advice, advice=(evil, replace(evil, is_advised=False)))
+    near_misses = (NearMiss(urls[0], urls[3], 4),)
+    return replace(report, near_misses=near_misses, url_advice=advice)
 
 
 @pytest.mark.slow
-def test_hostile_pages_only_show(browser, tmp_path):
-    path = written(tmp_path, *hostile_report())
+def test_hostile_pages_only_show(browser, tmp_path, open_store):
+    texts = open_store(100)
+    path = written(tmp_path, hostile_report(texts), texts)
     show(browser, path)
     assert console(browser) == []
     links = []
@@ -377,16 +384,16 @@ def test_even_a_script_that_got_in_would_not_run(browser, report, tmp_path):
     assert any("Content Security Policy" in message for message in console(browser))
 
 
-def test_an_empty_crawl_has_a_report(browser, tmp_path):
-    path = written(tmp_path, *report_of([]))
+def test_an_empty_crawl_has_a_report(browser, tmp_path, open_store):
+    path = written(tmp_path, report_of([]), open_store(0))
     show(browser, path)
     assert console(browser) == []
     assert texts_of(browser, ".figure strong")[:5] == ["0"] * 5
 
 
-def test_it_is_made_again_from_the_json(report):
-    numbers, path = report
-    again = as_html(json.loads(json.dumps(numbers)), TextStore(0))
+def test_it_is_made_again_from_the_json(report, open_store):
+    made, path = report
+    again = as_html(Report.from_json(json.loads(json.dumps(made.as_json()))), open_store(0))
     without_data = re.compile(r'<script type="application/json".*', re.DOTALL)
     first = without_data.sub("", path.read_text("utf-8"))
     # Without texts there are no buttons to compare them.
@@ -395,9 +402,9 @@ def test_it_is_made_again_from_the_json(report):
 
 
 @pytest.mark.slow
-def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path):
-    texts = TextStore(2000)
-    summary = Summary(Counters(), SETTINGS, texts=texts)
+def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_store):
+    texts = open_store(2000)
+    summary = summary_with(texts)
     path = "a/long/path/" * 6
     originals = [f"http://shop{n % 300}.example/{path}the-page-{n}.html" for n in range(5000)]
     some = [page(article(n, 800), f"The title of page {n}") for n in range(200)]
@@ -411,47 +418,46 @@ def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path):
         url = f"{originals[of]}?session={number}&ref=search"
         summary.record(kind, url, 1000, copies[of] if of < 200 else small)
     start = time.process_time()
-    numbers = {"spider": "test", **summary.finish(Detector(SimHash()))}
-    report = written(tmp_path, numbers, texts)
-    assert report.stat().st_size < 3_000_000
-    assert numbers["groups"] == 5000
-    assert report.read_text("utf-8").count('"copies":') > 300
+    report = summary.finish(Detector(SimHash()))
+    path = written(tmp_path, report, texts)
+    assert path.stat().st_size < 3_000_000
+    assert report.groups == 5000
+    assert path.read_text("utf-8").count('"copies":') > 300
     assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize("character", "x<>&'é")
-def test_what_is_escaped_or_of_many_bytes_has_no_more_room(monkeypatch, character):
+def test_what_is_escaped_or_of_many_bytes_has_no_more_room(monkeypatch, character, open_store):
     monkeypatch.setattr("dedup.report.html._BYTES_OF_GROUPS", 20_000)
-    monkeypatch.setattr("dedup.report.html._BYTES_OF_DIFFS", 20_000)
-    texts = TextStore(100)
-    summary = Summary(Counters(), SETTINGS, texts=texts)
+    monkeypatch.setattr("dedup.report.diffs._BYTES", 20_000)
+    texts = open_store(100)
+    summary = summary_with(texts)
     for number in range(40):
         original, copy = (f"http://{host}/{number}?{character * 350}" for host in "ab")
         words = [f"{character * 50}{number}-{place}" for place in range(20)]
         summary.record(new(), original, 10, page(" ".join(words)))
         summary.record(near(original, 2), copy, 10, page(" ".join([*words, "more"])))
-    numbers = {"spider": "test", **summary.finish(None)}
-    groups, diffs = re.search(
-        r'{"groups":(\[.*\]),"diffs":(\[.*\]),"messages"', as_html(numbers, texts)
-    ).groups()
+    html = as_html(summary.finish(None), texts)
+    groups, diffs = re.search(r'{"groups":(\[.*\]),"diffs":(\[.*\]),"messages"', html).groups()
     size = {"é": 2, "x": 1}.get(character, 6)  # as in \u003c
     assert 20_000 - size * 1_000 < len(groups.encode()) <= 20_000
     assert 20_000 < len(diffs.encode()) < 20_000 + size * 1_500
 
 
-def test_a_crawl_of_slow_differences_has_a_report_without_them(monkeypatch, report):
+def test_a_crawl_of_slow_differences_has_a_report_without_them(monkeypatch, report, open_store):
     assert '"+ otherwise"' in report[1].read_text("utf-8")
-    monkeypatch.setattr("dedup.report.html._SECONDS_OF_DIFFS", -1)
-    numbers, texts = report_of([("http://a/", page(article(1))), ("http://b/", page(FAR))])
-    assert numbers["near_misses"]
-    again = as_html(numbers, texts)
+    monkeypatch.setattr("dedup.report.diffs._SECONDS", -1)
+    texts = open_store(2)
+    made = report_of([("http://a/", page(article(1))), ("http://b/", page(FAR))], texts)
+    assert made.near_misses
+    again = as_html(made, texts)
     assert "text not kept" in again
     assert '"diffs":[]' in again
 
 
-def test_nothing_is_left_behind_when_it_cannot_be_written(tmp_path, report):
+def test_nothing_is_left_behind_when_it_cannot_be_written(tmp_path, report, open_store):
     with pytest.raises(OSError, match="missing"):
-        write_html(report[0], TextStore(0), tmp_path / "missing" / "report.html")
+        write_html(report[0], open_store(0), tmp_path / "missing" / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -479,106 +485,31 @@ def test_the_interface_is_there_in_both_languages():
         }
 
 
-def test_waiting_does_not_make_the_bars_of_work_short():
-    stages = _stages({"waiting": {"sum": 500}, "extract": {"sum": 4}, "sketch": {"sum": 1}})
-    assert [stage["width"] for stage in stages] == [100, 100, 25]
-
-
-@pytest.mark.parametrize(
-    ("shown", "values"),
-    [
-        (_short, {999: "999", 1000: "1k", 12_000: "12k", 99_499: "99k", 99_500: "0.1M"}),
-        (_bytes, {0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_900: "99.9 kB", 123_456: "123 kB"}),
-        (_bytes, {1e9: "1.0 GB", 5e15: "5000 TB"}),
-        (_seconds, {None: "–", 0: "0 ms", 0.25: "250 ms", 1: "1 s", 119: "119 s", 120: "2 min"}),
-        (_seconds, {7199: "120 min", 7200: "2 h"}),
-    ],
-)
-def test_numbers_are_shown_shortly_in_a_fitting_unit(shown, values):
-    assert {value: shown(value) for value in values} == values
-
-
-def pictured(numbers, name):
-    """What a figure of the report of *numbers* says, and the rows of its table."""
-    html = as_html(numbers, TextStore(0))
-    figure = re.search(rf'<figure class="card" id="{name}">.*?</figure>', html, re.DOTALL)[0]
-    rows = re.findall(r'<th scope="row">(.*?)</th>((?:<td>.*?</td>)+)', figure)
-    return figure, [(label, *re.findall("<td>(.*?)</td>", cells)) for label, cells in rows]
-
-
-def test_bars_of_a_sample_are_of_all_pages_and_said_to_be_estimated():
-    numbers, _ = report_of([])
-    numbers["distances"] = {2: 7}
-    nearest = {"sample": 10, "pages": 30, "within": 16, "distances": {4: 5}}
-    figure, rows = pictured({**numbers, "nearest_kept": nearest}, "distances")
-    assert rows == [("2", "7", "0"), ("4", "0", "15")]
-    assert "estimated from a sample of 10 of the kept pages" in figure
-    assert ">16<" in figure
-    figure, rows = pictured({**numbers, "nearest_kept": {**nearest, "pages": 10}}, "distances")
-    assert rows == [("2", "7", "0"), ("4", "0", "5")]
-    assert "Kept pages looked at: 10." in figure
-    nobody_near = {**nearest, "distances": {}}
-    figure, rows = pictured({**numbers, "nearest_kept": nobody_near}, "distances")
-    assert rows == [("2", "7", "0")]
-    assert ">16<" not in figure  # where there is nothing to be seen
-
-
-def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some():
-    numbers, _ = report_of([])
-    course = {"kinds": [kind.value for kind in Kind], "pages_per_bucket": 500}
-    course["buckets"] = [[9 if kind is Kind.NEW else 1 for kind in Kind]] * 3
-    figure, rows = pictured({**numbers, "timeline": course}, "timeline")
-    legend = re.findall('<li class="(.*?)">', figure)
-    assert legend == ["new", "changed", "exact", "near", "unchanged", "repeated", "skipped"]
-    assert rows == [(start, "9", *"111111") for start in ("0", "500", "1k")]
-    course["buckets"] = [[9 if kind is Kind.NEW else 0 for kind in Kind]]
-    figure, rows = pictured({**numbers, "timeline": course}, "timeline")
-    assert re.findall('<li class="(.*?)">', figure) == ["new", "exact", "near", "skipped"]
-
-
 @pytest.mark.slow
-def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates():
-    def listed(hosts, patterns):
-        numbers, _ = report_of([])
-        for name, (count, rows) in {"hosts": hosts, "url_patterns": patterns}.items():
-            largest = [dict(zip(("name", "pages", "duplicates"), row, strict=True)) for row in rows]
-            numbers[name] = {"names": count, "largest": largest}
-        html = as_html(numbers, TextStore(0))
-        cells = r"<bdi[^>]*>(.*?)</bdi></th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td>"
-        return re.findall(cells, html), re.findall(r"[\d,]+ of [\d,]+ shown", html)
-
-    long = f"a/{'x' * 500}"
-    one = (1, [("a", 4, 1)])
-    assert listed(one, (2, [("a/*", 3, 1), (long, 1, 0)])) == (
-        [
-            ("a", "4", "1", "25 %"),
-            ("/*", "3", "1", "33 %"),
-            (f"/{'x' * 198}...{'x' * 198}", "1", "0", "0 %"),
-        ],
-        [],
-    )
-    two = (2, [("a", 4, 1), ("b", 2, 2)])
-    many = (1500, [(f"a/{number}", 1000, 0) for number in range(13)])
-    rows, counts = listed(two, many)
-    assert rows[:3] == [
-        ("a", "4", "1", "25 %"), ("b", "2", "2", "100 %"), ("a/0", "1,000", "0", "0 %"),
-    ]  # fmt: skip
-    assert (len(rows), counts) == (2 + 12, ["12 of 1,500 shown"])
-
-
-@pytest.mark.slow
-def test_differences_are_shown_up_to_some_length():
-    texts = TextStore(4)
-    summary = Summary(Counters(), SETTINGS, texts=texts)
+def test_differences_are_shown_up_to_some_length(open_store):
+    texts = open_store(4)
+    summary = summary_with(texts)
     for host, words in (("a", ("old", "same")), ("b", ("new", "same"))):
         summary.record(new(), f"http://{host}/", 10, page(" ".join(words * 200)))
         summary.record(new(), f"http://{host}/long", 10, page(words[0] * 500))
-    numbers = {**summary.finish(None), "near_misses": [
-        {"url": f"http://a/{path}", "other": f"http://b/{path}", "distance": 4}
-        for path in ("", "long")
-    ]}  # fmt: skip
-    found = re.search('"diffs":(.*),"messages"', as_html(numbers, texts))[1]
+    pairs = (NearMiss(f"http://a/{path}", f"http://b/{path}", 4) for path in ("", "long"))
+    report = replace(summary.finish(None), near_misses=tuple(pairs))
+    found = re.search('"diffs":(.*),"messages"', as_html(report, texts))[1]
     many, long = json.loads(found)
     assert (many[:2], many[-1], len(many)) == (["-old", "+new"], "…", 301)
     assert sorted(map(len, long)) == [1001, 1001]
     assert {part[-3:] for part in long} == {"..."}
+
+
+def test_a_report_without_url_advice_says_so(open_store):
+    summary = Summary(Counters(), SETTINGS, details=Details())
+    summary.record(new(), "http://a/", 10)
+    html = as_html(summary.finish(None), open_store(0))
+    assert "URL advice was not gathered." in html
+    assert "Drawn from" not in html
+
+
+def test_the_title_says_that_a_report_is_of_several_crawls(open_store):
+    html = as_html(report_of([]), open_store(0), crawls=3)
+    assert "Duplicates in the ledger (3 crawls)" in html
+    assert "Duplicates in this crawl" not in html.partition("</h1>")[0].partition("<h1>")[2]

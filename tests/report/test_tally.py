@@ -1,5 +1,6 @@
 import pytest
 
+from dedup.report.report import NameCount, NameCounts
 from dedup.report.tally import Tally, url_pattern
 
 
@@ -8,11 +9,7 @@ def test_pages_and_duplicates_are_counted_by_name():
     for name, is_duplicate in (("a", False), ("b", True), ("b", True), ("b", False), ("c", True)):
         tally.add(name, is_duplicate=is_duplicate)
     assert tally.duplicates() == {"b": 2, "c": 1}
-    assert tally.largest(2) == [
-        {"name": "b", "pages": 3, "duplicates": 2},
-        {"name": "a", "pages": 1, "duplicates": 0},
-    ]
-    assert len(tally) == 3
+    assert tally.counts(2) == NameCounts(3, (NameCount("b", 3, 2), NameCount("a", 1, 0)))
 
 
 def test_when_there_are_too_many_names_those_with_few_pages_are_forgotten():
@@ -22,8 +19,7 @@ def test_when_there_are_too_many_names_those_with_few_pages_are_forgotten():
     for n in range(100):
         tally.add(f"small {n}", is_duplicate=True)
     assert len(tally._counts) <= 10
-    assert tally.largest(1) == [{"name": "large", "pages": 5, "duplicates": 0}]
-    assert len(tally) == 101
+    assert tally.counts(1) == NameCounts(101, (NameCount("large", 5, 0),))
 
 
 @pytest.mark.parametrize(

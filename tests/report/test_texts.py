@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from report_of import exact, near, new, page
 
-from dedup.report import TextStore
 from dedup.report.sample import priority
 
 
@@ -16,8 +15,8 @@ def kept(store, urls):
     return [url for url in urls if url in store]
 
 
-def test_a_copy_is_kept_beside_its_original_only():
-    store = TextStore(100)
+def test_a_copy_is_kept_beside_its_original_only(open_store):
+    store = open_store(100)
     store.record(new(), "a", page("the original", "Title"))
     store.record(near("a", 1), "a2", page("the copy"))
     store.record(near("missing", 1), "b2", page("another copy"))
@@ -29,16 +28,16 @@ def test_a_copy_is_kept_beside_its_original_only():
     assert len(store) == 2
 
 
-def test_no_more_are_kept_than_the_limit_an_even_sample_of_all():
-    store, urls = TextStore(20), [f"http://a/{n}" for n in range(500)]
+def test_no_more_are_kept_than_the_limit_an_even_sample_of_all(open_store):
+    store, urls = open_store(20), [f"http://a/{n}" for n in range(500)]
     for url in urls:
         store.record(new(), url, page("text"))
         assert len(store) <= 20
     assert kept(store, urls) == sorted(sorted(urls, key=priority)[:20], key=urls.index)
 
 
-def test_originals_with_copies_stay_when_there_is_no_room():
-    store, urls = TextStore(20), [f"http://a/{n}" for n in range(20)]
+def test_originals_with_copies_stay_when_there_is_no_room(open_store):
+    store, urls = open_store(20), [f"http://a/{n}" for n in range(20)]
     for url in urls:
         store.record(new(), url, page("text"))
     last = max(urls, key=priority)
@@ -49,8 +48,8 @@ def test_originals_with_copies_stay_when_there_is_no_room():
     assert len(store) == 20
 
 
-def test_copies_leave_room_for_pages_without():
-    store = TextStore(40)
+def test_copies_leave_room_for_pages_without(open_store):
+    store = open_store(40)
     for n in range(40):
         store.record(new(), f"a{n}", page("text"))
     for copy in range(50):
@@ -64,8 +63,8 @@ def test_copies_leave_room_for_pages_without():
     assert len([n for n in range(40) if f"a{n}" in store and f"a{n}" not in originals]) >= 10
 
 
-def test_a_quarter_is_left_to_pages_without_copies_those_with_the_least_priorities():
-    store, urls = TextStore(8), sorted((f"a{n}" for n in range(8)), key=priority)
+def test_a_quarter_is_left_to_pages_without_copies_those_with_the_least_priorities(open_store):
+    store, urls = open_store(8), sorted((f"a{n}" for n in range(8)), key=priority)
     for url in urls:
         store.record(new(), url, page("text"))
     for original in urls[:2]:
@@ -77,21 +76,21 @@ def test_a_quarter_is_left_to_pages_without_copies_those_with_the_least_prioriti
     ]  # fmt: skip
 
 
-def test_a_group_does_not_fill_it_alone():
-    store = TextStore(100)
+def test_a_group_does_not_fill_it_alone(open_store):
+    store = open_store(100)
     store.record(new(), "a", page("text"))
     for copy in range(500):
         store.record(near("a", 1), f"a/{copy}", page("text"))
     assert len(store) == 21
-    store = TextStore(20)
+    store = open_store(20)
     store.record(new(), "a", page("text"))
     for copy in range(500):
         store.record(near("a", 1), f"a/{copy}", page("text"))
     assert len(store) == 10  # half of the room
 
 
-def test_pages_without_copies_go_by_their_priorities_whatever_becomes_an_original():
-    store, urls = TextStore(400), [f"a{n}" for n in range(400)]
+def test_pages_without_copies_go_by_their_priorities_whatever_becomes_an_original(open_store):
+    store, urls = open_store(400), [f"a{n}" for n in range(400)]
     for url in urls:
         store.record(new(), url, page("text"))
     by_priority = sorted(urls, key=priority)
@@ -103,8 +102,8 @@ def test_pages_without_copies_go_by_their_priorities_whatever_becomes_an_origina
     assert kept(store, others) == others[:200]
 
 
-def test_a_url_is_kept_once_and_may_be_anything():
-    store = TextStore(10)
+def test_a_url_is_kept_once_and_may_be_anything(open_store):
+    store = open_store(10)
     for url in ("", "http://a/\ud800", "x" * 10_000, "'); DROP TABLE texts; --"):
         for text in ("first", "second"):
             store.record(new(), url, page(text, "title \ud800"))
@@ -113,17 +112,17 @@ def test_a_url_is_kept_once_and_may_be_anything():
     assert len(store) == 4
 
 
-def test_nothing_is_kept_of_pages_without_text_or_without_room():
-    store = TextStore(0)
+def test_nothing_is_kept_of_pages_without_text_or_without_room(open_store):
+    store = open_store(0)
     store.record(new(), "a", page("text"))
     assert len(store) == 0
-    store = TextStore(5)
+    store = open_store(5)
     store.record(new(), "a", page(""))
     assert len(store) == 0
 
 
-def test_long_texts_are_cut():
-    store = TextStore(5)
+def test_long_texts_are_cut(open_store):
+    store = open_store(5)
     store.record(new(), "a", page("x" * 10**6))
     assert len(store.get("a")) == 40_000
 
@@ -143,8 +142,8 @@ def assert_sound(store, urls):
     assert all(text.startswith(url.rpartition("/")[2]) for url, _, text in store)
 
 
-def test_a_full_disk_costs_later_texts_only(caplog):
-    store = TextStore(1000)
+def test_a_full_disk_costs_later_texts_only(caplog, open_store):
+    store = open_store(1000)
     store._database.execute("PRAGMA max_page_count = 40")  # as a disk of 160 kB
     record(store, *range(100))
     urls = [f"http://a/{number}" for number in range(100)]
@@ -158,7 +157,6 @@ def test_a_full_disk_costs_later_texts_only(caplog):
     assert "http://a/100" not in store  # no more are kept
     [message] = [record.getMessage() for record in caplog.records]
     assert "cannot be kept (database or disk is full)" in message
-    store.close()
 
 
 FULL = """
@@ -182,6 +180,7 @@ assert_sound(store, [f"http://a/{number}" for number in range(700)])
 record(store, *range(600, 700))
 assert_sound(store, [f"http://a/{number}" for number in range(700)])
 print(len(list(store)))
+store.close()
 """
 
 
@@ -200,14 +199,14 @@ def test_a_disk_for_temporary_files_that_is_full_spoils_nothing(small_disk):
     assert done.stderr.count("WARNING") == 1
 
 
-def test_titles_are_cut():
-    store = TextStore(5)
+def test_titles_are_cut(open_store):
+    store = open_store(5)
     store.record(new(), "a", page("text", "T" * 10**6))
     assert store.title("a") == "T" * 997 + "..."
 
 
-def test_texts_can_be_read_in_another_thread():
-    store = TextStore(5)
+def test_texts_can_be_read_in_another_thread(open_store):
+    store = open_store(5)
     store.record(new(), "a", page("text"))
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(lambda: list(store)).result() == [("a", None, "text")]

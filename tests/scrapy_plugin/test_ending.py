@@ -77,7 +77,7 @@ FAULTS = {
     "dedup.report.quantiles.Quantiles.add": ((2, "finished", True, 3), [".html", ".json"]),
     "dedup.report.sample.Sample.add": ((2, "finished", True, 0), [".html", ".json"]),
     "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), [".html", ".json"]),
-    "dedup.report.summary.url_pattern": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.report.details.url_pattern": ((2, "finished", True, 0), [".html", ".json"]),
     "dedup.url_advice.Contents.add": ((2, "finished", True, 0), [".html", ".json"]),
     "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), [".html", ".json"]),
     "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), [".html", ".json"]),

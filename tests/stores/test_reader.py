@@ -90,7 +90,7 @@ def test_what_is_no_ledger_is_said(path, tmp_path):
     with pytest.raises(LedgerError, match="is not a ledger"):
         LedgerReader(tmp_path / "text")
     query(tmp_path / "other", "CREATE TABLE pages (id)")
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(LedgerError, match="not a ledger"):
         LedgerReader(tmp_path / "other")
 
 

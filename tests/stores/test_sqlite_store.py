@@ -237,14 +237,14 @@ def test_a_killed_holder_does_not_bar_the_next_crawl(path):
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"something else" * 1000])
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
     path.write_bytes(content)
-    with pytest.raises(LedgerError, match=f"{path} is (damaged|no ledger)"):
+    with pytest.raises(LedgerError, match=f"{path} is (damaged|not a ledger)"):
         SqliteStore(path, IDENTITY)
     assert path.read_bytes() == content
 
 
 def test_another_programs_database_is_refused(path):
     query(path, "CREATE TABLE pages (id)")
-    with pytest.raises(LedgerError, match="no ledger of scrapy-dedup"):
+    with pytest.raises(LedgerError, match="not a ledger of scrapy-dedup"):
         SqliteStore(path, IDENTITY)
 
 

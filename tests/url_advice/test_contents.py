@@ -9,8 +9,8 @@ from texts import article, edited
 from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
-from dedup.report import Summary
-from dedup.report.recorded import Counters
+from dedup.report import Details, Summary
+from dedup.report.replay import Counters
 from dedup.rule import Kind
 from dedup.url_advice import Content, Contents
 
@@ -121,16 +121,16 @@ def test_a_crawl_in_another_order_gives_the_same_advice():
     for seed in range(8):
         random.Random(seed).shuffle(pages)
         detector, contents = Detector(SimHash()), Contents(SimHash())
-        summary = Summary(Counters(), {}, contents=contents)
+        summary = Summary(Counters(), {}, details=Details(contents=contents))
         verdicts = {}
         for url, page in pages:
             verdicts[url] = detector.judge(page.record.under(url))
             summary.record(verdicts[url], url, 1, page)
         kept.add(frozenset(url for url, v in verdicts.items() if v.kind is Kind.NEW))
-        advice.append(summary.finish(detector)["url_advice"])
+        advice.append(summary.finish(detector).url_advice)
     assert len(kept) > 1
     assert all(one == advice[0] for one in advice)
-    assert advice[0]["with_deny"]["pages"] >= 8
+    assert advice[0].with_deny.pages >= 8
 
 
 @pytest.mark.parametrize("order", [1, -1])

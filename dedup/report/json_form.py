@@ -1,0 +1,82 @@
+"""Dataclasses <-> what JSON can hold: one key a field."""
+
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def as_json(value: Any) -> Any:
+    """Return *value* with dataclasses as dictionaries, in the order of fields, and tuples as lists.
+
+    A field that would be a keyword of Python ends in an underscore, and its key does not.
+    """
+    if is_dataclass(value):
+        return {_key(field.name): as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: as_json(child) for key, child in value.items()}
+    return [as_json(child) for child in value] if isinstance(value, list | tuple) else value
+
+
+def from_json(kind: type[T], value: Any) -> T:
+    """Return *value*, which `as_json` gave and JSON may have held since, as the dataclass *kind*.
+
+    Raises ValueError if a field is missing or is not of its type; keys without a field are ignored.
+    """
+    read: T = _read(kind, value, kind.__name__)
+    return read
+
+
+def _read(kind: Any, value: Any, place: str) -> Any:
+    """Return *value* as a *kind*, which is a type or an annotation; *place* is for messages."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin is UnionType:
+        [kind] = (option for option in arguments if option is not NoneType)
+        return None if value is None else _read(kind, value, place)
+    if isinstance(kind, type) and is_dataclass(kind):
+        _check(value, dict, place)
+        hints = _hints(kind)
+        if missing := [key for key in map(_key, hints) if key not in value]:
+            raise ValueError(f"{place} lacks {', '.join(missing)}")
+        return kind(
+            **{
+                name: _read(hint, value[_key(name)], f"{place}.{_key(name)}")
+                for name, hint in hints.items()
+            }
+        )
+    if origin is tuple:
+        _check(value, (list, tuple), place)
+        kinds = [arguments[0]] * len(value) if arguments[-1] is ... else arguments
+        if len(kinds) != len(value):
+            raise ValueError(f"{place} must have {len(kinds)} values, got {len(value)}")
+        return tuple(_read(each, child, place) for each, child in zip(kinds, value, strict=True))
+    if hasattr(origin, "keys"):
+        _check(value, dict, place)
+        to_key = _number if arguments[0] is float else str
+        return {to_key(key): _read(arguments[1], child, place) for key, child in value.items()}
+    _check(value, (int, float) if kind is float else kind, place)
+    return value
+
+
+def _check(value: Any, kind: Any, place: str) -> None:
+    if not isinstance(value, kind):
+        raise ValueError(f"{place} has a value of the wrong type: {value!r:.100}")
+
+
+def _number(key: Any) -> float:
+    """Return a key that is a number again; JSON has strings only."""
+    number = float(key)
+    return int(number) if number.is_integer() else number
+
+
+def _key(name: str) -> str:
+    return name.removesuffix("_")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

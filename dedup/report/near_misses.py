@@ -1,0 +1,60 @@
+"""Kept pages that are just no near-duplicates of each other."""
+
+from collections import Counter, defaultdict
+from time import monotonic
+
+from dedup.detector import Detector
+from dedup.record import PageRecord
+from dedup.report.distances import round_up, sort_distances
+from dedup.report.report import NearestKept, NearMiss
+from dedup.report.sample import Sample
+
+_SAMPLE = 500
+_SECONDS = 1.5
+_PAIRS_SHOWN = 50
+
+NOTHING_NEAR = NearestKept(0, 0, 0, {})
+
+
+class KeptPages:
+    """An even sample of the kept pages, to be compared with all others at the end."""
+
+    def __init__(self) -> None:
+        self._sample: Sample[PageRecord] = Sample(_SAMPLE)
+
+    def add(self, record: PageRecord) -> None:
+        """Add a kept page."""
+        self._sample.add(record.key, record)
+
+    def near_misses(self, detector: Detector) -> tuple[NearestKept, tuple[NearMiss, ...]]:
+        """Return the distances of the nearest other page beyond the threshold; the nearest pairs.
+
+        The search ends after 1.5 s, whatever it has not come to by then.
+        """
+        within = detector.near_miss_distance
+        by_scope: dict[str, list[PageRecord]] = defaultdict(list)
+        for _, record in self._sample:
+            if not detector.rule.is_short(record):
+                by_scope[record.scope].append(record)
+        distances: Counter[float] = Counter()
+        pairs: dict[frozenset[str], NearMiss] = {}
+        compared, deadline = 0, monotonic() + _SECONDS
+        for scope, records in by_scope.items():
+            if monotonic() > deadline:
+                break
+            matches = detector.near_misses(records, scope, within)
+            for record, match in zip(records, matches, strict=False):
+                compared += 1
+                if match:
+                    other, distance = match
+                    distances[round_up(distance)] += 1
+                    pair = frozenset((record.key, other))
+                    pairs.setdefault(pair, NearMiss(record.key, other, round(distance, 4)))
+                if monotonic() > deadline:
+                    break
+        nearest = sorted(pairs.values(), key=lambda pair: pair.distance)[:_PAIRS_SHOWN]
+        long_enough = sum(map(len, by_scope.values()))
+        # The share of long enough pages is taken to be that of the sample.
+        pages_in_all = round(self._sample.added * long_enough / max(1, len(self._sample)))
+        nearest_kept = NearestKept(compared, pages_in_all, within, sort_distances(distances))
+        return nearest_kept, tuple(nearest)

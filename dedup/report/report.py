@@ -1,0 +1,213 @@
+"""What a crawl's dedup did, in numbers; docs/stats.md describes the JSON form, key by key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dedup.report import json_form
+from dedup.url_advice import UrlAdvice
+
+
+@dataclass(frozen=True, slots=True)
+class PageCounts:
+    """Verdicts; *skipped* by reason. *per_second* is ``None`` where nobody knows the time."""
+
+    judged: int
+    new: int
+    exact_duplicates: int
+    near_duplicates: int
+    unchanged: int
+    changed: int
+    repeated: int
+    skipped: dict[str, int]
+    per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """What became of items; the *unmarked* could not hold a verdict, the *unknown* had no page."""
+
+    dropped: int
+    marked: int
+    unmarked: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """A page that an earlier crawl stored, and its *distance* from that, ``None`` if unknown."""
+
+    url: str
+    distance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Revisits:
+    """The first pages of each kind; `PageCounts` has the numbers of all."""
+
+    unchanged: tuple[Revisit, ...]
+    changed: tuple[Revisit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerUse:
+    """What a crawl did with its ledger, in which it is number *crawl*."""
+
+    path: str
+    crawl: int | None
+    resumed: bool
+    checkpoints: int
+    failed_checkpoints: int
+    pages_not_written: int
+
+
+@dataclass(frozen=True, slots=True)
+class NearestKept:
+    """How far the nearest other page is from kept ones, where it is beyond the threshold.
+
+    Of *pages* kept ones, a *sample* was looked at; *distances*, up to *within*, counts those of it
+    that have such a page.
+    """
+
+    sample: int
+    pages: int
+    within: float
+    distances: dict[float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """Two kept pages just beyond the threshold."""
+
+    url: str
+    other: str
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What came when: pages of each of *kinds* in each bucket; only the last one is not full."""
+
+    kinds: tuple[str, ...]
+    pages_per_bucket: int
+    buckets: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBucket:
+    """Pages of *from_* to *to* tokens; *duplicates* is ``None`` where their lengths are unknown."""
+
+    from_: int
+    to: int
+    kept: int
+    duplicates: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A duplicate in a group; *verdict* is a value of `Kind`."""
+
+    url: str
+    verdict: str
+    distance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A kept page, how many duplicates of it there were, and the *first* of them."""
+
+    original: str
+    duplicates: int
+    first: tuple[Copy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NameCount:
+    """The pages of a host or URL pattern, and how many of them are duplicates."""
+
+    name: str
+    pages: int
+    duplicates: int
+
+
+@dataclass(frozen=True, slots=True)
+class NameCounts:
+    """How many *names* there were, and the *largest* of them, those with most pages first."""
+
+    names: int
+    largest: tuple[NameCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """What duplicates did not cost: *bytes* not stored, *seconds* of work not done twice."""
+
+    bytes: int
+    pages_not_read_again: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """Seconds that a stage took for a page: the *median*, what 95 % do not exceed, the *sum*."""
+
+    pages: int
+    median: float | None
+    p95: float | None
+    sum: float
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSize:
+    """What is remembered at the end."""
+
+    pages: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All of it. *started* is in ISO 8601 with a time zone.
+
+    `Details` gathers *nearest_kept*, *near_misses*, *timeline*, *lengths*, *url_patterns* and
+    *url_advice*; without it they are empty, and the last one ``None``. *ledger* is ``None`` in a
+    crawl without one, *saved* where only the ledger is left of the crawl.
+    """
+
+    spider: str
+    started: str
+    seconds: float
+    settings: dict[str, Any]
+    pages: PageCounts
+    items: ItemCounts
+    links_held_back: int
+    revisits: Revisits
+    ledger: LedgerUse | None
+    distances: dict[float, int]
+    nearest_kept: NearestKept
+    near_misses: tuple[NearMiss, ...]
+    timeline: Course
+    lengths: tuple[LengthBucket, ...]
+    groups: int
+    largest_groups: tuple[Group, ...]
+    duplicates_by_host: dict[str, int]
+    hosts: NameCounts
+    url_patterns: NameCounts
+    url_advice: UrlAdvice | None
+    saved: Savings | None
+    seconds_per_page: dict[str, StageTime]
+    index: IndexSize
+    claims: dict[str, int]
+    unread: dict[str, int]
+    errors: int
+    texts_lost: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON report; keys of *distances* are numbers, until JSON is made of it."""
+        form: dict[str, Any] = json_form.as_json(self)
+        return form
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> "Report":
+        """Return the report of a JSON report; raises ValueError if it is none."""
+        return json_form.from_json(cls, form)

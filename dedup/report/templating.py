@@ -1,0 +1,113 @@
+"""The templates of the HTML report: their texts in all languages, and how values look."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from dedup.text import printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_LONGEST_URL = 400
+_LANGUAGES = ("en", "zh")
+
+
+def render(name: str, values: Mapping[str, Any]) -> str:
+    """Return the template *name* filled with *values*, all of which are escaped."""
+    return _environment().get_template(name).render(values)
+
+
+def read_template(name: str) -> str:
+    """Return the text of a file among the templates."""
+    return (_TEMPLATES / name).read_text("utf-8")
+
+
+@cache
+def messages() -> dict[str, list[str]]:
+    """Return the texts of the interface by name, each in all languages."""
+    texts: dict[str, list[str]] = json.loads(read_template("messages.json"))
+    return texts
+
+
+@cache
+def _environment() -> "Environment":
+    # Here, since most crawls write no report.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "ensure_ascii": False,
+        "separators": (",", ":"),
+        "default": str,
+    }
+    environment.globals["t"] = _translate
+    environment.filters |= {
+        "number": lambda value: f"{value:,}",
+        "percent": lambda value: f"{value:.1f} %",
+        "bytes": format_bytes,
+        "seconds": format_seconds,
+        "distance": lambda value: f"{value:.3g}",
+        "shown": lambda value: cut_url(str(value)),
+        "messages": lambda name: messages()[name],
+        "pretty": lambda rules: json.dumps(rules, indent=1),
+    }
+    return environment
+
+
+def _translate(name: str, *values: Any) -> Markup:
+    """Return a text of the interface in all languages; the style shows the one that is chosen.
+
+    *values* take the places of {0}, {1} and so on.
+    """
+    if name not in messages():  # a stage, scope or reason of somebody else's
+        return escape(printable(name.partition("_")[2].replace("_", " ")))
+    values = tuple(f"{value:,}" if isinstance(value, int) else value for value in values)
+    return Markup("").join(
+        Markup('<span class="t" lang="{}">{}</span>').format(language, Markup(text).format(*values))
+        for language, text in zip(_LANGUAGES, messages()[name], strict=True)
+    )
+
+
+def cut_url(url: str) -> str:
+    """Return *url*, or another name, as it is shown: printable, and not too long."""
+    return printable(url, _LONGEST_URL)
+
+
+def shorten_number(number: int) -> str:
+    """Return a number for an axis: two digits are enough there."""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.2g}k" if number < 99_500 else f"{number / 1e6:.2g}M"
+
+
+def format_bytes(count: float) -> str:
+    """Return a number of bytes in a fitting unit."""
+    units = ["B", "kB", "MB", "GB", "TB"]
+    while count >= 1000 and len(units) > 1:
+        count /= 1000
+        units.pop(0)
+    digits = 0 if units[0] == "B" or count >= 100 else 1
+    return f"{count:.{digits}f} {units[0]}"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Return a duration in a fitting unit; a dash for ``None``."""
+    if seconds is None:
+        return "–"
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

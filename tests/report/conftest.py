@@ -1,0 +1,33 @@
+from contextlib import ExitStack, closing
+
+import pytest
+from report_of import SETTINGS
+
+from dedup.detector import Detector
+from dedup.methods import SimHash
+from dedup.report import Details, Summary, TextStore
+from dedup.report.replay import Counters
+from dedup.url_advice import Contents
+
+
+@pytest.fixture
+def open_store():
+    """Opens a TextStore for so many pages, and closes it at the end of the test."""
+    with ExitStack() as stores:
+        yield lambda limit: stores.enter_context(closing(TextStore(limit)))
+
+
+@pytest.fixture
+def stats():
+    return Counters()
+
+
+@pytest.fixture
+def summary(stats):
+    """A summary of a crawl whose report somebody will see."""
+    return Summary(stats, SETTINGS, details=Details(contents=Contents()))
+
+
+@pytest.fixture
+def detector():
+    return Detector(SimHash())

@@ -1,0 +1,262 @@
+"""What is counted in a crawl."""
+
+import json
+import tracemalloc
+from dataclasses import replace
+from datetime import datetime
+from unittest.mock import ANY
+
+import pytest
+from report_of import SETTINGS, exact, near, new, page
+from texts import article
+
+from dedup.methods import SimHash
+from dedup.page import Page, PageReader
+from dedup.record import PageRecord
+from dedup.report import Details, Report, Summary, as_text
+from dedup.report.replay import Counters
+from dedup.report.report import (
+    Copy,
+    Course,
+    Group,
+    ItemCounts,
+    NameCounts,
+    NearestKept,
+    Savings,
+    StageTime,
+)
+from dedup.rule import Kind, Verdict
+from dedup.url_advice import Contents
+
+EMPTY_PAGES = {
+    "judged": 0,
+    "new": 0,
+    "exact_duplicates": 0,
+    "near_duplicates": 0,
+    "unchanged": 0,
+    "changed": 0,
+    "repeated": 0,
+    "skipped": {},
+    "per_second": 0.0,
+}
+
+
+def test_verdicts_are_counted_in_the_stats(summary, stats):
+    summary.record(new(), "http://a/1", 100)
+    summary.record(exact("http://a/1"), "http://a/2", 20)
+    summary.record(near("http://a/1", 2), "http://b/3", 30)
+    summary.record(near("http://a/1", 2), "http://b/4", 40)
+    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://a/5", 5)
+    assert stats.get_stats() == {
+        "dedup/pages": 5,
+        "dedup/new": 1,
+        "dedup/exact_duplicates": 1,
+        "dedup/near_duplicates": 2,
+        "dedup/bytes_saved": 90,
+        "dedup/distance/2": 2,
+        "dedup/skipped/too_short": 1,
+    }
+
+
+def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
+    numbers = summary.finish(detector, spider="mine").as_json()
+    assert datetime.fromisoformat(numbers.pop("started")).utcoffset() is not None
+    assert 0 <= numbers.pop("seconds") < 5
+    assert numbers.pop("index") == {"pages": 0, "bytes": detector.nbytes}
+    assert numbers == {
+        "spider": "mine",
+        "settings": SETTINGS,
+        "pages": EMPTY_PAGES,
+        "items": {"dropped": 0, "marked": 0, "unmarked": 0, "unknown": 0},
+        "links_held_back": 0,
+        "revisits": {"unchanged": [], "changed": []},
+        "ledger": None,
+        "claims": {},
+        "distances": {},
+        "groups": 0,
+        "largest_groups": [],
+        "duplicates_by_host": {},
+        "hosts": {"names": 0, "largest": []},
+        "url_patterns": {"names": 0, "largest": []},
+        "url_advice": {
+            "pages": 0,
+            "advice": [],
+            "with_deny": {"pages": 0, "contents": 0},
+            "with_discarder": {"pages": 0, "contents": 0},
+        },
+        "nearest_kept": {"sample": 0, "pages": 0, "within": 16, "distances": {}},
+        "near_misses": [],
+        "timeline": {
+            "kinds": [kind.value for kind in Kind],
+            "pages_per_bucket": 1,
+            "buckets": [],
+        },
+        "lengths": [],
+        "saved": {"bytes": 0, "pages_not_read_again": 0, "seconds": 0},
+        "seconds_per_page": {},
+        "unread": {},
+        "errors": 0,
+        "texts_lost": 0,
+    }
+
+
+def test_the_report_tells_groups_hosts_and_distances(summary, detector):
+    summary.record(exact("http://a/1"), "http://a/2", 20)
+    summary.record(near("http://a/1", 3), "http://B:81/3", 30)
+    summary.record(near("http://c/", 1), "http://b:81/4", 40)
+    report = summary.finish(detector)
+    first = (
+        Copy("http://a/2", "exact-duplicate", 0),
+        Copy("http://B:81/3", "near-duplicate", 3),
+    )
+    other = (Copy("http://b:81/4", "near-duplicate", 1),)
+    assert report.largest_groups == (
+        Group("http://a/1", 2, first),
+        Group("http://c/", 1, other),
+    )
+    assert report.duplicates_by_host == {"b:81": 2, "a": 1}
+    assert report.distances == {1: 1, 3: 1}
+    assert report.groups == 2
+
+
+def test_other_counters_reach_the_report(summary, detector):
+    for name in (
+        "items/dropped",
+        "items/marked",
+        "items/unmarked",
+        "items/unknown",
+        "links_held_back",
+        "errors",
+    ):
+        summary.count(name)
+    summary.count("unread/timeout", 2)
+    summary.count("bodies_repeated")
+    summary.count("seconds_saved", 0.25)
+    report = summary.finish(detector)
+    assert report.items == ItemCounts(dropped=1, marked=1, unmarked=1, unknown=1)
+    assert report.saved == Savings(bytes=0, pages_not_read_again=1, seconds=0.25)
+    assert (report.links_held_back, report.errors) == (1, 1)
+    assert report.unread == {"timeout": 2}
+
+
+def test_the_times_of_stages_are_summed(summary, detector):
+    for milliseconds in range(1, 101):
+        summary.record_time("extraction", milliseconds / 1000)
+    [(stage, time)] = summary.finish(detector).seconds_per_page.items()
+    assert (stage, time.pages) == ("extraction", 100)
+    assert (time.median, time.p95, time.sum) == pytest.approx((0.05, 0.095, 5.05), rel=0.02)
+
+
+def test_a_stage_whose_times_could_not_be_counted_has_none(summary, detector, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a fault of dedup")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dedup.report.quantiles.Quantiles.add", fail)
+        summary.record_time("index", 0.5)
+    report = summary.finish(detector)
+    assert report.seconds_per_page == {"index": StageTime(0, None, None, 0)}
+
+
+def test_the_size_of_the_index_is_in_report_and_stats(summary, stats, detector):
+    page = PageReader(lambda html: html, SimHash()).read_html("a page of some words " * 20)
+    detector.judge(page.record.under("http://a/"))
+    index = summary.finish(detector).index
+    assert (index.pages, index.bytes) == (1, detector.nbytes)
+    assert stats.get_stats()["dedup/index/pages"] == 1
+    assert stats.get_stats()["dedup/index/bytes"] == detector.nbytes > 0
+
+
+def test_memory_outside_the_detector_is_counted_too(summary, stats, detector):
+    index = summary.finish(detector, other_bytes=1000).index
+    assert (index.pages, index.bytes) == (0, detector.nbytes + 1000)
+    assert stats.get_stats()["dedup/index/bytes"] == detector.nbytes + 1000
+
+
+def test_the_report_can_be_written_as_json(summary, detector):
+    summary.record(near("http://a/\ud800", 3), "http://例子.测试/[b]", 30)
+    summary.record(Verdict(Kind.SKIPPED, "simhash", reason="empty"), "", 0)
+    summary.record_time("sketch", 0.5)
+    report = summary.finish(detector)
+    numbers = report.as_json()
+    read_again = json.loads(json.dumps(numbers))
+    assert Report.from_json(read_again) == report
+    assert read_again.pop("distances") == {"3": 1}
+    assert read_again == {key: value for key, value in numbers.items() if key != "distances"}
+
+
+def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(summary, detector):
+    summary.record(new(), "http://a/", 10)
+    summary.record(exact("http://a/"), "http://a/", 10)
+    report = summary.finish(detector)
+    assert (report.pages.exact_duplicates, report.saved.bytes) == (1, 10)
+    assert (report.groups, report.largest_groups) == (0, ())
+
+
+def test_nothing_is_saved_where_duplicates_are_stored(stats, detector):
+    summary = Summary(stats, SETTINGS, drops=False)
+    summary.record(exact("http://a/"), "http://b/", 10)
+    assert summary.finish(detector).saved.bytes == 0
+
+
+def test_bodies_that_were_read_again_are_not_saved(summary, detector):
+    summary.count("bodies_repeated", 5)
+    summary.count("bodies_read_again", 2)
+    assert summary.finish(detector).saved.pages_not_read_again == 3
+
+
+def test_no_more_than_1000_changed_pages_are_named(summary, detector):
+    for number in range(1001):
+        summary.record(Verdict(Kind.CHANGED, "simhash"), f"http://a/{number}", 1)
+    report = summary.finish(detector)
+    assert report.pages.changed == 1001
+    assert len(report.revisits.changed) == 1000
+
+
+def test_without_details_nothing_is_gathered_that_the_table_does_not_show(stats, detector):
+    summary, detailed = Summary(stats, SETTINGS), Summary(Counters(), SETTINGS, details=Details())
+    for each in (summary, detailed):
+        each.record(new(), "http://a/1", 100, page(article(1)))
+        each.record(exact("http://a/1"), "http://a/2", 20, page(article(1)))
+    assert summary.finish(detector, spider="mine") == replace(
+        detailed.finish(detector, spider="mine"),
+        started=ANY,
+        seconds=ANY,
+        pages=ANY,
+        timeline=Course(tuple(kind.value for kind in Kind), 1, ()),
+        lengths=(),
+        nearest_kept=NearestKept(0, 0, 16, {}),
+        near_misses=(),
+        url_patterns=NameCounts(0, ()),
+        url_advice=None,
+    )
+
+
+def test_without_details_the_table_is_the_same(stats, detector, open_store):
+    details = Details(texts=open_store(9), contents=Contents())
+    tables = []
+    for each in (Summary(stats, SETTINGS), Summary(Counters(), SETTINGS, details=details)):
+        for n in range(20):
+            each.record(new(), f"http://a/{n}", 100, page(article(n)))
+            each.record(exact(f"http://a/{n}"), f"http://a/{n}?print=1", 20, page(article(n)))
+        report = each.finish(detector)
+        tables.append(as_text(replace(report, pages=replace(report.pages, per_second=1))))
+    assert tables[0] == tables[1]
+
+
+def test_without_details_a_page_takes_no_memory(stats):
+    """Hosts and groups do, and are bounded."""
+    summary = Summary(stats, SETTINGS)
+
+    def record(numbers):
+        for number in numbers:
+            sketch = SimHash().to_bytes(number << 8)
+            read = Page(PageRecord("", "", 300, number.to_bytes(16), sketch), "text")
+            summary.record(new(), f"http://a/{number}", 100, read)
+
+    record(range(1000))
+    tracemalloc.start()
+    record(range(1000, 11_000))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 10 * 10_000

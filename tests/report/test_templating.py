@@ -1,0 +1,20 @@
+import pytest
+
+from dedup.report.templating import format_bytes, format_seconds, shorten_number
+
+
+@pytest.mark.parametrize(
+    ("show", "values"),
+    [
+        (shorten_number, {999: "999", 1000: "1k", 12_000: "12k", 99_499: "99k", 99_500: "0.1M"}),
+        (
+            format_bytes,
+            {0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_900: "99.9 kB", 123_456: "123 kB"},
+        ),
+        (format_bytes, {1e9: "1.0 GB", 5e15: "5000 TB"}),
+        (format_seconds, {None: "–", 0: "0 ms", 0.25: "250 ms", 1: "1 s", 119: "119 s"}),
+        (format_seconds, {120: "2 min", 7199: "120 min", 7200: "2 h"}),
+    ],
+)
+def test_numbers_are_shown_shortly_in_a_fitting_unit(show, values):
+    assert {value: show(value) for value in values} == values
