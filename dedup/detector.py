@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dedup.index.base import Match
-from dedup.limits import kept_url
+from dedup.limits import shorten_url
 from dedup.methods import Method
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Verdict
@@ -89,7 +89,7 @@ class Detector:
         never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
         changed, then.
         """
-        record = record._replace(key=kept_url(record.key), scope=kept_url(record.scope))
+        record = record._replace(key=shorten_url(record.key), scope=shorten_url(record.scope))
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
         earlier = [

@@ -10,24 +10,24 @@ LONGEST_TEXT = 40_000
 """Characters of a main text that is stored for the report."""
 
 
-def cut(text: str, length: int = LONGEST_LINE) -> str:
+def shorten(text: str, length: int = LONGEST_LINE) -> str:
     """Return *text*, shortened with an ellipsis if it has more than *length* characters.
 
-    >>> cut("A very long title", 10)
+    >>> shorten("A very long title", 10)
     'A very ...'
     """
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
-def kept_url(url: str) -> str:
+def shorten_url(url: str) -> str:
     """Return *url* as it is stored: a digest of all of it replaces the end of one that is too long.
 
     So URLs that only differ at their end stay different. A stored URL stays as it is:
 
     >>> long = "http://a/" + "x" * 10_000
-    >>> kept_url(long)[2463:]
+    >>> shorten_url(long)[2463:]
     'xx...e941922700d410d04b451be0faae5d21'
-    >>> kept_url(kept_url(long)) == kept_url(long) != kept_url(long + "y")
+    >>> shorten_url(shorten_url(long)) == shorten_url(long) != shorten_url(long + "y")
     True
     """
     if len(url) <= LONGEST_URL:

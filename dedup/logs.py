@@ -8,7 +8,7 @@ from dedup.text import Lines, printable
 _LONGEST_LINE = 2000
 
 
-def logger_named(name: str) -> logging.Logger:
+def get_logger(name: str) -> logging.Logger:
     """Return the logger of *name*, made safe against hostile arguments and tracebacks.
 
     A URL or an error may contain what a hostile page put there: line ends that start a forged log

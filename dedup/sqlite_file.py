@@ -64,7 +64,7 @@ class SqliteFile:
         self._kind = kind
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Hold the lock that is required to write or replace the file.
 
         Creates the folder if it is missing. Raises LedgerInUseError if another process holds the
@@ -106,14 +106,14 @@ class SqliteFile:
 
     def create(self, identity: Mapping[str, Any]) -> None:
         """Create the file without records; the caller must hold the lock."""
-        with self.replaced() as file, file:
+        with self.replacement() as file, file:
             file.executescript(self._kind.schema.read_text("utf-8"))
             file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
             file.execute(f"PRAGMA application_id = {self._kind.application_id}")
             file.execute(f"PRAGMA user_version = {self._kind.version}")
 
     @contextmanager
-    def replaced(self) -> Iterator[sqlite3.Connection]:
+    def replacement(self) -> Iterator[sqlite3.Connection]:
         """Yield an empty database, which replaces the file when the block ends.
 
         If the block fails, the file stays as it was, or missing. The caller must hold the lock.
@@ -196,7 +196,7 @@ class SqliteFile:
     def _check(self, file: sqlite3.Connection) -> None:
         """Raise LedgerError if *file* is of another kind or version; does not change it."""
         if not self.path.stat().st_size:
-            raise self.damaged(sqlite3.DatabaseError("it is empty"))
+            raise self.damage_error(sqlite3.DatabaseError("it is empty"))
         [application_id] = file.execute("PRAGMA application_id").fetchone()
         if application_id != self._kind.application_id:
             raise LedgerError(f"{self.path} is not a {self._kind.name}; {self._kind.remedy}")
@@ -224,9 +224,9 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             raise LedgerError(f"{self.path} cannot be used as a ledger: {error}") from error
         except (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise self.damaged(error) from error
+            raise self.damage_error(error) from error
 
-    def damaged(self, error: Exception) -> LedgerError:
+    def damage_error(self, error: Exception) -> LedgerError:
         """Return the error that says that the file is damaged and what to do."""
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             return LedgerError(

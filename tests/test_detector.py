@@ -4,7 +4,7 @@ import pytest
 from ledgers import publish
 
 from dedup.detector import Detector
-from dedup.limits import kept_url
+from dedup.limits import shorten_url
 from dedup.methods import SimHash
 from dedup.page import PageReader
 from dedup.rule import Kind, Rule, Verdict
@@ -215,7 +215,7 @@ def test_a_page_may_have_any_key(detector, key):
     detector.judge(page(GOATS, "first"))
     detector.judge(page(BRIDGE, key))
     detector.judge(page(NOODLES, "last"))
-    assert detector.judge(page(BRIDGE, "copy")) == exact(kept_url(key))
+    assert detector.judge(page(BRIDGE, "copy")) == exact(shorten_url(key))
 
 
 def test_the_memory_grows_with_the_pages(detector):

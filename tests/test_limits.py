@@ -14,7 +14,7 @@ from web import served
 
 from dedup.cli import main
 from dedup.detector import Detector
-from dedup.limits import LONGEST_LINE, LONGEST_URL, cut, kept_url
+from dedup.limits import LONGEST_LINE, LONGEST_URL, shorten, shorten_url
 from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.record import PageRecord
@@ -30,18 +30,18 @@ LONG = "http://a/" + "x" * 10**5
 @pytest.mark.parametrize("length", [0, 1, LONGEST_URL - 1, LONGEST_URL])
 def test_what_is_not_too_long_stays_whole(length):
     url = "x" * length
-    assert kept_url(url) == url
-    assert cut("y" * min(length, LONGEST_LINE)) == "y" * min(length, LONGEST_LINE)
+    assert shorten_url(url) == url
+    assert shorten("y" * min(length, LONGEST_LINE)) == "y" * min(length, LONGEST_LINE)
 
 
 def test_long_urls_that_differ_anywhere_stay_others():
     places = (0, 5, LONGEST_URL - 40, LONGEST_URL, 10**4, len(LONG) - 1)
     urls = {LONG, LONG + "x", LONG[:-1], LONG + "\ud800"}
     urls |= {LONG[:place] + "y" + LONG[place + 1 :] for place in places}
-    kept = set(map(kept_url, urls))
+    kept = set(map(shorten_url, urls))
     assert len(kept) == len(urls)
     assert {len(url) for url in kept} == {LONGEST_URL}
-    assert set(map(kept_url, kept)) == kept
+    assert set(map(shorten_url, kept)) == kept
 
 
 def pages_of(*numbers):
@@ -56,8 +56,8 @@ def test_pages_whose_urls_differ_at_their_end_only_are_two(tmp_path):
     one, other = pages_of(1, 2)
     assert detector.judge(one.under(LONG + "1")).kind is Kind.NEW
     assert detector.judge(other.under(LONG + "2")).kind is Kind.NEW
-    assert detector.judge(one.under(LONG + "3")).original == kept_url(LONG + "1")
-    assert detector.judge(other.under(LONG + "3")).original == kept_url(LONG + "2")
+    assert detector.judge(one.under(LONG + "3")).original == shorten_url(LONG + "1")
+    assert detector.judge(other.under(LONG + "3")).original == shorten_url(LONG + "2")
     assert detector.nbytes < 20_000
 
 
@@ -136,7 +136,7 @@ def test_a_title_is_kept_in_part_and_given_to_items_whole(paths):
     assert [item["title"] for item in result.items] == [TITLE] * 5
     assert paths["DEDUP_INDEX"].stat().st_size < 500_000
     with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
-        assert [title for _, title, _ in ledger.texts()] == [cut(TITLE)] * 5
+        assert [title for _, title, _ in ledger.texts()] == [shorten(TITLE)] * 5
     assert all(path.stat().st_size < 500_000 for path in paths["DEDUP_REPORT"].iterdir())
 
 
@@ -165,7 +165,7 @@ def test_nothing_in_a_ledger_is_long(paths):
                 LONGEST_URL
             )
         rows = file.execute("SELECT original, duplicate FROM duplicates").fetchall()
-    assert rows == [(kept_url(f"{LONG}0"), kept_url(f"{LONG}1"))]
+    assert rows == [(shorten_url(f"{LONG}0"), shorten_url(f"{LONG}1"))]
 
 
 def test_a_page_is_unchanged_whose_long_url_was_cut(paths):
@@ -189,7 +189,7 @@ def test_keys_and_messages_of_a_scan_are_bounded(tmp_path, capsys):
     assert main(list(map(str, arguments))) == 0
     [cluster] = map(json.loads, clusters.read_text().splitlines())
     found = [cluster["key"], *(duplicate["key"] for duplicate in cluster["duplicates"])]
-    assert found == [kept_url(record["url"]) for record in records]
+    assert found == [shorten_url(record["url"]) for record in records]
     assert ledger.stat().st_size < 100_000
     assert json.loads((tmp_path / "b.jsonl").read_text()) == records[0]
 
@@ -205,4 +205,4 @@ def test_texts_of_a_ledger_are_found_by_their_long_urls(paths):
 
     run(paths, {}, start=start, parse=parse, DEDUP_ITEM_FIELD="text")
     with LedgerReader(paths["DEDUP_INDEX"]) as ledger:
-        assert ledger.text(url) == ledger.text(kept_url(url)) == (None, article(1))
+        assert ledger.text(url) == ledger.text(shorten_url(url)) == (None, article(1))

@@ -262,9 +262,9 @@ def test_a_lock_goes_where_nothing_was_made(tmp_path):
     file = SqliteFile(
         tmp_path / "folder" / "pages.sqlite", SqliteStore(tmp_path / "a", {})._file._kind
     )
-    with file.locked():
+    with file.lock():
         assert [path.name for path in file.path.parent.iterdir()] == ["pages.sqlite.lock"]
-        with pytest.raises(LedgerError, match="is in use"), file.locked():
+        with pytest.raises(LedgerError, match="is in use"), file.lock():
             pass
     assert list(file.path.parent.iterdir()) == []
 

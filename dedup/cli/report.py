@@ -66,7 +66,7 @@ def _report(ledger: LedgerReader, crawls: list[Crawl], number: int | None) -> Re
         raise
     except (TypeError, ValueError) as error:
         # Whatever a method makes of bytes that are no sketch of its own.
-        raise ledger.damaged(error) from error
+        raise ledger.damage_error(error) from error
 
 
 def _report_of_pages(

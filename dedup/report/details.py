@@ -3,7 +3,7 @@
 from collections import Counter
 
 from dedup.detector import Detector
-from dedup.limits import kept_url
+from dedup.limits import shorten_url
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.near_misses import KeptPages
@@ -45,7 +45,7 @@ class Details:
         self, verdict: Verdict, url: str, page: Page | None, scope: str, content: Content | None
     ) -> None:
         """Take note of the *verdict* on the page at *url*; see `Summary.record`."""
-        whole_url, url, scope = url, kept_url(url), kept_url(scope)
+        whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
         self._timeline.add(_KINDS.index(verdict.kind))
         if self._contents is not None:
             self._contents.add(whole_url, content or self._content(verdict, url, page, scope))

@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 from dedup.diff import word_diff
-from dedup.limits import cut
+from dedup.limits import shorten
 from dedup.report.texts import TextStore
 
 _BYTES = 900_000
@@ -39,7 +39,7 @@ class Diffs:
             if len(parts) == _PARTS_OF_A_DIFF:
                 parts.append("…")
                 break
-            parts.append(_SIGNS[kind] + cut(words, _LONGEST_PART))
+            parts.append(_SIGNS[kind] + shorten(words, _LONGEST_PART))
         self._bytes += size_in_html(parts)
         self.parts.append(parts)
         return len(self.parts) - 1

@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Any
 
 from dedup.detector import Detector
-from dedup.limits import LONGEST_LINE, cut, kept_url
-from dedup.logs import logger_named
+from dedup.limits import LONGEST_LINE, shorten, shorten_url
+from dedup.logs import get_logger
 from dedup.page import Page
 from dedup.report.counts import COUNTER_OF, Counts, StatCollector
 from dedup.report.details import Details
@@ -31,7 +31,7 @@ from dedup.scopes import host
 from dedup.stores import StoreState
 from dedup.url_advice import Content
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 _GROUPS_SHOWN = 1000
 _REVISITS_SHOWN = 1000
@@ -107,7 +107,7 @@ class Summary:
             if verdict.kind is Kind.SKIPPED:
                 self.count(f"skipped/{verdict.reason}")
             else:
-                self._count_verdict(verdict, kept_url(url), size)
+                self._count_verdict(verdict, shorten_url(url), size)
             if self._details is not None:
                 self._details.record(verdict, url, page, scope, content)
 
@@ -208,7 +208,7 @@ def _ledger_use(store: StoreState, counts: Counts) -> LedgerUse:
 def _bound(value: Any) -> Any:
     """Return the value of a setting, a long one as the beginning of its text."""
     text = str(value)
-    return value if len(text) <= LONGEST_LINE else cut(text)
+    return value if len(text) <= LONGEST_LINE else shorten(text)
 
 
 def _stage_time(times: Quantiles) -> StageTime:

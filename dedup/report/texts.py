@@ -8,13 +8,13 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from dedup.limits import LONGEST_TEXT, cut
-from dedup.logs import logger_named
+from dedup.limits import LONGEST_TEXT, shorten
+from dedup.logs import get_logger
 from dedup.page import Page
 from dedup.report.sample import priority
 from dedup.rule import Kind, Verdict
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 # As long as half of the room is left, and later.
 _MOST_COPIES, _LEAST_COPIES = 20, 3
@@ -94,7 +94,7 @@ class TextStore:
         self._put(url, title, text)
 
     def _put(self, url: str, title: str | None, text: str) -> None:
-        row = _encode(url), _encode(cut(title)) if title else None, _compress(text)
+        row = _encode(url), _encode(shorten(title)) if title else None, _compress(text)
         self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", row)
         self._count += 1
 

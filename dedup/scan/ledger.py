@@ -56,7 +56,7 @@ class ScanLedger:
         self._new: list[tuple[Any, ...]] = []
         self._last_commit = time.monotonic()
         with ExitStack() as closing_on_failure:
-            closing_on_failure.enter_context(self._file.locked())
+            closing_on_failure.enter_context(self._file.lock())
             if not self._file.path.exists():
                 self._file.create(self._identity)
             self._records = closing_on_failure.enter_context(closing(self._file.connect()))

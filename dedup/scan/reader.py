@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dedup.extraction import Extractor
-from dedup.limits import cut, kept_url
+from dedup.limits import shorten, shorten_url
 from dedup.methods import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
@@ -59,7 +59,7 @@ class RecordReader:
         texts = [record.content or "" for record in records if not record.is_html]
         pages = iter(self._pages.read_texts(texts))
         return [
-            ReadRecord(error=cut(str(record)))
+            ReadRecord(error=shorten(str(record)))
             if isinstance(record, RecordError)
             else _read_record(
                 record,
@@ -77,7 +77,7 @@ class RecordReader:
 
 def _read_record(record: Record, page: Page) -> ReadRecord:
     return ReadRecord(
-        page.record.under("" if record.key is None else kept_url(record.key)),
+        page.record.under("" if record.key is None else shorten_url(record.key)),
         record.key is not None,
         record.date,
         record.content is not None,

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
 
-from dedup.limits import cut
+from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
 from dedup.scan.ledger import ScanLedger
 from dedup.scan.reader import ReadRecord, ReadRecords, RecordReader
@@ -80,7 +80,9 @@ def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[
         batch, future = under_way.popleft()
         read = iter(_result(future, batch, pool))
         yield [
-            (next(read) if raw.error is None else ReadRecord(error=cut(raw.error))).with_place(raw)
+            (next(read) if raw.error is None else ReadRecord(error=shorten(raw.error))).with_place(
+                raw
+            )
             for raw in batch
         ]
 
@@ -108,7 +110,7 @@ def _result(
         if error.cause == "start":
             raise RecordError(str(error)) from error
         if len(batch) == 1:
-            return [ReadRecord(has_field=True, unread=cut(f"{error.cause}: {error}"))]
+            return [ReadRecord(has_field=True, unread=shorten(f"{error.cause}: {error}"))]
     return [
         result
         for raw in batch

@@ -9,13 +9,13 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.report import TextStore
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.feeds import Disk, Feeds
 from dedup.stores import LedgerError, News, Store, finished
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 # How long the last checkpoint waits for feeds to be uploaded, and before it says so.
 _SECONDS_FOR_FEEDS = 1200.0

@@ -7,14 +7,14 @@ from typing import Any
 from scrapy import Spider
 
 from dedup.detector import Detector
-from dedup.limits import cut
-from dedup.logs import logger_named
+from dedup.limits import shorten
+from dedup.logs import get_logger
 from dedup.report import Report, Summary, TextStore, as_text, write_html, write_json
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.stores import Store
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 
 async def end_crawl(
@@ -52,7 +52,7 @@ async def end_crawl(
         with step("the last checkpoint"):
             await checkpoints.finish()
     with step("the numbers of the report"):
-        name = cut(str(spider.name))
+        name = shorten(str(spider.name))
         report = summary.finish(detector, other_bytes, store.state, spider=name)
         form = report.as_json()
     if report:

@@ -7,7 +7,7 @@ from scrapy import Request, Spider, signals
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.page import PageReader
 from dedup.report import Details, Summary, TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
@@ -33,7 +33,7 @@ from dedup.workers import InlinePool, WorkerPool
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 _PAGES_WAITING = 48
 _PAGES_WAITING_PER_WORKER = 16

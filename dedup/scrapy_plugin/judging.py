@@ -8,7 +8,7 @@ from typing import Any
 from scrapy.http import HtmlResponse, Response
 
 from dedup.detector import Detector, Reservation
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.page import Page, page_of_bytes
 from dedup.record import PageRecord, digest_with
 from dedup.report import Summary
@@ -25,7 +25,7 @@ from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
 from dedup.workers import ReadError
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 import sys
 from typing import Any
 
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.report import Summary
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 
 class Notices:

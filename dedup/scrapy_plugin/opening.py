@@ -8,7 +8,7 @@ from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from dedup.detector import Detector
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.rule import Rule
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
@@ -17,7 +17,7 @@ from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 RESET_ARGUMENT = "dedup_reset"
 _SECONDS_OF_A_LINE = 2.0
@@ -154,7 +154,7 @@ def detector_with(store: Store, settings: DedupSettings) -> Detector:
         if isinstance(error, LedgerError) or not isinstance(error, Exception):
             raise
         # Whatever a method makes of bytes that are no sketch of its own.
-        raise store.damaged(error) from error
+        raise store.damage_error(error) from error
     if len(detector):
         logger.info("%s knows %d pages of earlier crawls", store.name, len(detector))
     return detector

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
 
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
@@ -22,7 +22,7 @@ from dedup.workers import ReadError
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 MARK_FIELD = "dedup"
 _REASONS = {

@@ -8,7 +8,7 @@ from typing import Any
 from filelock import FileLock
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-from dedup.limits import kept_url
+from dedup.limits import shorten_url
 from dedup.rule import Verdict
 
 # Others hold the lock while they write a line. A process that is stopped holds it for ever.
@@ -32,7 +32,7 @@ class Quarantine:
         """Write *item* of the page at *url*, wholly or not at all; raises OSError if that fails."""
         line = self._encoder.encode(
             {
-                "url": kept_url(url),
+                "url": shorten_url(url),
                 "verdict": verdict.kind.value,
                 "original": verdict.original,
                 "distance": verdict.distance,

@@ -134,7 +134,7 @@ class Store(ABC):
     ) -> None:
         """Note how the crawl has ended, and the *texts* of some pages: URL, title, main text."""
 
-    def damaged(self, error: Exception) -> LedgerError:
+    def damage_error(self, error: Exception) -> LedgerError:
         """Return the error that says that what the store holds cannot be right."""
         return LedgerError(f"{self.name} is damaged: {error}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from dedup.limits import kept_url
+from dedup.limits import shorten_url
 from dedup.record import PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.memory import MemoryStore
@@ -78,12 +78,12 @@ class LedgerReader:
         """What the sketches depend on: method, its arguments, extractor, scope, item field."""
         identity = self._ledger.identity(self._file)
         if not {"method", "version"} <= identity.keys():
-            raise self.damaged(ValueError("it does not say what it was made with"))
+            raise self.damage_error(ValueError("it does not say what it was made with"))
         return identity
 
-    def damaged(self, error: Exception) -> LedgerError:
+    def damage_error(self, error: Exception) -> LedgerError:
         """Return the error that says that the file is damaged, and what to do."""
-        return self._ledger.damaged(error)
+        return self._ledger.damage_error(error)
 
     def crawls(self) -> list[Crawl]:
         """Return all crawls, the oldest first."""
@@ -110,7 +110,7 @@ class LedgerReader:
         for row in self._rows(f"{query} {where} ORDER BY id"):
             record, (number, crawl, *others) = PageRecord(*row[:5]), row[5:]
             if not isinstance(record.sketch, bytes | None):
-                raise self.damaged(ValueError("a sketch is no blob"))
+                raise self.damage_error(ValueError("a sketch is no blob"))
             yield StoredPage(number, crawl, record, *others)
 
     def columns_since(self, number: int) -> RecordColumns | None:
@@ -147,7 +147,9 @@ class LedgerReader:
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and main text of a page, ``None`` if its text was not kept."""
-        for title, text in self._rows("SELECT title, text FROM texts WHERE url = ?", kept_url(url)):
+        for title, text in self._rows(
+            "SELECT title, text FROM texts WHERE url = ?", shorten_url(url)
+        ):
             with self._ledger.errors():
                 return title, _decompressed(text)
         return None

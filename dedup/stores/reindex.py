@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from dedup.limits import kept_url
+from dedup.limits import shorten_url
 from dedup.methods import Method
 from dedup.record import digest_of, digest_with
 from dedup.scopes import SCOPES, parts_of, replace_base
@@ -58,8 +58,8 @@ def reindex(
         )
     old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
     with (
-        new.locked(),
-        new.replaced() as copy,
+        new.lock(),
+        new.replacement() as copy,
         old.errors(),
         closing(old.read_only()) as file,
     ):
@@ -99,7 +99,7 @@ def _sketch(
             (number,)
             for number, stored, scope in file.execute(
                 "SELECT id, digest, scope FROM pages WHERE url = ? AND ended IS NULL",
-                (kept_url(url),),
+                (shorten_url(url),),
             )
             if stored == digest_with(digest, parts_of(scope))
         ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from dedup.limits import cut
+from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
 from dedup.stores.base import News, Store, Stored, StoreState
@@ -72,7 +72,7 @@ class SqliteStore(Store):
         self.run = 0
         self.is_resumed = False
         try:
-            self._closing.enter_context(self._file.locked())
+            self._closing.enter_context(self._file.lock())
             if not self.path.exists():
                 self._file.create(self._identity)
             self._inode = self.path.stat().st_ino
@@ -154,7 +154,7 @@ class SqliteStore(Store):
             else:
                 added = file.execute(
                     "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
-                    (_text(cut(spider)), self._job, now),
+                    (_text(shorten(spider)), self._job, now),
                 )
                 self.run = added.lastrowid or 0
         self.has_joined = True
@@ -169,8 +169,8 @@ class SqliteStore(Store):
         with self._file.errors():
             return columns_since(self._reader, number, self._expired)
 
-    def damaged(self, error: Exception) -> LedgerError:
-        return self._file.damaged(error)
+    def damage_error(self, error: Exception) -> LedgerError:
+        return self._file.damage_error(error)
 
     async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
         events = []
@@ -265,7 +265,7 @@ class SqliteStore(Store):
         with self._writer as file:
             file.execute(
                 "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
-                (time.time(), _text(cut(reason)), self.run),
+                (time.time(), _text(shorten(reason)), self.run),
             )
         if report is not None:
             text = json.dumps(report, ensure_ascii=True, default=str)

@@ -11,7 +11,7 @@ from crawls import crawl, spider_over
 
 import dedup
 from dedup.cli import main
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.text import Lines
 
 # A code for terminals in 7 and in 8 bits, a forged entry, what turns the line around, no character.
@@ -36,7 +36,7 @@ def formatted(log):
     """What a handler writes with the plainest of formats."""
     output = io.StringIO()
     handler = logging.StreamHandler(output)
-    logger = logger_named("dedup.test")
+    logger = get_logger("dedup.test")
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
     try:
@@ -117,7 +117,7 @@ def test_what_commands_print_is_printable():
         text = ast.unparse(value.value)
         is_number = value.format_spec is not None or value.conversion == ord("r")
         return is_number or "printable(" in text or text in ("program", "options.command", "output",
-            "message", "digest", "verdict", "_MEANINGS[verdict]", "found.method.name")  # fmt: skip
+            "message", "digest", "verdict", "_MEANINGS[verdict]", "each.method.name")  # fmt: skip
 
     unsafe_ones = [
         f"{path.name}:{call.lineno}: {ast.unparse(call)}"

@@ -9,7 +9,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, ItemFilter
 from scrapy.utils.defer import deferred_from_coro
 
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds import torn_files
 from dedup.scrapy_plugin.feeds.disk import Disk
@@ -20,7 +20,7 @@ from dedup.scrapy_plugin.feeds.torn_files import TornFeedError
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 TORN_FEED = "dedup_torn_feed"
 """The finish reason of a crawl that cannot append to one of its feeds."""

@@ -10,10 +10,10 @@ from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
 from scrapy.utils.misc import build_from_crawler
 
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.scrapy_plugin.feeds import torn_files
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 # They write each item at once, so flushing the file is enough. A subclass may keep items back, or
 # put the file in place at its end.

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 
 from dedup.extraction import Extractor
-from dedup.logs import logger_named
+from dedup.logs import get_logger
 from dedup.methods import Method
 from dedup.rule import SHORT_PAGES
 from dedup.scopes import SCOPES
@@ -36,7 +36,7 @@ from dedup.scrapy_plugin.settings.values import (
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logger_named(__name__)
+logger = get_logger(__name__)
 
 LEDGER_OF_A_JOB = "dedup.sqlite"
 """The name of the ledger in a JOBDIR."""
