@@ -13,6 +13,7 @@ from dedup.logs import logger_named
 from dedup.page import PageReader
 from dedup.report import Summary, TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
+from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.crawling import is_crawl
@@ -24,7 +25,6 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, ledger_when_free, open_ledger
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
-from dedup.scrapy_plugin.reading import BodyReader
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.visits import Visits
 from dedup.url_advice import Contents

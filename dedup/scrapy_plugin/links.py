@@ -14,9 +14,9 @@ from dedup.detector import Detector, Kind
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.baggage import hands_on_items
+from dedup.scrapy_plugin.bodies import reason_to_skip
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.reading import reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.workers import ReadError
 

@@ -16,8 +16,8 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.http import HtmlResponse, Response
 
 from dedup.scrapy_plugin.baggage import PAGES, UNREADABLE, Baggage, Parts, urls_of
+from dedup.scrapy_plugin.bodies import BodyReader, digest_of_body, reason_to_skip
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.reading import BodyReader, digest_of_body, reason_to_skip
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.workers import ReadError
 
