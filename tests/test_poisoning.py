@@ -19,7 +19,7 @@ from dedup.methods import METHODS, SimHash
 from dedup.methods.hashing import PLAIN
 from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
-from dedup.scrapy_plugin import reading
+from dedup.scrapy_plugin import bodies
 from dedup.text import Document
 from dedup.view import _in_scope
 
@@ -147,7 +147,7 @@ def test_a_page_cannot_be_dropped_for_one_that_was_made_for_its_body(monkeypatch
     poisoned = poison(victim)
     stored, _ = crawl_both(poisoned, victim, DEDUP_WORKERS=workers)
     assert stored == [1, 2]
-    monkeypatch.setattr(reading, "_body_key", body_key_before)
+    monkeypatch.setattr(bodies, "_body_key", body_key_before)
     stored, result = crawl_both(poisoned, victim, DEDUP_WORKERS=workers)
     assert stored == [1]
     assert result.stats["dedup/exact_duplicates"] == 1

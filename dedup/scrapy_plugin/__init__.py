@@ -1,7 +1,7 @@
-"""The layer inside Scrapy: the only part of the package that imports it.
+"""The plug-in for Scrapy: the only part of the package that imports it.
 
-What settings name is imported when it is asked for: Scrapy loads the ``dedup`` command from here at
-the start of each of its own, in projects without dedup, too.
+Components are imported when they are first used: Scrapy loads the ``dedup`` command from here
+whenever one of its own commands starts, even in projects without dedup.
 """
 
 from importlib import import_module

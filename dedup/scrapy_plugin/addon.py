@@ -1,13 +1,13 @@
-"""The add-on: the whole layer with one line."""
+"""The add-on: one line of settings adds the whole plug-in."""
 
 from scrapy.settings import BaseSettings
 
 EXTENSION_ORDER = 500
-# Outermost: it sees what all other middlewares have left of a page's items.
+# Outermost: it sees the items of a page after all other middlewares.
 SPIDER_MIDDLEWARE_ORDER = 10
-# First: no other pipeline works for an item that is dropped, or replaces it before.
+# First: no other pipeline works on an item that is dropped, or replaces it beforehand.
 ITEM_PIPELINE_ORDER = 0
-# The last to see a response before the spider does.
+# It is the last to see a response before the spider.
 DOWNLOADER_MIDDLEWARE_ORDER = 10
 
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class DownloaderMiddleware:
-    """Holds responses back while many pages wait to be read.
+    """Delays responses while many pages wait to be read.
 
-    A response that waits here keeps its place among the concurrent requests, so the download slows
-    down by itself. Behind it, Scrapy would start CONCURRENT_ITEMS tasks for each waiting response:
-    180 kB a page, however small.
+    A response that waits here still counts as one of the concurrent requests, so the download slows
+    down by itself. If it waited later, Scrapy would start CONCURRENT_ITEMS tasks for it: 180 kB a
+    page, however small the page is.
     """
 
     def __init__(self, extension: Extension) -> None:

@@ -21,7 +21,7 @@ class Command(ScrapyCommand):
         return "Look at duplicates: " + ", ".join(COMMANDS)
 
     def long_desc(self) -> str:
-        return f"{self.short_desc()}. scrapy dedup COMMAND --help tells more of each."
+        return f"{self.short_desc()}. scrapy dedup COMMAND --help explains each of them."
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         # None of Scrapy's own options: everything that follows belongs to the command.

@@ -1,4 +1,4 @@
-"""What is a crawl, and what of Scrapy only builds a crawler to look at something."""
+"""Tells crawls from commands that only build a crawler to look at something."""
 
 from typing import TYPE_CHECKING
 
@@ -9,12 +9,12 @@ _COMMANDS = "scrapy.commands."
 
 
 def is_crawl(crawler: "Crawler") -> bool:
-    """Return whether *crawler* crawls, whatever has begun it: a command, a script, a service.
+    """Return whether *crawler* crawls, no matter whether a command, a script or a service began it.
 
-    Not in ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` and ``bench``, which build a
-    crawler with all components.
+    It does not in ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` and ``bench``, which
+    build a crawler with all components.
     """
-    # The shell opens its engine by itself. The others crawl, but from a start of their own: they
-    # put it in the place of the spider's.
+    # The shell opens the engine itself. The others crawl, but replace the start of the spider by
+    # one of their own.
     start = getattr(crawler.spidercls, "start", None)
     return crawler.crawling and not str(getattr(start, "__module__", "")).startswith(_COMMANDS)

@@ -11,6 +11,7 @@ from dedup.logs import get_logger
 from dedup.page import PageReader
 from dedup.report import Details, Summary, TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
+from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.crawling import is_crawl
@@ -22,7 +23,6 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, open_store, store_when_free
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
-from dedup.scrapy_plugin.reading import BodyReader
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.visits import Visits
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store

@@ -15,12 +15,12 @@ from dedup.report import Summary
 from dedup.rule import Kind
 from dedup.scopes import SCOPES, scope_within
 from dedup.scrapy_plugin.awaiting import wait_for_call
+from dedup.scrapy_plugin.bodies import BodyReader, reason_to_skip
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
-from dedup.scrapy_plugin.reading import BodyReader, reason_to_skip
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
 from dedup.workers import ReadError

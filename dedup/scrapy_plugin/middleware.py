@@ -1,4 +1,4 @@
-"""The spider middleware: has items judged before they go on, and links held back."""
+"""The spider middleware: judges pages before their items go on, and holds back links."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class SpiderMiddleware:
-    """Has the page of every response with items judged, and tells the pipeline the verdict.
+    """Gets a verdict on the page of every response with items, and notes it for the pipeline.
 
-    Must be the outermost spider middleware: what it remembers of an item is its identity, and
-    nothing may replace the item between here and the pipeline.
+    It must be the outermost spider middleware: it remembers the identity of each item, so nothing
+    may replace an item between here and the pipeline.
     """
 
     def __init__(self, extension: Extension) -> None:

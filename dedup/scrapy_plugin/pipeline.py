@@ -34,11 +34,11 @@ _REASONS = {
 
 
 class ItemPipeline:
-    """Carries out the verdict on the page an item comes from.
+    """Acts on the verdict about the page that an item comes from.
 
-    Should be the first pipeline: one before it would work for items that are dropped, and if it
-    returned another object, the item would not be recognised. Built without a crawler, as an
-    ITEM_PROCESSOR may do, it passes all items.
+    It should be the first pipeline: an earlier one would work on items that are dropped, and if it
+    returned another object, this one would not recognise the item. If an ITEM_PROCESSOR builds it
+    without a crawler, it passes all items.
     """
 
     def __init__(self, extension: Extension | None = None) -> None:
@@ -56,18 +56,15 @@ class ItemPipeline:
         if self._extension is None:
             return item
         try:
-            await self._carry_out(self._extension, item)
+            await self._act(self._extension, item)
         except DuplicatePage:
             raise
         except Exception:
             self._extension.notices.count_error("an item of %s", type(item).__name__)
         return item
 
-    async def _carry_out(self, extension: Extension, item: Any) -> None:
-        """Drop or mark *item* as the verdict says, and fill its fields.
-
-        Raises a DuplicatePage to drop it.
-        """
+    async def _act(self, extension: Extension, item: Any) -> None:
+        """Drop *item*, by raising a DuplicatePage, or fill its fields and mark it."""
         settings = extension.settings
         passage = extension.visits.item_arrives(item)
         judgement = passage.judgement
@@ -78,8 +75,8 @@ class ItemPipeline:
                 return
             extension.summary.count("items/unknown")
             extension.notices.tell_once(
-                "Items of unknown pages are not judged, such as those from start(), from errbacks, "
-                "or replaced by an earlier pipeline; DEDUP_ITEM_FIELD judges any item. One is a %s",
+                "An item of an unknown page, a %s, is not judged: it comes from start() or an "
+                "errback, or an earlier pipeline replaced it. DEDUP_ITEM_FIELD judges any item",
                 type(item).__name__,
             )
             return
@@ -104,7 +101,7 @@ def _reason_to_drop(verdict: Verdict, settings: DedupSettings) -> type[Duplicate
 
 
 async def _fill(item: Any, passage: Passage, judgement: Judgement, extension: Extension) -> None:
-    """Set the fields of *item* that DEDUP_FIELDS names and the spider left empty."""
+    """Set those fields of *item* that DEDUP_FIELDS names and the spider left empty."""
     fields = extension.settings.fields
     if not fields:
         return
@@ -120,10 +117,9 @@ async def _fill(item: Any, passage: Passage, judgement: Judgement, extension: Ex
     if page is None:
         return
     for key, field in fields.items():
-        present = get_field(item, field)
-        if not (present is None or (isinstance(present, str) and not present)):
-            continue
-        if not set_field(item, field, getattr(page, key)):
+        value = get_field(item, field)
+        is_empty = value is None or (isinstance(value, str) and not value)
+        if is_empty and not set_field(item, field, getattr(page, key)):
             extension.notices.tell_once("Items cannot hold the field %r of DEDUP_FIELDS", field)
 
 
@@ -139,7 +135,7 @@ def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
     else:
         extension.summary.count("items/unmarked")
         extension.notices.tell_once(
-            "Items of %s cannot be marked: they have no field %r, or are frozen",
+            "Items of the class %s cannot be marked: they have no field %r, or are frozen",
             type(item).__name__,
             MARK_FIELD,
         )

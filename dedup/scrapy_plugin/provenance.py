@@ -16,11 +16,11 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup.scrapy_plugin.baggage import UNREADABLE, Baggage, Parts, notes_on
+from dedup.scrapy_plugin.bodies import BodyReader, digest_of_body, reason_to_skip
 from dedup.scrapy_plugin.fetch_times import FetchTimes
 from dedup.scrapy_plugin.handed_on import PAGES, TIMES
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.reading import BodyReader, digest_of_body, reason_to_skip
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.workers import ReadError
 

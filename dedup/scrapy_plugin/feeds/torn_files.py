@@ -27,8 +27,7 @@ from dedup.scrapy_plugin.feeds.whole_files import (
 )
 
 _PLAIN_ENCODINGS = ("utf-8", "ascii", "iso8859-1")
-
-
+_DOCUMENTS = (exporters.JsonItemExporter, exporters.XmlItemExporter)
 _MENDABLE = (
     exporters.CsvItemExporter,
     exporters.JsonLinesItemExporter,
@@ -60,11 +59,9 @@ def mend(slot: FeedSlot, beginning: Callable[[], bytes]) -> None:
     Raises TornFeedError if it must be cut and may only be appended to, and OSError.
     """
     exporter = slot.exporters[slot.format]
-    if "postprocessing" in slot.feed_options or not issubclass(exporter, _MENDABLE):
-        return
     path = slot.storage.path  # type: ignore[attr-defined]  # it is_appended_to
-    if not os.access(path, os.R_OK):
-        return  # it cannot be read, only written
+    if not (_is_mendable(slot) and os.access(path, os.R_OK)):
+        return
     with open(path, "rb") as file:
         if issubclass(exporter, exporters.CsvItemExporter):
             missing = _missing_in_csv(file, slot.feed_options, beginning)
@@ -93,9 +90,7 @@ def check(slot: FeedSlot) -> bool:
     path = slot.storage.path  # type: ignore[attr-defined]  # it is_appended_to
     if not os.access(path, os.R_OK):
         return False
-    if "postprocessing" not in slot.feed_options and issubclass(
-        slot.exporters[slot.format], _MENDABLE
-    ):
+    if _is_mendable(slot):
         return True
     whole = is_whole(slot)
     if whole is False:
@@ -117,8 +112,12 @@ def is_whole(slot: FeedSlot) -> bool | None:
 
 def is_document(slot: FeedSlot) -> bool:
     """Return whether the format allows one document a file, as JSON and XML do."""
-    kinds = (exporters.JsonItemExporter, exporters.XmlItemExporter)
-    return "postprocessing" not in slot.feed_options and slot.exporters[slot.format] in kinds
+    return "postprocessing" not in slot.feed_options and slot.exporters[slot.format] in _DOCUMENTS
+
+
+def _is_mendable(slot: FeedSlot) -> bool:
+    exporter = slot.exporters[slot.format]
+    return "postprocessing" not in slot.feed_options and issubclass(exporter, _MENDABLE)
 
 
 def _check_of(slot: FeedSlot) -> Callable[[BinaryIO], bool] | None:
@@ -130,8 +129,7 @@ def _check_of(slot: FeedSlot) -> Callable[[BinaryIO], bool] | None:
         return CHECKS_OF_PLUGINS.get(plugin)
     exporter = slot.exporters[slot.format]
     encoding = codecs.lookup(slot.feed_options["encoding"] or "utf-8").name
-    kinds = (exporters.JsonItemExporter, exporters.XmlItemExporter)
-    if exporter in kinds and encoding not in _PLAIN_ENCODINGS:
+    if exporter in _DOCUMENTS and encoding not in _PLAIN_ENCODINGS:
         return None
     return CHECKS.get(exporter)
 
@@ -225,24 +223,17 @@ def _open_record(file: BinaryIO, encoding: str, dialect: Any) -> str | None:
             for _ in csv.reader(lines(text), _dialect_of_reader(dialect)):
                 has_ended = True
         except csv.Error as error:
-            raise TornFeedError(
-                f"{file.name} is not CSV as the feed writes it ({error})"
-            ) from error
+            raise TornFeedError(f"{file.name} is not the CSV of its feed ({error})") from error
     found = "".join(record)
     return found if is_open or (found and not found.endswith(dialect.lineterminator)) else None
 
 
 def _is_closed(record: str, dialect: Any) -> bool:
     """Return whether a reader finds another record in what follows *record*."""
-    following = f"0{dialect.lineterminator}"
+    following, dialect = f"0{dialect.lineterminator}", _dialect_of_reader(dialect)
     with _allow_large_fields():
-        rows = list(
-            csv.reader(io.StringIO(record + following, newline=""), _dialect_of_reader(dialect))
-        )
-        return (
-            rows[-1:] == list(csv.reader([following], _dialect_of_reader(dialect)))
-            and len(rows) > 1
-        )
+        rows = list(csv.reader(io.StringIO(record + following, newline=""), dialect))
+        return len(rows) > 1 and rows[-1:] == list(csv.reader([following], dialect))
 
 
 def _dialect_of_reader(dialect: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Paths in settings: what their placeholders stand for, and that no two are one file."""
+"""Paths in settings: fills their placeholders, and finds two that are one file."""
 
 import os
 import re
@@ -22,7 +22,7 @@ class Placeholders:
     """What ``%(name)s``, ``%(time)s`` and the attributes of a spider stand for, as in FEEDS."""
 
     def __init__(self, spider: Spider | None) -> None:
-        """Note the time: it is the same in all paths."""
+        """Note the current time, which all paths share."""
         self._spider = spider
         self._time = datetime.now(UTC).replace(microsecond=0).isoformat().replace(":", "-")
 
@@ -32,7 +32,7 @@ class Placeholders:
         >>> Placeholders(Spider("news", page=7)).fill("%(name)s-%(page)03d-100%%.sqlite")
         'news-007-100%.sqlite'
 
-        Raises ValueError if there is none of that name, or a ``%`` that begins none.
+        Raises ValueError if a placeholder does not exist, or a ``%`` does not begin one.
         """
         return _PERCENT.sub(self._value, path)
 
@@ -62,10 +62,10 @@ def _is_value(value: Any) -> bool:
 
 
 def feed_files(settings: BaseSettings, placeholders: Placeholders) -> Iterator[Path]:
-    """Yield the local files that the feeds of a crawl go to, as far as that is known before."""
+    """Yield the local files of the feeds of a crawl, as far as the settings tell."""
     for uri in (*settings.getdict("FEEDS"), settings["FEED_URI"] or ""):
         path = str(uri)
-        with suppress(ValueError):  # placeholders that are the feeds' own
+        with suppress(ValueError):  # placeholders that only feeds have
             path = placeholders.fill(path)
         if path.startswith("file:"):
             path = file_uri_to_path(path)
@@ -74,9 +74,9 @@ def feed_files(settings: BaseSettings, placeholders: Placeholders) -> Iterator[P
 
 
 def find_shared(paths: Mapping[str, Path | None], feeds: Iterable[Path]) -> tuple[str, str] | None:
-    """Return two names of what goes to one file, by whatever links, or ``None``.
+    """Return the names of two that are one file, also by links, or ``None``.
 
-    *paths*: by the names of their settings. That feeds share a file is not looked for.
+    *paths* are by the names of their settings. Two feeds may share a file.
     """
     seen = {_identity(path): f"the feed {path}" for path in feeds}
     for name, path in paths.items():

@@ -1,4 +1,4 @@
-"""Response -> page: which responses are read, and none of them twice."""
+"""Reads the pages of responses, and reads no body twice."""
 
 import struct
 from concurrent.futures import Future
@@ -16,7 +16,7 @@ from dedup.workers.protocol import Task
 
 
 def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
-    """Return why *response* is not read, or ``None`` if it is."""
+    """Return the reason why *response* is not read, ``None`` if it is."""
     if not 200 <= response.status < 300:
         return "status"
     if not response.body:
@@ -27,14 +27,14 @@ def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
 
 
 def digest_of_body(response: Response) -> bytes:
-    """Return 16 bytes that stand for the bytes of *response*."""
+    """Return a digest, of 16 bytes, of the body of *response*."""
     return blake2b(response.body, digest_size=16).digest()
 
 
 class BodyReader:
-    """Reads the pages of responses; a body that was read before is not read again.
+    """Reads the pages of responses, but no body twice.
 
-    What is remembered of a body is the little that a verdict needs (some 180 bytes), not its text.
+    It remembers what a verdict needs of each body (some 180 bytes), and not its text.
     """
 
     def __init__(self, pool: Pool, backlog: Backlog) -> None:
@@ -45,9 +45,9 @@ class BodyReader:
         self._being_read: dict[bytes, Future[Page]] = {}
 
     async def read(self, response: HtmlResponse) -> tuple[Page, bool]:
-        """Return the page, and whether its body was seen before; then its text was not kept.
+        """Return the page, and whether its body was seen before: such a page has no text.
 
-        Raises ReadError if the page cannot be read, or could not be when its body was seen before.
+        Raises ReadError if the page cannot be read, now or when its body was first seen.
         """
         key = _body_key(response)
         if known := self._read.get(key):
@@ -70,17 +70,17 @@ class BodyReader:
         return page, False
 
     async def read_field(self, value: str) -> Page:
-        """Return the page of an item's field; raises ReadError."""
+        """Return the page that the field of an item makes; raises ReadError."""
         with self._backlog.one_more():
             return await result_of(self._pool.submit(Task("field", value)))
 
     async def read_again(self, response: HtmlResponse) -> Page:
-        """Return the page with its text, although its body was seen before."""
+        """Return the page with its text, although its body was seen before; raises ReadError."""
         return await result_of(self._pool.submit(Task("html", response.text)))
 
     @property
     def nbytes(self) -> int:
-        """The memory that the bodies read take, in bytes (estimated from one of them)."""
+        """The memory of what is remembered, in bytes, estimated from one entry of each table."""
         tables: tuple[dict[bytes, Any], ...] = (self._read, self._unreadable)
         return sum(
             getsizeof(table) + len(table) * sum(map(getsizeof, next(iter(table.items()))))
@@ -106,7 +106,7 @@ _PAGE = struct.Struct("<16sIf")
 
 
 def _body_key(response: HtmlResponse) -> bytes:
-    # The encoding too: equal bytes are another page if the server declares another encoding.
+    # With the encoding: equal bytes are another page if the server declares another encoding.
     digest = blake2b(response.encoding.encode() + b"\n", digest_size=16)
     digest.update(response.body)
     return digest.digest()
