@@ -18,7 +18,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.fetch_times import FetchTimes
-from dedup.scrapy_plugin.handed_on import PAGES, handed_on, is_item_like
+from dedup.scrapy_plugin.handover import PAGES, is_item_like, values_of
 from dedup.scrapy_plugin.leaves import OPAQUE, UnclearBaggageError, leaves_of
 from dedup.scrapy_plugin.page_words import PageWords
 
@@ -108,7 +108,7 @@ class Baggage:
             _items=_Leaves(fetch_times),
             _others=_Leaves(fetch_times),
         )
-        for name, value in handed_on(request, arguments):
+        for name, value in values_of(request, arguments):
             if name == "link_text" and "rule" in request.meta:  # that of a CrawlSpider
                 baggage._link_text = _text_of(value).casefold()
             else:
@@ -222,7 +222,7 @@ def notes_on(
     """Return which of *urls* and of *fetch_times* are among the values that *request* hands on."""
     named: set[str] = set()
     times: set[float] = set()
-    for name, whole in handed_on(request):
+    for name, whole in values_of(request):
         with suppress(UnclearBaggageError):
             for _, value in leaves_of(name, whole):
                 if isinstance(value, str) and (text := value.strip()) in urls:

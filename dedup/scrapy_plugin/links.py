@@ -13,7 +13,7 @@ from dedup.claims import Claim
 from dedup.detector import Detector, Kind
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import called_within
-from dedup.scrapy_plugin.handed_on import hands_on_items
+from dedup.scrapy_plugin.handover import hands_on_items
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.reading import reason_to_skip
