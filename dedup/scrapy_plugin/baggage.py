@@ -5,14 +5,12 @@ and the last response alone says little of it: "no reviews yet" stands under eve
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from hashlib import blake2b, md5, sha1, sha256
-from html import unescape
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -20,8 +18,9 @@ from scrapy import Request
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.fetch_times import FetchTimes
-from dedup.scrapy_plugin.handed_on import PAGES, handed_on, is_item_like
+from dedup.scrapy_plugin.handover import PAGES, is_item_like, values_of
 from dedup.scrapy_plugin.leaves import OPAQUE, UnclearBaggageError, leaves_of
+from dedup.scrapy_plugin.page_words import PageWords
 
 # A longer text is compared by those of its words that do not stand on the page.
 _LONGEST_VALUE = 300
@@ -29,11 +28,6 @@ _LONGEST_VALUE = 300
 _LONGER_THAN_WORDS = 40
 _SHORTEST_LINK_TEXT = 3
 _URL = re.compile(r"\A(?:(?:[a-z][a-z0-9+.-]*+:)?+//\S++|/[^\s/]\S*+|data:\S++)\Z", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
-# Those of tags that do not end a word.
-_TAG_IN_WORDS = re.compile(
-    r"</?(?:a|abbr|b|bdi|code|em|font|i|mark|q|s|small|span|strong|sub|sup|u|wbr)(?:\s[^<>]*+)?>"
-)
 
 Leaves: TypeAlias = list[tuple[str, str]]
 """Single values, each as text, under the names that lead to them."""
@@ -96,7 +90,7 @@ class Baggage:
     _items: _Leaves = field(default_factory=_Leaves)
     _others: _Leaves = field(default_factory=_Leaves)
     _link_text: str = ""
-    _words: Counter[str] | None = None
+    _words: PageWords | None = None
 
     @classmethod
     def of(
@@ -114,7 +108,7 @@ class Baggage:
             _items=_Leaves(fetch_times),
             _others=_Leaves(fetch_times),
         )
-        for name, value in handed_on(request, arguments):
+        for name, value in values_of(request, arguments):
             if name == "link_text" and "rule" in request.meta:  # that of a CrawlSpider
                 baggage._link_text = _text_of(value).casefold()
             else:
@@ -171,9 +165,9 @@ class Baggage:
                     found.append((name, text))
                 continue
             if self._words is None:
-                self._words = _words_of(body())
-            if others := Counter(_WORD.findall(text)) - self._words:
-                found.append((name, " ".join(sorted(others.elements()))))
+                self._words = PageWords(body())
+            if others := self._words.others(text):
+                found.append((name, " ".join(others)))
             found += [
                 (name, single)
                 for name, single in self._others.values
@@ -228,7 +222,7 @@ def notes_on(
     """Return which of *urls* and of *fetch_times* are among the values that *request* hands on."""
     named: set[str] = set()
     times: set[float] = set()
-    for name, whole in handed_on(request):
+    for name, whole in values_of(request):
         with suppress(UnclearBaggageError):
             for _, value in leaves_of(name, whole):
                 if isinstance(value, str) and (text := value.strip()) in urls:
@@ -241,12 +235,6 @@ def _is_hash_of(text: str, urls: Iterable[str]) -> bool:
     """Return whether *text* is a usual hash of one of *urls*, which says what that says."""
     make = _HASHES.get(len(text))
     return make is not None and any(make(url.encode()).hexdigest() == text for url in urls)
-
-
-def _words_of(html: str) -> Counter[str]:
-    """Return how often each word stands on a page, also where only tags keep its parts apart."""
-    text = unescape(html).casefold()
-    return Counter(_WORD.findall(text)) | Counter(_WORD.findall(_TAG_IN_WORDS.sub("", text)))
 
 
 def _host(url: str) -> str:

@@ -26,7 +26,7 @@ from parsel import Selector
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-from dedup.scrapy_plugin.handed_on import enclosed, handed_on
+from dedup.scrapy_plugin.handover import values_of, values_within
 
 OPAQUE = object()
 """Stands for an object that cannot be looked into: an iterator, a connection, one made in C."""
@@ -99,7 +99,7 @@ def _of_selector(selector: Selector) -> Iterable[tuple[str, Any]]:
 
 
 def _of_request(request: Request) -> Iterable[tuple[str, Any]]:
-    return [("url", request.url), ("body", request.body), *handed_on(request)]
+    return [("url", request.url), ("body", request.body), *values_of(request)]
 
 
 def _of_generator(generator: Any) -> Iterable[tuple[str, Any]]:
@@ -133,7 +133,7 @@ _PARTS: list[tuple[tuple[type, ...], Callable[[Any], Iterable[tuple[str, Any]]]]
     ((set, frozenset), _unordered),
     ((Request,), _of_request),
     ((GeneratorType, AsyncGeneratorType, CoroutineType), _of_generator),
-    ((FunctionType, MethodType, partial), enclosed),
+    ((FunctionType, MethodType, partial), values_within),
     ((type, ModuleType, BuiltinFunctionType), lambda code: ()),
 ]
 # Objects of these packages are tools, not contents.

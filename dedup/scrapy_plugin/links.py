@@ -14,7 +14,7 @@ from dedup.rule import Kind, Rule
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.bodies import reason_to_skip
-from dedup.scrapy_plugin.handed_on import hands_on_items
+from dedup.scrapy_plugin.handover import hands_on_items
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.settings import DedupSettings

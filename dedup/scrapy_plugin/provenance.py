@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from dedup.scrapy_plugin.baggage import UNREADABLE, Baggage, Parts, notes_on
 from dedup.scrapy_plugin.bodies import BodyReader, digest_of_body, reason_to_skip
 from dedup.scrapy_plugin.fetch_times import FetchTimes
-from dedup.scrapy_plugin.handed_on import PAGES, TIMES
+from dedup.scrapy_plugin.handover import PAGES, TIMES
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.visits import Visit, Visits
@@ -89,11 +89,11 @@ class Provenance:
             if isinstance(download, Response):  # not kept longer: it may refer to *response*
                 visit.downloads[place] = await self._identity(download)
         downloads = [one for one in visit.downloads if isinstance(one, bytes)]
-        handed_on = [await self._identity(one) for one in parts.responses if one is not response]
-        if not (parts.values or parts.places or handed_on or downloads):
+        others = [await self._identity(one) for one in parts.responses if one is not response]
+        if not (parts.values or parts.places or others or downloads):
             return b""
         # In any order: those of parallel downloads come as they like.
-        return parts.digest([*handed_on, *sorted(downloads)])
+        return parts.digest([*others, *sorted(downloads)])
 
     def _parts(self, item: Any, baggage: Baggage, response: Response) -> Parts:
         def body() -> str:

@@ -17,7 +17,7 @@ from texts import article
 
 from dedup.scrapy_plugin.baggage import UNREADABLE, Baggage, Parts, notes_on
 from dedup.scrapy_plugin.fetch_times import FetchTimes
-from dedup.scrapy_plugin.handed_on import PAGES
+from dedup.scrapy_plugin.handover import PAGES
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 
 NOW = datetime.now(UTC)

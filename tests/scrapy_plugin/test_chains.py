@@ -18,7 +18,9 @@ from crawls import crawl, spider_over
 from scrapy import Request
 from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
 from scrapy.loader import ItemLoader
+from scrapy.spiders import CrawlSpider, Rule
 from texts import article, edited, page
 from web import Answer, served
 
@@ -645,3 +647,44 @@ def test_items_of_which_nobody_can_tell_are_told_of_once():
     result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
     [message] = result.messages()
     assert "not more than 10,000, or set DEDUP_ITEM_FIELD" in message
+
+
+def test_a_request_notes_which_pages_and_times_it_hands_on_from_callback_to_callback():
+    """It may wait for hours, after which nobody could tell when its page was fetched."""
+    noted = []
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"url": response.url, "at": datetime.now(UTC), "day": "2020-01-01T10:00:00"}
+        yield Request(f"{response.url}/reviews", self.second, cb_kwargs={"item": item})
+
+    def second(self: Any, response: Any, item: Any) -> Iterator[Any]:
+        noted.append((response.meta, item))
+        yield Request(response.url, self.third, meta=response.meta, dont_filter=True)
+        yield response.request.replace(callback=self.third, dont_filter=True)
+
+    def third(self: Any, response: Any, item: Any = None) -> None:
+        noted.append((response.meta, item))
+
+    run(SHOP, ["/product/1"], {"parse": parse, "second": second, "third": third})
+    assert len(noted) == 3
+    for meta, item in noted:
+        assert meta.get("dedup_times") == (item and [item["at"].timestamp()])
+        assert [*meta.get("dedup_pages", ())] == ([item["url"]] if item else [])
+
+
+def test_the_text_of_a_rules_link_does_not_tell_pages_apart():
+    """Copies that were found by links of other texts; the items have their titles."""
+    site = {f"/{n}": page(article(1), title=f"Title {n}") for n in range(3)}
+    site["/"] = "".join(f'<a href="/{n}">Link {n}</a>' for n in range(3))
+    with served(site) as url:
+
+        class Follow(CrawlSpider):
+            name = "test"
+            start_urls = (f"{url}/",)
+            rules = (Rule(LinkExtractor(), callback="parse_page"),)
+
+            def parse_page(self, response: Any) -> Iterator[Any]:
+                yield {"title": name_of(response)}
+
+        result = crawl(Follow)
+    assert (len(result.items), len(result.dropped)) == (1, 2)

@@ -393,7 +393,7 @@ def test_a_request_can_name_the_key_of_its_page(tmp_path: Any):
         second = crawl(spider_over(url, start=start_with(2)), **settings)
     assert first.dedup_stats["new"] == 2
     assert (second.dedup_stats["unchanged"], second.dedup_stats["changed"]) == (1, 1)
-    assert [str(verdict) for _, verdict in second.dropped] == ["unchanged"]
+    assert [str(verdict) for _, verdict in second.dropped] == ["unchanged: <article 0>"]
     assert second.dropped[0][1].verdict.original == "article 0"
 
 

@@ -32,7 +32,7 @@ _PLUMBING = re.compile(
 _OF_REQUESTS = frozenset({"dumps_kwargs", "encoding"})
 
 
-def handed_on(
+def values_of(
     request: Request, arguments: Container[str] | None = None
 ) -> Iterator[tuple[str, Any]]:
     """Yield names and values that the callback of *request* will find.
@@ -51,16 +51,16 @@ def handed_on(
             if not name.startswith("_") and name not in _OF_REQUESTS:
                 yield name, getattr(request, name, None)
     for callback in (request.callback, request.errback):
-        yield from enclosed(callback)
+        yield from values_within(callback)
 
 
-def enclosed(callback: Any) -> Iterator[tuple[str, Any]]:
+def values_within(callback: Any) -> Iterator[tuple[str, Any]]:
     """Yield what a callback has within it: arguments of a partial, variables of a closure."""
     if isinstance(callback, partial):
         for number, value in enumerate(callback.args):
             yield f"argument {number}", value
         yield from callback.keywords.items()
-        yield from enclosed(callback.func)
+        yield from values_within(callback.func)
     elif isinstance(callback, MethodType):
         if not isinstance(callback.__self__, Spider):
             yield "object", callback.__self__
@@ -94,4 +94,4 @@ def is_item_like(value: Any) -> bool:
 
 def hands_on_items(request: Request) -> bool:
     """Return whether *request* hands on an item, or what may become one."""
-    return any(is_item_like(value) for _, value in handed_on(request))
+    return any(is_item_like(value) for _, value in values_of(request))
