@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from dedup.index.base import Match
 from dedup.limits import shorten_url
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Verdict
 from dedup.scopes import is_within

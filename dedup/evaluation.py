@@ -10,7 +10,7 @@ from time import process_time
 from typing import Any
 
 from dedup.extraction import Extractor
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.search import index_for
 from dedup.text import Document, tokenise
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from dedup.diff import Part, word_diff
 from dedup.extraction import Extraction
-from dedup.methods import METHODS, Method
+from dedup.methods import METHODS
+from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
 from dedup.rule import Finding, Kind, Rule
 from dedup.search import index_for

@@ -12,7 +12,7 @@ from typing import Any
 import regex
 
 from dedup.extraction import Extraction, Extractor, text_of_fragment
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
 from dedup.text import Document, without_surrogates
 

@@ -5,7 +5,8 @@ from hashlib import blake2b
 from typing import Any
 
 from dedup.index.base import Counts, Index, Match
-from dedup.methods import METHODS, Method
+from dedup.methods.base import Method
+from dedup.methods.exact import Exact
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import is_within
@@ -54,7 +55,7 @@ class View:
         """Create a view without pages."""
         self._method = method
         self._rule = rule
-        self._texts = index_for(METHODS["exact"]())
+        self._texts = index_for(Exact())
         self._scopes: dict[str, _ScopeIndex] = {}
         self._claims: dict[int, Claim] = {}
         # Pages that were replaced: the indexes still have them.

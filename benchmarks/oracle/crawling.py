@@ -104,7 +104,8 @@ class Crawl:
 
     def has_broken_queue(self) -> bool:
         """Return whether Scrapy cannot read its queue after a kill, which it tries for ever."""
-        return bool(self.job) and "/queuelib/" in "".join(self.log_text().splitlines()[-60:])
+        log_of_crawl = self.log_text()[self.log_read :]
+        return bool(self.job) and "/queuelib/" in "".join(log_of_crawl.splitlines()[-60:])
 
     def move_torn_feeds(self) -> bool:
         """Move feeds aside that a crawl has refused to append to, as it asks for; return if any.

@@ -7,7 +7,7 @@ from typing import Any
 
 from dedup.calibration.judgements import Pair
 from dedup.index.base import Index
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.search import index_for
 from dedup.text import Document

@@ -12,8 +12,9 @@ from typing import Any
 from dedup.cli.errors import CommandError
 from dedup.evaluation import sweep_of
 from dedup.extraction import EXTRACTORS, Extractor
-from dedup.methods import METHODS, Method
+from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
+from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 
 SECRET = "DEDUP_SECRET"

@@ -12,8 +12,9 @@ from typing import Any
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
 from dedup.detector import Detector
-from dedup.methods import METHODS, Method
+from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
+from dedup.methods.base import Method
 from dedup.report import PageVerdict, Report, TextStore, replay, write_html
 from dedup.rule import Kind
 from dedup.sqlite_file import LedgerError

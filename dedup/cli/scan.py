@@ -20,7 +20,7 @@ from dedup.cli.files import add_overwrite, check_outputs
 from dedup.cli.methods import create_method, extractor_of, json_object, method_class
 from dedup.cli.terminal import console, progress
 from dedup.files import replacing
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clusters

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dedup.extraction import Extractor
 from dedup.limits import shorten, shorten_url
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.records import Format, RawRecord, Record, RecordError

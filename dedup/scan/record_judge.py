@@ -4,7 +4,8 @@ from array import array
 from collections.abc import Sequence
 
 from dedup.index.base import Match
-from dedup.methods import METHODS, Method
+from dedup.methods.base import Method
+from dedup.methods.exact import Exact
 from dedup.record import PageRecord
 from dedup.rule import Kind, Rule
 from dedup.scan.outcome import Fate, Outcome
@@ -25,7 +26,7 @@ class RecordJudge:
     def __init__(self, method: Method, rule: Rule) -> None:
         self.outcome = Outcome()
         self._rule = rule
-        self._texts = batch_index_for(METHODS["exact"]())
+        self._texts = batch_index_for(Exact())
         self._index = batch_index_for(method)
         # The numbers of the records that were kept: of all, and of those that are in the index.
         self._numbers_of_texts = array("Q")

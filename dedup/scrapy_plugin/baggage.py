@@ -18,7 +18,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.fetch_times import FetchTimes
-from dedup.scrapy_plugin.handover import PAGES, is_item_like, values_of
+from dedup.scrapy_plugin.handover import LINK_TEXT, PAGES, is_item_like, values_of
 from dedup.scrapy_plugin.leaves import OPAQUE, UnclearBaggageError, leaves_of
 from dedup.scrapy_plugin.page_words import PageWords
 
@@ -109,7 +109,7 @@ class Baggage:
             _others=_Leaves(fetch_times),
         )
         for name, value in values_of(request, arguments):
-            if name == "link_text" and "rule" in request.meta:  # that of a CrawlSpider
+            if name == LINK_TEXT and "rule" in request.meta:  # that of a CrawlSpider
                 baggage._link_text = _text_of(value).casefold()
             else:
                 baggage._read(name, value)
@@ -142,7 +142,7 @@ class Baggage:
                 values += self._own_values(own.values, own_urls, body)
                 urls += own.urls
             elif self._has_link_text(own.values):
-                values.append(("link_text", self._link_text))
+                values.append((LINK_TEXT, self._link_text))
         hosts = {_host(url) for url in (*own_urls, *self.pages)}
         return Parts(
             sorted(values),

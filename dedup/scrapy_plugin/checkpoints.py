@@ -10,7 +10,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from dedup.logs import get_logger
-from dedup.report import TextStore
+from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.feeds import Disk, Feeds
 from dedup.stores import LedgerError, News, Store, finished

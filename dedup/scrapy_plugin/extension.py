@@ -1,11 +1,10 @@
 """The extension: holds what the middleware and the pipeline share, for the length of a crawl."""
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy import Request, Spider, signals
+from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
-from scrapy.http import Response
 
 from dedup.logs import get_logger
 from dedup.page import PageReader
@@ -14,6 +13,7 @@ from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing
+from dedup.scrapy_plugin.course import Course
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feeds import Feeds
@@ -23,6 +23,7 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, open_store, store_when_free
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
+from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.visits import Visits
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store
@@ -68,11 +69,12 @@ class Extension:
             if has_report
             else None,
         )
-        self.notices = Notices(self.summary)
+        self.notices = Notices(self.summary.count)
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self._bodies = BodyReader(self._pool, self.backlog)
+        self.pages = ResponsePages(self._bodies, self.visits, self.summary)
         self.provenance = Provenance(
             self.visits, self._bodies, self.notices, settings.max_page_bytes
         )
@@ -106,7 +108,7 @@ class Extension:
         )
         self.judge = Judge(
             self.settings,
-            self._bodies,
+            self.pages,
             self._detector,
             self.provenance,
             self.summary,
@@ -118,8 +120,22 @@ class Extension:
         self._links = (
             None
             if self.settings.follow_duplicates
-            else Links(self.settings, self.judge, self.notices)
+            else Links(self.settings, self.pages, self.notices)
         )
+        self.course = Course(
+            self.settings,
+            self.visits,
+            self.provenance,
+            self.judge,
+            self._links,
+            self._feeds,
+            self.summary,
+            self.notices,
+        )
+        connect = self._crawler.signals.connect
+        connect(self.course.item_scraped, signal=signals.item_scraped)
+        connect(self.course.item_dropped, signal=signals.item_dropped)
+        connect(self.course.item_error, signal=signals.item_error)
 
     async def wait_for_ledger(self) -> None:
         """Wait while another crawl has the ledger, if it is to be waited for.
@@ -147,9 +163,6 @@ class Extension:
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
-        crawler.signals.connect(extension.item_scraped, signal=signals.item_scraped)
-        crawler.signals.connect(extension.item_dropped, signal=signals.item_dropped)
-        crawler.signals.connect(extension.item_error, signal=signals.item_error)
         return extension
 
     @classmethod
@@ -201,59 +214,6 @@ class Extension:
                 await self._store.join(self._crawler.spider.name)
             except LedgerError as error:
                 self.notices.tell_once("The ledger is not written: %s", error)
-
-    # What the components tell of a response and its items, in this order.
-
-    def callback_begins(self, response: Response) -> None:
-        """The callback of *response* is about to run."""
-        try:
-            self.provenance.callback_begins(response)
-        except Exception:
-            self.notices.count_error("what the request of <%s> hands on", response.url)
-
-    def callback_fails(self, response: Response) -> None:
-        """The callback of *response* has raised an exception, maybe before any output."""
-        if visit := self.visits.known(response):
-            visit.callback_fails()
-
-    def output_begins(self, response: Response) -> None:
-        """A callback's output for *response* begins; there may be several of one response."""
-        self.visits.of(response).output_begins()
-
-    async def hold_back(self, request: Request, response: Response) -> bool:
-        """Return whether *request*, which *response* has led to, is not to be followed."""
-        try:
-            if self._links and await self._links.hold_back(request, response):
-                self.summary.count("links_held_back")
-                return True
-            await self.provenance.request_leaves(request, response)
-        except Exception:
-            self.notices.count_error("what a request of <%s> hands on", response.url)
-        return False
-
-    async def item_leaves(self, item: Any, response: Response) -> None:
-        """*item* of *response* leaves for the pipelines; its page is judged before."""
-        judgement = None if self.settings.item_field else await self.judge.of_page(item, response)
-        self.visits.item_leaves(item, self.visits.of(response), judgement)
-
-    def output_ends(self, response: Response, *, failed: bool) -> None:
-        """A callback's output for *response* has ended; *failed*: with an exception."""
-        self.visits.of(response).output_ends(failed=failed)
-        if self._links:
-            self._links.output_ends(response, failed=failed)
-
-    def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
-        stored, failed = False, True
-        try:
-            stored, failed = self._feeds.export(item, spider), False
-        finally:
-            self.visits.item_ends(response, stored=stored, failed=failed)
-
-    def item_dropped(self, response: Any) -> None:
-        self.visits.item_ends(response, stored=False)
-
-    def item_error(self, response: Any) -> None:
-        self.visits.item_ends(response, stored=False, failed=True)
 
     def _end_claim(self, claim: Claim, is_stored: bool) -> None:
         if is_stored:

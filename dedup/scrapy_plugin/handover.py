@@ -16,6 +16,8 @@ from scrapy.http.request import NO_CALLBACK
 
 PAGES = "dedup_pages"
 """The meta key under which a request names pages that it hands on: their digests by URL."""
+LINK_TEXT = "link_text"
+"""The meta key under which a CrawlSpider keeps the text of a link."""
 TIMES = "dedup_times"
 """The meta key under which a request notes which times that it hands on tell of fetching: Unix."""
 
@@ -92,6 +94,6 @@ def is_item_like(value: Any) -> bool:
     return bool(ItemAdapter.is_item(value)) and bool(value)
 
 
-def hands_on_items(request: Request) -> bool:
-    """Return whether *request* hands on an item, or what may become one."""
-    return any(is_item_like(value) for _, value in values_of(request))
+def hands_on_values(request: Request) -> bool:
+    """Return whether the callback of *request* finds more than the page: a value, or an item."""
+    return any(value is not None and name != LINK_TEXT for name, value in values_of(request))

@@ -1,59 +1,32 @@
 """Responses and items -> verdicts, whatever happens."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic, perf_counter
 from typing import Any
 
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Response
 
 from dedup.detector import Detector, Reservation
 from dedup.logs import get_logger
-from dedup.page import Page, page_of_bytes
 from dedup.record import PageRecord, digest_with
-from dedup.report import Summary
+from dedup.report.summary import Summary
 from dedup.rule import Kind
 from dedup.scopes import SCOPES, scope_within
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.bodies import BodyReader, reason_to_skip
+from dedup.scrapy_plugin.bodies import reason_to_skip
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
+from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
+from dedup.scrapy_plugin.wishes import Wishes, wishes_of
 from dedup.workers import ReadError
 
 logger = get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the request of a page asks for by its meta key "dedup".
-
-    *is_on*: whether the page is judged; *again*: whether it is stored although its content is;
-    *key*: what it is known by, in place of its URL.
-    """
-
-    is_on: bool = True
-    again: bool = False
-    key: str | None = None
-
-    @classmethod
-    def of(cls, response: Response) -> "Wishes":
-        """Read them; raises ValueError for anything else than False, True or a dict of these."""
-        value = response.meta.get("dedup", True) if response.request else True
-        if isinstance(value, bool):
-            return cls(is_on=value)
-        if isinstance(value, dict) and value.keys() <= {"again", "key"}:
-            again, key = value.get("again", False), value.get("key")
-            if isinstance(again, bool) and (key is None or (isinstance(key, str) and key)):
-                return cls(again=again, key=key)
-        raise ValueError(
-            'meta["dedup"] must be True, False or {"again": True or False, "key": a string}, '
-            f"got {value!r:.200}"
-        )
 
 
 class Judge:
@@ -66,7 +39,7 @@ class Judge:
     def __init__(
         self,
         settings: DedupSettings,
-        bodies: BodyReader,
+        pages: ResponsePages,
         detector: Detector,
         provenance: Provenance,
         summary: Summary,
@@ -77,7 +50,7 @@ class Judge:
     ) -> None:
         """Create it; *join* is called before each page is compared."""
         self._settings = settings
-        self._bodies = bodies
+        self._pages = pages
         self._detector = detector
         self._provenance = provenance
         self._summary = summary
@@ -95,7 +68,7 @@ class Judge:
         visit = self._visits.of(response)
         key = response.url
         try:
-            wishes = self.wishes(response)
+            wishes = wishes_of(response, self._notices)
             key = wishes.key or key
             is_judged = self._settings.enabled and wishes.is_on
             parts = await self._provenance.of(item, visit, response) if is_judged else b""
@@ -126,14 +99,6 @@ class Judge:
             visit.judgements[reason.encode()] = judgement
         return judgement
 
-    def wishes(self, response: Response) -> Wishes:
-        """Return what the request of *response* asks for; a wrong wish is told of, and none."""
-        try:
-            return Wishes.of(response)
-        except ValueError as error:
-            self._notices.tell_once("%s; the page is judged like any other", error)
-            return Wishes()
-
     async def _judge_page(
         self, visit: Visit, response: Response, wishes: Wishes, parts: bytes
     ) -> Judgement:
@@ -142,7 +107,7 @@ class Judge:
             return Judgement(self._detector.skipped("switched_off"))
         if reason := reason_to_skip(response, self._settings.max_page_bytes):
             return Judgement(self._detector.skipped(reason))
-        page = await self.read(response)
+        page = await self._pages.read(response)
         if not is_judged:
             return Judgement(self._detector.skipped("switched_off"), page)
         key, scope = wishes.key or response.url, self._scope(response.url)
@@ -153,23 +118,6 @@ class Judge:
             visit.claims.append(reservation.claim)
         return Judgement(reservation.verdict, page, record=record, claim=reservation.claim)
 
-    async def read(self, response: Response) -> Page:
-        """Return the page of *response*, which is read once; raises ReadError."""
-        visit = self._visits.of(response)
-        if visit.page is None:
-            if isinstance(response, HtmlResponse):
-                start = perf_counter()
-                page, is_repeated = await self._bodies.read(response)
-                self._count_reading(page, is_repeated, perf_counter() - start)
-            else:
-                page = page_of_bytes(response.body)
-            visit.page = page
-        return visit.page
-
-    async def read_again(self, response: HtmlResponse) -> Page:
-        """Return the page of *response* with its text, which was not kept; raises ReadError."""
-        return await self._bodies.read_again(response)
-
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
         response = passage.visit.response if passage.visit else None
@@ -179,7 +127,7 @@ class Judge:
         if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
             value = "\n".join(value)  # as item loaders leave it
         content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
-        if response is not None and not self.wishes(response).is_on:
+        if response is not None and not wishes_of(response, self._notices).is_on:
             judgement = Judgement(self._detector.skipped("switched_off"))
         elif content is None:
             judgement = Judgement(self._detector.skipped("no_field"))
@@ -191,7 +139,7 @@ class Judge:
         elif len(content) > self._settings.max_page_bytes:
             judgement = Judgement(self._detector.skipped("too_big"))
         else:
-            again = response is not None and self.wishes(response).again
+            again = response is not None and wishes_of(response, self._notices).again
             judging = self._judge_field(value, key, passage, again=again)
             judgement = await self._kept_on_failure(judging, key)
         judgement.key = key
@@ -202,9 +150,7 @@ class Judge:
     async def _judge_field(
         self, value: str, key: str, passage: Passage, *, again: bool
     ) -> Judgement:
-        start = perf_counter()
-        page = await self._bodies.read_field(value)
-        self._count_reading(page, False, perf_counter() - start)
+        page = await self._pages.read_field(value)
         record = page.record.under(key, self._scope(key))
         reservation = await self._reserve(record, again=again)
         assert reservation.verdict
@@ -264,15 +210,6 @@ class Judge:
                 self._notices.count_error("the scope of <%s>", url)
                 return
         self._summary.record(judgement.verdict, judgement.key, size, page, scope)
-
-    def _count_reading(self, page: Page, repeated: bool, waited: float) -> None:
-        if repeated:
-            self._summary.count("bodies_repeated")
-            self._summary.count("seconds_saved", sum(page.seconds.values()))
-            return
-        for stage, seconds in page.seconds.items():
-            self._summary.record_time(stage, seconds)
-        self._summary.record_time("waiting", waited - sum(page.seconds.values()))
 
 
 def _with_parts(record: PageRecord, parts: bytes) -> PageRecord:

@@ -14,10 +14,11 @@ from dedup.rule import Kind, Rule
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.bodies import reason_to_skip
-from dedup.scrapy_plugin.handover import hands_on_items
-from dedup.scrapy_plugin.judging import Judge
+from dedup.scrapy_plugin.handover import hands_on_values
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.wishes import wishes_of
 from dedup.view import Claim
 from dedup.workers import ReadError
 
@@ -44,12 +45,12 @@ class Links:
     that, the links of the next one are followed.
     """
 
-    def __init__(self, settings: DedupSettings, judge: Judge, notices: Notices) -> None:
+    def __init__(self, settings: DedupSettings, pages: ResponsePages, notices: Notices) -> None:
         self._settings = settings
-        self._judge = judge
+        self._pages = pages
         self._notices = notices
         self._scope = SCOPES[settings.scope]
-        self._pages: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
+        self._links: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
         self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
         rule = Rule(settings.min_tokens, settings.short_pages)
         self._detector = Detector(settings.method, rule)
@@ -57,11 +58,11 @@ class Links:
     async def hold_back(self, request: Request, response: Response) -> bool:
         """Return whether *request*, a link of *response*, is not to be followed.
 
-        One that hands on an item is no mere link: the item may be another one.
+        One that hands on a value is more than a link: the items that are made with it may differ.
         """
-        if hands_on_items(request):
+        if hands_on_values(request):
             return False
-        links = self._pages.get(response)
+        links = self._links.get(response)
         if links is None:
             links = _PageLinks()
             try:
@@ -70,7 +71,7 @@ class Links:
                 pass
             except Exception:
                 self._notices.count_error("the links of <%s>", response.url)
-            self._pages[response] = links
+            self._links[response] = links
             finalize(response, self._response_is_gone, links).atexit = False
         if not links.are_held_back and links.claim:
             links.under_way += 1
@@ -78,11 +79,11 @@ class Links:
         return links.are_held_back
 
     async def _decide(self, links: _PageLinks, response: Response) -> None:
-        if not (self._settings.enabled and self._judge.wishes(response).is_on):
+        if not (self._settings.enabled and wishes_of(response, self._notices).is_on):
             return
         if reason_to_skip(response, self._settings.max_page_bytes):
             return
-        page = await self._judge.read(response)
+        page = await self._pages.read(response)
         record = page.record.under(response.url, self._scope(response.url))
         while True:
             verdict, claim = await self._detector.reserve(record)
@@ -96,7 +97,7 @@ class Links:
 
     def output_ends(self, response: Response, *, failed: bool) -> None:
         """The output of the callback for *response* has ended; *failed*: with an exception."""
-        if links := self._pages.get(response):
+        if links := self._links.get(response):
             links.has_ended = True
             links.has_failed |= failed
             self._settle(links)

@@ -27,27 +27,27 @@ class SpiderMiddleware:
         return cls(Extension.of(crawler, cls.__name__))
 
     def process_spider_input(self, response: Response) -> None:
-        self._extension.callback_begins(response)
+        self._extension.course.callback_begins(response)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._extension.callback_fails(response)
+        self._extension.course.callback_fails(response)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        extension = self._extension
-        extension.output_begins(response)
+        course = self._extension.course
+        course.output_begins(response)
         failed = True
         try:
             async for output in result:
                 if output is None:
                     continue
                 if isinstance(output, Request):
-                    if await extension.hold_back(output, response):
+                    if await course.hold_back(output, response):
                         continue
                 else:
-                    await extension.item_leaves(output, response)
+                    await course.item_leaves(output, response)
                 yield output
             failed = False
         finally:
-            extension.output_ends(response, failed=failed)
+            course.output_ends(response, failed=failed)

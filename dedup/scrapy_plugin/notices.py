@@ -1,10 +1,10 @@
 """What the log is told: each thing once."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from dedup.logs import get_logger
-from dedup.report import Summary
 
 logger = get_logger(__name__)
 
@@ -12,8 +12,9 @@ logger = get_logger(__name__)
 class Notices:
     """Warnings and failures, of which the log gets the first of each kind."""
 
-    def __init__(self, summary: Summary) -> None:
-        self._summary = summary
+    def __init__(self, count: Callable[[str], object]) -> None:
+        """Create it; *count* is called with the names of counters."""
+        self._count = count
         self._told: set[str] = set()
 
     def tell_once(self, message: str, *arguments: Any) -> None:
@@ -24,7 +25,7 @@ class Notices:
 
     def count_error(self, what: str, name: str) -> None:
         """Count the exception being handled, a fault of ours, and log the first of its type."""
-        self._summary.count("errors")
+        self._count("errors")
         error = type(sys.exception()).__name__
         if error not in self._told:
             self._told.add(error)

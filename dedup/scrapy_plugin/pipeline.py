@@ -109,11 +109,10 @@ async def _fill(item: Any, passage: Passage, judgement: Judgement, extension: Ex
     page = judgement.page
     if page and page.text is None and isinstance(response, HtmlResponse):
         try:
-            page = judgement.page = await extension.judge.read_again(response)
+            page = judgement.page = await extension.pages.read_again(response)
         except ReadError as error:
             logger.debug("Dedup cannot read <%s> again: %.500s", response.url, error)
             page = judgement.page = None
-        extension.summary.count("bodies_read_again")
     if page is None:
         return
     for key, field in fields.items():

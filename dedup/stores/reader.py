@@ -13,7 +13,8 @@ from dedup.limits import shorten_url
 from dedup.record import PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.memory import MemoryStore
-from dedup.stores.sqlite import KIND, columns_since
+from dedup.stores.sqlite import KIND
+from dedup.stores.tables import columns_since
 
 
 class Crawl(NamedTuple):

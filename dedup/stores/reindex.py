@@ -9,7 +9,7 @@ from pathlib import Path
 from time import time
 
 from dedup.limits import shorten_url
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.record import digest_of, digest_with
 from dedup.scopes import SCOPES, parts_of, replace_base
 from dedup.sqlite_file import LedgerError, SqliteFile

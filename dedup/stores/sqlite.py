@@ -2,9 +2,7 @@
 
 import json
 import os
-import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
+from dedup.stores import tables
 from dedup.stores.base import News, Store, Stored, StoreState
 
 KIND = Kind(
@@ -27,7 +26,6 @@ KIND = Kind(
 )
 OTHERS = ("extractor", "item_field", "scope")
 """The parts of an identity that are none of the method's."""
-_ROWS_AT_ONCE = 10_000
 _SECONDS_OF_A_DAY = 86400.0
 
 
@@ -87,11 +85,13 @@ class SqliteStore(Store):
                 if max_age:
                     self._expired = time.time() - max_age * _SECONDS_OF_A_DAY
                 last = "SELECT coalesce(max(id), 0) FROM pages"
-                self._next = 1 + (0 if self._reset else int(self._value(last)))
+                self._next = 1 + (0 if self._reset else int(tables.value(self._reader, last)))
                 self._sign()
                 run = self.run if self.is_resumed else -1
                 self._has_earlier = not self._reset and bool(
-                    self._value("SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", run)
+                    tables.value(
+                        self._reader, "SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", run
+                    )
                 )
         except BaseException:
             self.close()
@@ -154,7 +154,7 @@ class SqliteStore(Store):
             else:
                 added = file.execute(
                     "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
-                    (_text(shorten(spider)), self._job, now),
+                    (tables.storable(shorten(spider)), self._job, now),
                 )
                 self.run = added.lastrowid or 0
         self.has_joined = True
@@ -167,7 +167,7 @@ class SqliteStore(Store):
         if self._reset:
             return None
         with self._file.errors():
-            return columns_since(self._reader, number, self._expired)
+            return tables.columns_since(self._reader, number, self._expired)
 
     def damage_error(self, error: Exception) -> LedgerError:
         return self._file.damage_error(error)
@@ -186,21 +186,15 @@ class SqliteStore(Store):
         del self._claimed[number]  # nobody else knows of it
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return {number: self._claimed.get(number) or self._page(number) for number in numbers}
-
-    def _page(self, number: int) -> PageRecord:
-        query = "SELECT url, scope, tokens, digest, sketch FROM pages WHERE id = ?"
-        return PageRecord(*self._one(query, number))
+        return {
+            number: self._claimed.get(number) or tables.page(self._reader, number)
+            for number in numbers
+        }
 
     async def earlier(self, key: str) -> list[Stored]:
         if not self._has_earlier:
             return []
-        rows = self._reader.execute(
-            "SELECT id, url, scope, tokens, digest, sketch FROM pages "
-            f"WHERE {_COUNTS} AND url = ? AND crawl <> ?",
-            (self._expired, _text(key), self.run),
-        )
-        return [Stored(number, PageRecord(*values)) for number, *values in rows]
+        return tables.pages_of_key(self._reader, key, self.run, self._expired)
 
     def end_exchange(self, *, published: bool) -> None:
         if published:
@@ -216,37 +210,7 @@ class SqliteStore(Store):
         if not self.path.exists() or self.path.stat().st_ino != self._inode:
             raise LedgerError(f"{self.path} was moved or removed while it was in use")
         with self._writer as file:
-            file.executemany(
-                "INSERT INTO pages (id, crawl, tokens, digest, sketch, scope, stored, seen, url) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._row(claimed, at) for claimed, at in news.commits.values()),
-            )
-            file.executemany(
-                "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
-                (
-                    (at, claimed.number, replaced)
-                    for claimed, at in news.commits.values()
-                    for replaced in claimed.replaces
-                ),
-            )
-            file.executemany(
-                "INSERT INTO matches (page, kind, distance, found, url, crawl) "
-                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
-                "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
-                (
-                    (note.number, note.kind, note.distance, note.at, _text(note.key), self.run)
-                    for note in news.duplicates
-                ),
-            )
-            file.executemany(
-                "UPDATE pages SET seen = ? WHERE id = ?",
-                ((at, number) for number, at in news.seen.items()),
-            )
-
-    def _row(self, claimed: Claimed, at: float) -> tuple[Any, ...]:
-        record = claimed.record
-        content = record.tokens, record.digest, record.sketch
-        return claimed.number, self.run, *content, _text(record.scope), at, at, _text(record.key)
+            tables.insert_news(file, news, self.run)
 
     @property
     def state(self) -> StoreState:
@@ -263,66 +227,17 @@ class SqliteStore(Store):
         Each is there even if what follows it cannot be written. Raises sqlite3.Error for that.
         """
         with self._writer as file:
-            file.execute(
-                "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
-                (time.time(), _text(shorten(reason)), self.run),
-            )
+            tables.note_end(file, self.run, reason)
         if report is not None:
-            text = json.dumps(report, ensure_ascii=True, default=str)
             with self._writer as file:
-                file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, self.run))
-        rows = (
-            (_text(url), title and _text(title), zlib.compress(_text(text).encode()))
-            for url, title, text in texts
-        )
+                tables.insert_report(file, self.run, report)
         with self._writer as file:
-            file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
+            tables.insert_texts(file, texts)
 
     def close(self) -> None:
         """Close and unlock the file. What was not written is forgotten."""
         self._closing.close()
 
-    def _one(self, query: str, *arguments: Any) -> tuple[Any, ...]:
-        row = self._reader.execute(query, arguments).fetchone()
-        if row is None:
-            raise sqlite3.DatabaseError(f"nothing is there for {query!r} {arguments}")
-        return row  # type: ignore[no-any-return]
-
-    def _value(self, query: str, *arguments: Any) -> Any:
-        return self._one(query, *arguments)[0]
-
     @property
     def nbytes(self) -> int:
         return 500 * len(self._claimed) + 200 * len(self._news.duplicates)
-
-
-_COUNTS = "ended IS NULL AND stored >= ?"
-
-
-def columns_since(
-    file: sqlite3.Connection, number: int, expired: float = 0.0
-) -> RecordColumns | None:
-    """Return the next pages that count, from *number* on; raises sqlite3.DatabaseError.
-
-    That is for a value that cannot be right.
-    """
-    rows = file.execute(
-        f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} AND id > ? "
-        "ORDER BY id LIMIT ?",
-        (expired, number, _ROWS_AT_ONCE),
-    ).fetchall()
-    if not rows:
-        return None
-    numbers, digests, sketches, tokens, scopes = map(list, zip(*rows, strict=True))
-    if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
-        raise sqlite3.DatabaseError("a digest has not 16 bytes")
-    if not set(map(type, sketches)) <= {bytes, type(None)}:
-        raise sqlite3.DatabaseError("a sketch is no blob")
-    if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
-        raise sqlite3.DatabaseError("a column has values of a wrong type")
-    return RecordColumns(numbers, digests, sketches, tokens, scopes)
-
-
-def _text(value: str) -> str:
-    """Return *value* without what SQLite cannot keep: halves of characters."""
-    return value.encode("utf-8", "backslashreplace").decode()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable, Iterator
 from typing import NamedTuple
 
 from dedup.limits import LONGEST_URL
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.url_advice.advice import UrlAdvice
 from dedup.url_advice.advising import url_advice
 from dedup.url_advice.urls import Url

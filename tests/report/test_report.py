@@ -72,7 +72,7 @@ def test_reports_with_every_method_are_read_back(name):
     summary = Summary(Counters(), SETTINGS, details=details)
     for number, text in enumerate([article(1), edited(article(1)), FAR, article(2)]):
         url, read = f"http://a/{number}", reader.read_html(text)
-        summary.record(detector.judge(url, read), url, 9, read)
+        summary.record(detector.judge(read.record.under(url)), url, 9, read)
     report = summary.finish(detector)
     assert Report.from_json(json.loads(json.dumps(report.as_json()))) == report
 

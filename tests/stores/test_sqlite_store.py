@@ -441,7 +441,7 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
 
     *pieces*: rows and bytes.
     """
-    monkeypatch.setattr("dedup.stores.sqlite._ROWS_AT_ONCE", pieces[0])
+    monkeypatch.setattr("dedup.stores.tables._ROWS_AT_ONCE", pieces[0])
     for kind in (KeyIndex, SpotIndex, GrowingIndex):
         monkeypatch.setattr(kind, "loaded_at_once", pieces[1])
     method, chooser = METHODS[name](), random.Random(name)

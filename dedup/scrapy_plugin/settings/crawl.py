@@ -13,7 +13,7 @@ from scrapy.utils.job import job_dir
 
 from dedup.extraction import Extractor
 from dedup.logs import get_logger
-from dedup.methods import Method
+from dedup.methods.base import Method
 from dedup.rule import SHORT_PAGES
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.crawling import is_crawl

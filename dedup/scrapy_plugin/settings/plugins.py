@@ -10,8 +10,9 @@ from typing import Any
 from scrapy.utils.misc import load_object
 
 from dedup.extraction import EXTRACTORS
-from dedup.methods import METHODS, Method
+from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
+from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.scrapy_plugin.settings.values import (
     Reader,

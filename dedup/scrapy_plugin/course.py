@@ -1,0 +1,90 @@
+"""The course of a response and its items through Scrapy: what the components tell, in order."""
+
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+from dedup.report.summary import Summary
+from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.judging import Judge
+from dedup.scrapy_plugin.links import Links
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.provenance import Provenance
+from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.visits import Visits
+
+
+class Course:
+    """Passes on to each part what happens to a response and its items, in this order."""
+
+    def __init__(
+        self,
+        settings: DedupSettings,
+        visits: Visits,
+        provenance: Provenance,
+        judge: Judge,
+        links: Links | None,
+        feeds: Feeds,
+        summary: Summary,
+        notices: Notices,
+    ) -> None:
+        self._settings = settings
+        self._visits = visits
+        self._provenance = provenance
+        self._judge = judge
+        self._links = links
+        self._feeds = feeds
+        self._summary = summary
+        self._notices = notices
+
+    def callback_begins(self, response: Response) -> None:
+        """The callback of *response* is about to run."""
+        try:
+            self._provenance.callback_begins(response)
+        except Exception:
+            self._notices.count_error("what the request of <%s> hands on", response.url)
+
+    def callback_fails(self, response: Response) -> None:
+        """The callback of *response* has raised an exception, maybe before any output."""
+        if visit := self._visits.known(response):
+            visit.callback_fails()
+
+    def output_begins(self, response: Response) -> None:
+        """A callback's output for *response* begins; there may be several of one response."""
+        self._visits.of(response).output_begins()
+
+    async def hold_back(self, request: Request, response: Response) -> bool:
+        """Return whether *request*, which *response* has led to, is not to be followed."""
+        try:
+            if self._links and await self._links.hold_back(request, response):
+                self._summary.count("links_held_back")
+                return True
+            await self._provenance.request_leaves(request, response)
+        except Exception:
+            self._notices.count_error("what a request of <%s> hands on", response.url)
+        return False
+
+    async def item_leaves(self, item: Any, response: Response) -> None:
+        """*item* of *response* leaves for the pipelines; its page is judged before."""
+        judgement = None if self._settings.item_field else await self._judge.of_page(item, response)
+        self._visits.item_leaves(item, self._visits.of(response), judgement)
+
+    def output_ends(self, response: Response, *, failed: bool) -> None:
+        """A callback's output for *response* has ended; *failed*: with an exception."""
+        self._visits.of(response).output_ends(failed=failed)
+        if self._links:
+            self._links.output_ends(response, failed=failed)
+
+    def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
+        stored, failed = False, True
+        try:
+            stored, failed = self._feeds.export(item, spider), False
+        finally:
+            self._visits.item_ends(response, stored=stored, failed=failed)
+
+    def item_dropped(self, response: Any) -> None:
+        self._visits.item_ends(response, stored=False)
+
+    def item_error(self, response: Any) -> None:
+        self._visits.item_ends(response, stored=False, failed=True)

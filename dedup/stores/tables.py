@@ -1,0 +1,130 @@
+"""The tables of a ledger: what is written into them, and read from them."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping
+from time import time
+from typing import Any
+
+from dedup.limits import shorten
+from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.stores.base import News, Stored
+
+_ROWS_AT_ONCE = 10_000
+_COUNTS = "ended IS NULL AND stored >= ?"
+_RECORD = "url, scope, tokens, digest, sketch"
+
+
+def value(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
+    """Return the one value that *query* selects; raises sqlite3.DatabaseError if there is none."""
+    return _row(file, query, *arguments)[0]
+
+
+def _row(file: sqlite3.Connection, query: str, *arguments: Any) -> tuple[Any, ...]:
+    row = file.execute(query, arguments).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"nothing is there for {query!r} {arguments}")
+    return row  # type: ignore[no-any-return]
+
+
+def insert_news(file: sqlite3.Connection, news: News, run: int) -> None:
+    """Write *news* of the crawl *run*."""
+    file.executemany(
+        "INSERT INTO pages (id, crawl, tokens, digest, sketch, scope, stored, seen, url) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (_page_row(claimed, at, run) for claimed, at in news.commits.values()),
+    )
+    file.executemany(
+        "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
+        (
+            (at, claimed.number, replaced)
+            for claimed, at in news.commits.values()
+            for replaced in claimed.replaces
+        ),
+    )
+    file.executemany(
+        "INSERT INTO matches (page, kind, distance, found, url, crawl) "
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
+        "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
+        (
+            (note.number, note.kind, note.distance, note.at, storable(note.key), run)
+            for note in news.duplicates
+        ),
+    )
+    file.executemany(
+        "UPDATE pages SET seen = ? WHERE id = ?",
+        ((at, number) for number, at in news.seen.items()),
+    )
+
+
+def _page_row(claimed: Claimed, at: float, run: int) -> tuple[Any, ...]:
+    record = claimed.record
+    content = record.tokens, record.digest, record.sketch
+    return claimed.number, run, *content, storable(record.scope), at, at, storable(record.key)
+
+
+def page(file: sqlite3.Connection, number: int) -> PageRecord:
+    """Return the record of page *number*; raises sqlite3.DatabaseError if there is none."""
+    return PageRecord(*_row(file, f"SELECT {_RECORD} FROM pages WHERE id = ?", number))
+
+
+def pages_of_key(file: sqlite3.Connection, key: str, run: int, expired: float) -> list[Stored]:
+    """Return the pages of *key* that count and are not of the crawl *run*."""
+    rows = file.execute(
+        f"SELECT id, {_RECORD} FROM pages WHERE {_COUNTS} AND url = ? AND crawl <> ?",
+        (expired, storable(key), run),
+    )
+    return [Stored(number, PageRecord(*values)) for number, *values in rows]
+
+
+def columns_since(
+    file: sqlite3.Connection, number: int, expired: float = 0.0
+) -> RecordColumns | None:
+    """Return the next pages that count, from *number* on; raises sqlite3.DatabaseError.
+
+    That is for a value that cannot be right.
+    """
+    rows = file.execute(
+        f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} AND id > ? "
+        "ORDER BY id LIMIT ?",
+        (expired, number, _ROWS_AT_ONCE),
+    ).fetchall()
+    if not rows:
+        return None
+    numbers, digests, sketches, tokens, scopes = map(list, zip(*rows, strict=True))
+    if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
+        raise sqlite3.DatabaseError("a digest has not 16 bytes")
+    if not set(map(type, sketches)) <= {bytes, type(None)}:
+        raise sqlite3.DatabaseError("a sketch is no blob")
+    if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
+        raise sqlite3.DatabaseError("a column has values of a wrong type")
+    return RecordColumns(numbers, digests, sketches, tokens, scopes)
+
+
+def storable(value: str) -> str:
+    """Return *value* without what SQLite cannot keep: halves of characters."""
+    return value.encode("utf-8", "backslashreplace").decode()
+
+
+def note_end(file: sqlite3.Connection, run: int, reason: str) -> None:
+    """Write why the crawl *run* has ended, now."""
+    file.execute(
+        "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
+        (time(), storable(shorten(reason)), run),
+    )
+
+
+def insert_report(file: sqlite3.Connection, run: int, report: Mapping[str, Any]) -> None:
+    """Write the JSON *report* of the crawl *run*."""
+    text = json.dumps(report, ensure_ascii=True, default=str)
+    file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, run))
+
+
+def insert_texts(file: sqlite3.Connection, texts: Iterable[tuple[str, str | None, str]]) -> None:
+    """Write *texts* of pages: URL, title, main text."""
+    rows = (
+        (storable(url), title and storable(title), zlib.compress(storable(text).encode()))
+        for url, title, text in texts
+    )
+    file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
