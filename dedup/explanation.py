@@ -48,7 +48,7 @@ class Feature(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Comparison:
     """What a method says of two pages.
 
     *verdict* is what the crawl would say of the second page if the first one was stored:
@@ -111,12 +111,12 @@ class Explanation:
         return self.method.fingerprint_bits
 
     @cached_property
-    def judgement(self) -> Judgement:
+    def judgement(self) -> Comparison:
         """What the method says."""
         return judge(self.method, self.one.document, self.other.document, self.min_tokens)
 
     @cached_property
-    def judgements(self) -> list[Judgement]:
+    def judgements(self) -> list[Comparison]:
         """What all methods say, with their default arguments but for the one that was asked for."""
         judgements = [
             self.judgement
@@ -158,7 +158,7 @@ class Explanation:
         }
 
 
-def judge(method: Method, first: Document, second: Document, min_tokens: int) -> Judgement:
+def judge(method: Method, first: Document, second: Document, min_tokens: int) -> Comparison:
     """Return what *method* says of two pages, as a crawl would that stores the first one."""
     rule, sketches = Rule(min_tokens), [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
@@ -171,7 +171,7 @@ def judge(method: Method, first: Document, second: Document, min_tokens: int) ->
         )
         for document, sketch in zip((first, second), sketches, strict=True)
     ]
-    return Judgement(method, _verdict(method, rule, records, sketches, distance), distance)
+    return Comparison(method, _verdict(method, rule, records, sketches, distance), distance)
 
 
 def _verdict(

@@ -13,7 +13,7 @@ from dedup.cli.errors import CommandError
 from dedup.cli.methods import create_method, extractor_of, json_object, method_class
 from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
-from dedup.explanation import Explanation, Feature, Judgement, Side
+from dedup.explanation import Comparison, Explanation, Feature, Side
 from dedup.extraction import Extraction
 from dedup.limits import LONGEST_TEXT
 from dedup.page import extracted_of
@@ -136,7 +136,7 @@ def _show_pages(output: Console, explanation: Explanation) -> None:
     output.print(table)
 
 
-def _sentence(judgement: Judgement) -> str:
+def _sentence(judgement: Comparison) -> str:
     if judgement.verdict in _MEANINGS:
         return f"{judgement.verdict} ({_MEANINGS[judgement.verdict]})"
     threshold = _number(judgement.method.max_distance)
