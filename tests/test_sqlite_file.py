@@ -101,7 +101,7 @@ def test_what_a_killed_process_left_of_a_removed_file_is_not_taken_for_the_new_o
     with closing(scanned(path, "one")):
         pass
     with closing(ScanLedger(path, SCAN)) as scan:
-        assert [record.key for records in scan.stored() for record in records] == ["one"]
+        assert [record.page.key for records in scan.stored() for record in records] == ["one"]
 
 
 @pytest.mark.parametrize("script", [KILLED_CRAWL, KILLED_WITH_JOURNAL])
@@ -164,8 +164,7 @@ def test_a_copy_that_sqlite_puts_back_has_nothing_of_the_log_that_was_there(path
 def test_who_reads_a_ledger_that_is_in_use_does_not_take_its_log_away(path):
     """SQLite gives up its locks where a process opens and closes the file by itself, too."""
     store(path, 1)
-    with closing(SqliteStore(path, IDENTITY)) as ledger:
-        ledger.begin("test")
+    with closing(ledgers.joined(path, IDENTITY)) as ledger:
         for number in (2, 3):
             add(ledger, number)
             read = process("import json; print(json.dumps(stored(sys.argv[1])))", path)
@@ -177,8 +176,7 @@ def test_who_still_reads_a_file_that_was_removed_does_not_take_the_log_of_the_ne
     store(path, 1)
     with LedgerReader(path):
         path.unlink()
-        crawl = SqliteStore(path, IDENTITY)
-        crawl.begin("test")
+        crawl = ledgers.joined(path, IDENTITY)
         add(crawl, 2)
     with closing(crawl):
         assert log_of(path).exists()
