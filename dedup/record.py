@@ -74,6 +74,21 @@ class Claimed(NamedTuple):
     number: int = -1
 
 
+class Committed(NamedTuple):
+    """An event: the page that was claimed as *number* is stored."""
+
+    number: int
+
+
+class Released(NamedTuple):
+    """An event: the page that was claimed as *number* was not stored."""
+
+    number: int
+
+
+Event = Claimed | Committed | Released
+
+
 @dataclass(slots=True)
 class RecordColumns:
     """What is compared of many stored pages, with their numbers, column by column."""
