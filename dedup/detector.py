@@ -1,5 +1,6 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
+from asyncio import Lock
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -52,6 +53,8 @@ class Detector:
         self._several_a_key = several_a_key
         self._store = MemoryStore() if store is None else store
         self._view = View(method, self.rule)
+        # Never contended, so that no event loop is needed, unless the store waits.
+        self._exchange_lock = Lock()
 
     def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
@@ -97,22 +100,47 @@ class Detector:
             for stored in await self._store.earlier(record.key)
             if not self._view.has_ended(stored.number)
         ]
+        without = {stored.number for stored in earlier}
+        claims_so_far = self._view.claims_so_far
         if not again:
             for stored in earlier:
                 if stored.record.digest == record.digest:
                     self._store.note_seen(stored.number)
                     unchanged = Verdict(Kind.UNCHANGED, self._method.name, record.key, 0)
                     return Reservation(unchanged)
-            finding, claim = self._view.look(record, {stored.number for stored in earlier})
-            if finding.match:
-                return Reservation(await self._duplicate(record.key, finding, finding.match))
-            if claim:
-                return Reservation(None, claim)
+            finding, barring = self._view.look(record, without)
+            if finding.match or barring:
+                return await self._barred(record.key, finding, barring)
         # Of several items of one page, nobody can say which one this was.
         is_one_of_many = is_within(record.scope) and len(earlier) > 1
         verdict, replaces = self._replacing(record, [] if is_one_of_many else earlier)
-        [claimed] = await self._store.exchange([Claimed(record, replaces)], News())
-        return Reservation(verdict, self._view.claim(claimed))
+        [claim] = await self._exchange([Claimed(record, replaces)], News())
+        if not again and self._view.claims_so_far > claims_so_far + 1:
+            # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
+            finding, barring = self._view.look(record, without, claim.number)
+            if finding.match or barring:
+                self.release(claim)
+                return await self._barred(record.key, finding, barring)
+        return Reservation(verdict, claim)
+
+    async def exchange(self, news: News) -> None:
+        """Publish *news* of the store, and take over what others have done.
+
+        Raises LedgerError or OSError if the store cannot be written.
+        """
+        await self._exchange([], news)
+
+    async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Claim]:
+        # One at a time: events are applied in the order in which they happened.
+        async with self._exchange_lock:
+            made = self._view.apply(await self._store.exchange(claims, news))
+        return made[len(made) - len(claims) :]
+
+    async def _barred(self, key: str, finding: Finding[Match], claim: Claim | None) -> Reservation:
+        """Return what is said of the page at *key*, which may not be stored now."""
+        if finding.match:
+            return Reservation(await self._duplicate(key, finding, finding.match))
+        return Reservation(None, claim)
 
     async def _duplicate(self, key: str, finding: Finding[Match], match: Match) -> Verdict:
         """Return the verdict on the page at *key*, which repeats another."""

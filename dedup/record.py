@@ -44,6 +44,7 @@ class PageRecord(NamedTuple):
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> Self:
         """Return the record that `as_json` wrote; raises ValueError for anything else."""
+        error = ValueError(f"a record must be as it was written, got {values!r:.200}")
         try:
             digest, sketch = values["digest"], values["sketch"]
             record = cls(
@@ -54,11 +55,15 @@ class PageRecord(NamedTuple):
                 None if sketch is None else b64decode(sketch, validate=True),
                 values.get("binary", False),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"a record must be as it was written, got {values!r:.200}") from error
-        types = [type(value) for value in (record.key, record.scope, record.tokens)]
-        if types != [str, str, int] or len(record.digest or bytes(16)) != 16:
-            raise ValueError(f"a record must be as it was written, got {values!r:.200}")
+            is_as_written = record.as_json() == values
+        except (AttributeError, KeyError, TypeError, ValueError) as cause:
+            raise error from cause
+        # What is equal may be of another type, as True and 1.
+        types = list(map(type, (record.key, record.scope, record.tokens, record.is_binary)))
+        if not is_as_written or types != [str, str, int, bool] or record.tokens < 0:
+            raise error
+        if record.digest is not None and len(record.digest) != 16:
+            raise error
         return record
 
 
@@ -72,6 +77,21 @@ class Claimed(NamedTuple):
     record: PageRecord
     replaces: Sequence[int] = ()
     number: int = -1
+
+
+class Committed(NamedTuple):
+    """An event: the page that was claimed as *number* is stored."""
+
+    number: int
+
+
+class Released(NamedTuple):
+    """An event: the page that was claimed as *number* was not stored."""
+
+    number: int
+
+
+Event = Claimed | Committed | Released
 
 
 @dataclass(slots=True)

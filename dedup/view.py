@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from math import inf
 from typing import Any
 
 from dedup.index.base import Counts, Index, Match
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
-from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import is_within
 from dedup.search import Loader, index_for
@@ -58,23 +59,26 @@ class View:
         self._texts = index_for(Exact())
         self._scopes: dict[str, _ScopeIndex] = {}
         self._claims: dict[int, Claim] = {}
+        self.claims_so_far = 0
+        """The number of claims that were ever made: whether a look may be out of date."""
         # Pages that were replaced: the indexes still have them.
         self._ended: set[int] = set()
         self._count = 0
         self._last_sketch: tuple[bytes | None, Any] = None, None
 
     def look(
-        self, record: PageRecord, without: Container[int] = ()
+        self, record: PageRecord, without: Container[int] = (), below: float = inf
     ) -> tuple[Finding[Match], Claim | None]:
         """Return what *record* is among the stored pages, and the claim it has to wait for.
 
         That is the oldest open claim on an equal or near content; ``None`` if there is none, or if
-        a stored page tells what *record* is. *without*: numbers of pages that do not count.
+        a stored page tells what *record* is. *without*: numbers of pages that do not count, nor do
+        those from *below* on.
         """
         open_numbers: list[int] = []
 
         def counts(number: int) -> bool:
-            if number in self._ended or number in without:
+            if number >= below or number in self._ended or number in without:
                 return False
             if number in self._claims:
                 open_numbers.append(number)
@@ -108,10 +112,23 @@ class View:
             lambda number: number not in self._ended and number not in self._claims,
         )
 
+    def apply(self, events: Iterable[Event]) -> list[Claim]:
+        """Have *events* of the store happen, in this order; return the claims that they made."""
+        claims = []
+        for event in events:
+            if isinstance(event, Claimed):
+                claims.append(self.claim(event))
+            elif isinstance(event, Committed):
+                self.commit(self._claims[event.number])
+            else:
+                self.release(self._claims[event.number])
+        return claims
+
     def claim(self, claimed: Claimed) -> Claim:
         """Reserve the content of a page: from now on others wait for what becomes of it."""
         record, number = claimed.record, claimed.number
         claim = self._claims[number] = Claim(claimed)
+        self.claims_so_far += 1
         self._texts.add(_key_of(record), number)
         if not self._rule.is_short(record):
             self._scope(record.scope).add(self._sketch(record), number)

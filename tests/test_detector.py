@@ -225,31 +225,6 @@ def test_the_memory_grows_with_the_pages(detector):
     assert before + 1000 * 50 < detector.nbytes < before + 1000 * 500
 
 
-@pytest.mark.parametrize(
-    ("verdict", "text"),
-    [
-        (new(), "new"),
-        (exact("http://a/"), "exact duplicate of <http://a/> (simhash, distance 0)"),
-        (near("http://a/", 2), "near-duplicate of <http://a/> (simhash, distance 2)"),
-        (skipped("empty"), "skipped (empty)"),
-    ],
-)
-def test_a_verdict_reads_as_a_sentence(verdict, text):
-    assert str(verdict) == text
-
-
-def test_only_exact_and_near_verdicts_are_of_duplicates():
-    verdicts = [new(), exact("a"), near("a", 3), skipped("empty")]
-    assert [verdict.is_duplicate for verdict in verdicts] == [False, True, True, False]
-
-
-@pytest.mark.parametrize("short_pages", ["", "drop", None])
-def test_another_treatment_of_short_pages_is_refused(short_pages):
-    with pytest.raises(ValueError, match="short_pages must be one of") as error:
-        Rule(short_pages=short_pages)
-    assert str(error.value).endswith(f"('exact', 'keep'), got {short_pages!r}")
-
-
 def test_a_near_miss_is_the_nearest_page_of_the_scope_beyond_the_threshold():
     detector = Detector(SimHash())
     far = edited(BRIDGE, *range(0, 100, 9))
@@ -260,8 +235,3 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_beyond_the_threshold():
     assert found == ("b", distance(BRIDGE, far))
     assert list(detector.near_misses([page(BRIDGE)], "one scope", 3)) == [None]
     assert list(detector.near_misses([page(BRIDGE)], "another scope", 16)) == [None]
-
-
-def test_short_pages_are_told():
-    assert Rule(min_tokens=20).is_short(page(SHORT))
-    assert not Rule(min_tokens=3).is_short(page(SHORT))

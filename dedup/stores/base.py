@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.record import Claimed, Event, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError
 
 
@@ -36,7 +36,7 @@ class News:
     seen: dict[int, float] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.commits or self.duplicates or self.seen)
+        return bool(self.commits or self.releases or self.duplicates or self.seen)
 
     def __iadd__(self, later: "News") -> "News":
         self.commits.update(later.commits)
@@ -96,11 +96,12 @@ class Store(ABC):
         """
 
     @abstractmethod
-    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
-        """Append *claims*, and publish *news*: all of it or nothing.
+    async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
+        """Publish *news*, and append *claims*: all of it or nothing.
 
-        Returns the events that the view does not know: *claims*, with their numbers. Raises
-        LedgerError or OSError if the store cannot be written.
+        Returns the events that the view does not know, in their order: what other processes have
+        appended since the last exchange, then *claims*, with their numbers. The first one has the
+        open claims of others, too. Raises LedgerError or OSError if the store cannot be written.
         """
 
     @abstractmethod

@@ -173,13 +173,13 @@ class SqliteStore(Store):
         return self._file.damage_error(error)
 
     async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
+        if news:
+            self._write(news)
         events = []
         for claim in claims:
             events.append(claim._replace(number=self._next))
             self._claimed[self._next] = claim.record
             self._next += 1
-        if news:
-            self._write(news)
         return events
 
     def release(self, number: int) -> None:

@@ -8,7 +8,6 @@ import sys
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -18,10 +17,8 @@ from ledgers import (
     joined,
     leave,
     numbers,
-    pieces,
     publish,
     record,
-    url,
 )
 from texts import ENGLISH, article, replaced
 
@@ -66,56 +63,14 @@ def load(path):
         Detector(SimHash(), store=ledger).load()
 
 
-def test_what_is_written_is_there_again(path):
-    filled(path, 7, 8)
-    with closing(opened(path)) as ledger:
-        [pages] = pieces(ledger)
-        assert pages.numbers == [1, 2]
-        assert pages.digests == [record(7).digest, record(8).digest]
-        assert (pages.sketches, pages.tokens, pages.scopes) == ([bytes(8)] * 2, [100] * 2, ["", ""])
-        assert url(ledger, 2) == "http://a/8"
-        assert earlier(ledger, "http://a/8") == [(2, record(8).digest, bytes(8))]
-        assert add(ledger, record(9)) == 3
-
-
-def test_what_is_not_written_is_forgotten(path):
+def test_news_are_written_wholly_or_not_at_all(path):
     with closing(opened(path)) as ledger:
         add(ledger, record(1))
-        publish(ledger)
-        add(ledger, record(2))
-        assert (ledger.unpublished, ledger.has_news) == (1, True)
+        add(ledger, record(2)._replace(digest=None))
+        with pytest.raises(sqlite3.IntegrityError):
+            finished(ledger.exchange([], ledger.take_news()))
     with closing(opened(path)) as ledger:
-        assert numbers(ledger) == [1]
-
-
-def test_a_batch_that_could_not_be_written_goes_with_the_next_one(path):
-    with closing(opened(path)) as ledger:
-        first = add(ledger, record(1))
-        ledger.take_news()
-        second = add(ledger, record(2))
-        assert [url(ledger, number) for number in (first, second)] == ["http://a/1", "http://a/2"]
-        ledger.end_exchange(published=False)
-        assert ledger.unpublished == 2
-        publish(ledger)
-        assert ledger.unpublished == 0
-    with closing(opened(path)) as ledger:
-        assert numbers(ledger) == [1, 2]
-
-
-def test_a_batch_may_be_written_in_another_thread_meanwhile(path):
-    with closing(opened(path)) as ledger:
-        for number in range(5000):
-            add(ledger, record(number))
-        thread = Thread(target=finished, args=(ledger.exchange([], ledger.take_news()),))
-        thread.start()
-        for number in range(5000, 6000):
-            add(ledger, record(number))
-            assert url(ledger, number - 4000) == f"http://a/{number - 4001}"
-        thread.join()
-        ledger.end_exchange(published=True)
-        publish(ledger)
-    with closing(opened(path)) as ledger:
-        assert numbers(ledger) == list(range(1, 6001))
+        assert numbers(ledger) == []
 
 
 def test_a_changed_page_takes_the_place_of_its_earlier_self(path):
@@ -331,14 +286,6 @@ def test_a_file_that_is_taken_away_meanwhile_is_not_written(path):
         path.rename(f"{path}.away")
         with pytest.raises(LedgerError, match="moved or removed"):
             finished(ledger.exchange([], batch))
-
-
-def test_what_no_database_can_keep_is_written_in_another_form(path):
-    with closing(opened(path)) as ledger:
-        add(ledger, record(1, url="http://a/\ud800\0"))
-        publish(ledger)
-    with closing(opened(path)) as ledger:
-        assert [number for number, *_ in earlier(ledger, "http://a/\ud800\0")] == [1]
 
 
 @pytest.mark.parametrize("name", METHODS)

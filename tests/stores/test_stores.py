@@ -1,0 +1,406 @@
+"""What every store has to do: one suite; a new store is tested by its line in `STORES`."""
+
+import math
+import random
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from ledgers import add, claim, earlier, leave, numbers, pieces, publish, record, url
+from shared_log import Log, SharedStore
+
+from dedup.record import Claimed
+from dedup.stores import LedgerError, MemoryStore, News, SqliteStore, Store, StoreState, finished
+
+IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
+LOGS: dict[Path, Log] = {}
+
+
+@contextmanager
+def file_taken_away(folder):
+    path = folder / "pages.sqlite"
+    path.rename(folder / "away")
+    try:
+        yield
+    finally:
+        (folder / "away").rename(path)
+
+
+class Kind(NamedTuple):
+    """How to open a store in a folder; how to have it fail meanwhile; where that is told."""
+
+    open: Callable[[Path], Store]
+    failing: Callable[[Path], object] | None = None
+    is_alone: bool = True
+
+
+STORES = {
+    "memory": Kind(lambda folder: MemoryStore()),
+    "sqlite": Kind(lambda folder: SqliteStore(folder / "pages.sqlite", IDENTITY), file_taken_away),
+    "shared log": Kind(
+        lambda folder: SharedStore(LOGS.setdefault(folder, Log())), is_alone=False
+    ),
+}  # fmt: skip
+
+
+class Opened:
+    """A store, open for a crawl; it can be closed and opened again."""
+
+    def __init__(self, kind: Kind, folder: Path) -> None:
+        self.kind = kind
+        self.folder = folder
+        self.store = kind.open(folder)
+
+    def again(self) -> Store:
+        """What the next crawl finds."""
+        self.store.close()
+        self.store = self.kind.open(self.folder)
+        finished(self.store.join("test"))
+        return self.store
+
+
+@pytest.fixture(params=STORES.values(), ids=STORES)
+def opened(request, tmp_path):
+    opened = Opened(request.param, tmp_path)
+    yield opened
+    opened.store.close()
+
+
+@pytest.fixture
+def store(opened):
+    finished(opened.store.join("test"))
+    return opened.store
+
+
+@pytest.fixture
+def durable(opened, store):
+    if not store.is_durable:
+        pytest.skip("its pages are gone with the process")
+    return opened
+
+
+def exchange(store, claims=(), news=None):
+    return finished(store.exchange(claims, news or News()))
+
+
+def test_a_store_takes_part_from_its_joining_on(opened):
+    assert not opened.store.has_joined
+    finished(opened.store.join("test"))
+    assert opened.store.has_joined
+    assert not opened.store.has_news
+
+
+def test_what_is_not_joined_is_not_changed(opened):
+    if not opened.store.is_durable:
+        pytest.skip("its pages are gone with the process")
+    claim(opened.store, record(1))
+    assert numbers(opened.again()) == []
+
+
+def test_no_coroutine_waits(store):
+    number = add(store, record(1))
+    store.note_seen(number)
+    store.note_duplicate("http://b/", number, "near-duplicate", 1)
+    exchange(store, [Claimed(record(2))], store.take_news())
+    store.end_exchange(published=True)
+    for coroutine in (
+        store.since(0), store.pages([number]), store.earlier("http://a/1"),
+        store.expire([number]), store.leave("finished", {"pages": 1}, [("a", None, "text")]),
+    ):  # fmt: skip
+        finished(coroutine)
+
+
+def test_numbers_rise_in_the_order_of_the_claims_and_the_last_is_known(store):
+    before = store.last
+    claims = [Claimed(record(number), [number]) for number in range(20)]
+    made = [*exchange(store, claims[:5]), *exchange(store), *exchange(store, claims[5:])]
+    assert [claimed._replace(number=-1) for claimed in made] == claims
+    numbers = [claimed.number for claimed in made]
+    assert numbers == sorted(set(numbers))
+    assert before < numbers[0]
+    assert store.last == numbers[-1]
+
+
+def test_numbers_rise_from_crawl_to_crawl(durable):
+    stored = [add(durable.store, record(number)) for number in range(3)]
+    publish(durable.store)
+    assert durable.again().last == stored[-1]
+    assert claim(durable.store, record(3)).number > stored[-1]
+
+
+def test_claimed_and_stored_pages_can_be_named_released_ones_need_not(store):
+    claimed, stored, released = (claim(store, record(number)).number for number in range(3))
+    store.commit(Claimed(record(1), (), stored))
+    store.release(released)
+    for _ in range(2):
+        assert (url(store, claimed), url(store, stored)) == ("http://a/0", "http://a/1")
+        publish(store)
+    assert finished(store.pages([])) == {}
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "\0", "\ud800\udfff", "é" * 100_000, "a' OR 1=1; --", "\U0001f600\n\r\t", "%s\\u0000{}"],
+    ids=["empty", "NUL", "surrogates", "long", "SQL", "emoji", "escapes"],
+)
+def test_any_key_and_scope_is_kept(durable, key):
+    kept, scope = key.encode("utf-8", "backslashreplace").decode(), f"scope {key}"
+    number = add(durable.store, record(1, key or "empty", scope))
+    assert url(durable.store, number) == (key or "empty")
+    publish(durable.store)
+    store = durable.again()
+    assert [found for found, *_ in earlier(store, key or "empty")] == [number]
+    assert url(store, number) in (key or "empty", kept)
+    [pages] = pieces(store)
+    assert pages.scopes[0] in (scope, f"scope {kept}")
+
+
+@pytest.mark.parametrize("key", ["\0", "\ud800\udfff", "é" * 100_000])
+def test_a_process_names_any_key_as_it_was(store, key):
+    assert url(store, claim(store, record(1, key)).number) == key
+
+
+def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
+    pages = [record(number, scope=f"scope {number % 3}", tokens=number) for number in range(25)]
+    stored = [claim(durable.store, page) for page in pages]
+    for claimed in random.Random(1).sample(stored, len(stored)):
+        durable.store.commit(claimed)
+    publish(durable.store)
+    store = durable.again()
+    rows = [
+        row
+        for piece in pieces(store)
+        for row in zip(
+            piece.numbers, piece.digests, piece.sketches, piece.tokens, piece.scopes, strict=True
+        )
+    ]
+    assert rows == [
+        (claimed.number, page.digest, page.sketch, page.tokens, page.scope)
+        for claimed, page in zip(stored, pages, strict=True)
+    ]
+    for claimed in stored:
+        piece = finished(store.since(claimed.number))
+        assert (piece.numbers[0] if piece else None) == next(
+            (other.number for other in stored if other.number > claimed.number), None
+        )
+
+
+def test_a_page_without_a_sketch_is_kept(durable):
+    add(durable.store, record(1)._replace(sketch=None, is_binary=True, tokens=0))
+    publish(durable.store)
+    [pages] = pieces(durable.again())
+    assert (pages.sketches, pages.tokens) == ([None], [0])
+
+
+def test_what_was_replaced_released_or_not_committed_does_not_count(durable):
+    old, other = add(durable.store, record(1)), add(durable.store, record(2))
+    publish(durable.store)
+    store = durable.again()
+    new = add(store, record(3, "http://a/1"), [old])
+    store.release(claim(store, record(4)).number)
+    claim(store, record(5))
+    publish(store)
+    assert earlier(store, "http://a/1") == []
+    store = durable.again()
+    assert numbers(store) == [other, new]
+    assert [number for number, *_ in earlier(store, "http://a/1")] == [new]
+
+
+def test_a_page_is_replaced_when_what_replaces_it_is_stored_and_never_before(durable):
+    old = add(durable.store, record(1))
+    publish(durable.store)
+    store = durable.again()
+    claim(store, record(2, "http://a/1"), [old])
+    store.release(claim(store, record(3, "http://a/1"), [old]).number)
+    publish(store)
+    assert numbers(durable.again()) == [old]
+
+
+def test_earlier_pages_of_a_key_are_those_of_earlier_crawls(durable):
+    stored = [add(durable.store, record(number, "http://a/")) for number in range(3)]
+    assert earlier(durable.store, "http://a/") == []
+    publish(durable.store)
+    assert earlier(durable.store, "http://a/") == []
+    found = earlier(durable.again(), "http://a/")
+    assert sorted(found) == [
+        (number, record(content).digest, bytes(8)) for content, number in enumerate(stored)
+    ]
+    assert earlier(durable.store, "http://a") == []
+
+
+def test_a_store_of_one_crawl_has_no_earlier_pages(store):
+    add(store, record(1))
+    assert earlier(store, "http://a/1") == []
+
+
+def test_claims_of_the_own_crawl_do_not_expire(opened, store):
+    number = claim(store, record(1)).number
+    seconds = finished(store.expire([number]))
+    assert seconds == math.inf if opened.kind.is_alone else seconds >= 0
+    assert url(store, number) == "http://a/1"
+
+
+def test_news_wait_for_an_exchange_and_are_told_once(durable):
+    store = durable.store
+    number = add(store, record(1))
+    assert (store.has_news, store.unpublished) == (True, 1)
+    publish(store)
+    assert (store.has_news, store.unpublished) == (False, 0)
+    for tell in (
+        lambda: store.note_seen(number),
+        lambda: store.note_duplicate("http://b/", number, "exact-duplicate", 0),
+    ):
+        tell()
+        assert (store.has_news, store.unpublished) == (True, 0)
+        publish(store)
+        assert not store.has_news
+    assert not store.take_news()
+
+
+def test_there_are_no_news_for_others_before_the_joining(opened):
+    add(opened.store, record(1))
+    assert not opened.store.has_news
+    finished(opened.store.join("test"))
+    assert opened.store.has_news == opened.store.is_durable
+
+
+def test_what_is_under_way_is_not_published_yet(durable):
+    store = durable.store
+    add(store, record(1))
+    news = store.take_news()
+    add(store, record(2))
+    assert store.unpublished == 2
+    exchange(store, (), news)
+    store.end_exchange(published=True)
+    assert store.unpublished == 1
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=50, deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+@given(actions=st.lists(st.sampled_from(["add", "release", "take", "publish", "fail"])))
+def test_news_get_lost_in_no_order_of_exchanges(durable, actions):
+    store = durable.again()
+    stored, published = [], numbers(store)
+    news, taken = None, []
+    for number, action in enumerate(actions):
+        if action == "add":
+            stored.append(add(store, record(number)))
+        elif action == "release":
+            store.release(claim(store, record(number)).number)
+        elif action == "take" and news is None:
+            news, taken, stored = store.take_news(), stored, []
+        elif action in ("publish", "fail") and news is not None:
+            if action == "publish":
+                exchange(store, (), news)
+                published += taken
+            else:
+                stored = taken + stored
+            store.end_exchange(published=action == "publish")
+            news, taken = None, []
+        assert store.unpublished == len(stored) + len(taken)
+    if news is not None:
+        store.end_exchange(published=False)
+    publish(store)
+    assert numbers(durable.again()) == sorted(published + taken + stored)
+
+
+def test_an_exchange_that_fails_has_done_nothing_and_can_be_repeated(durable):
+    if not durable.kind.failing:
+        pytest.skip("it cannot fail")
+    store = durable.store
+    stored, old = add(store, record(1)), store.last
+    nbytes, news = store.nbytes, store.take_news()
+    for _ in range(3):
+        with durable.kind.failing(durable.folder), pytest.raises((LedgerError, OSError)):
+            exchange(store, [Claimed(record(2))], news)
+        assert (store.last, store.nbytes) == (old, nbytes)
+    store.end_exchange(published=False)
+    assert store.unpublished == 1
+    [claimed] = exchange(store, [Claimed(record(2))], store.take_news())
+    store.end_exchange(published=True)
+    assert claimed.number == old + 1
+    assert numbers(durable.again()) == [stored]
+
+
+def test_news_are_published_in_another_thread_while_pages_are_claimed(durable):
+    store = durable.store
+    stored = [add(store, record(number)) for number in range(2000)]
+    begun = threading.Event()
+
+    def publish_news(news):
+        begun.set()
+        exchange(store, (), news)
+
+    thread = threading.Thread(target=publish_news, args=(store.take_news(),))
+    thread.start()
+    begun.wait()
+    for number in range(2000, 2400):
+        stored.append(add(store, record(number)))
+        assert url(store, stored[number - 1500]) == f"http://a/{number - 1500}"
+    thread.join()
+    store.end_exchange(published=True)
+    publish(store)
+    assert numbers(durable.again()) == stored
+
+
+def test_duplicates_and_pages_that_are_met_again_change_nothing_else(durable):
+    number = add(durable.store, record(1))
+    publish(durable.store)
+    store = durable.again()
+    for kind in ("exact-duplicate", "near-duplicate"):
+        for key in ("http://b/", "http://a/1", "http://b/"):
+            store.note_duplicate(key, number, kind, 0.5)
+    store.note_seen(number)
+    publish(store)
+    assert numbers(durable.again()) == [number]
+    assert earlier(durable.store, "http://a/1") == [(number, record(1).digest, bytes(8))]
+    assert earlier(durable.store, "http://b/") == []
+
+
+def test_the_state_says_where_the_store_is_and_how_far(opened, store):
+    add(store, record(1))
+    if not isinstance(store, SqliteStore):
+        assert store.state is None
+        return
+    assert store.state == StoreState(str(opened.folder / "pages.sqlite"), 1, False, 1)
+    publish(store)
+    assert store.state.unpublished == 0
+    assert opened.again().state.run == 2
+
+
+@pytest.mark.parametrize("report", [None, {}, {"é\ud800": [1, None]}])
+def test_a_crawl_can_leave_once_more(opened, store, report):
+    for reason in ("shutdown", "finished \ud800"):
+        leave(store, reason, report, [("http://a/\ud800", None, "text \ud800"), ("", "title", "")])
+
+
+def test_what_was_not_published_is_forgotten_by_closing_which_can_be_repeated(opened, store):
+    add(store, record(1))
+    store.close()
+    store.close()
+    assert numbers(opened.again()) == []
+
+
+def test_little_memory_is_taken_beside_the_view(store):
+    for number in range(5000):
+        store.release(claim(store, record(number)).number)
+        add(store, record(number))
+        store.note_duplicate("http://b/", store.last, "near-duplicate", 1)
+    assert store.nbytes < 5000 * 1000
+    publish(store)
+    assert store.nbytes < 5000 * 200
+
+
+def test_errors_name_the_store(store):
+    error = store.damage_error(ValueError("too short"))
+    assert isinstance(error, LedgerError)
+    assert store.name in str(error)
+    assert "too short" in str(error)

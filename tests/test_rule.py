@@ -1,0 +1,201 @@
+"""The rule, written out; and that the crawl, the scan and the comparison of two pages keep it."""
+
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from texts import CHINESE, ENGLISH, article, edited, replaced
+
+from dedup import explanation
+from dedup.detector import Detector
+from dedup.methods import METHODS, SimHash
+from dedup.record import PageRecord, digest_of
+from dedup.rule import Finding, Kind, Rule, Verdict
+from dedup.scan.outcome import Fate
+from dedup.scan.record_judge import RecordJudge
+from dedup.text import Document
+
+DIGEST, SKETCH = bytes(16), bytes(8)
+LONG = PageRecord(tokens=20, digest=DIGEST, sketch=SKETCH)
+SHORT = LONG._replace(tokens=19)
+NO_SKETCH = LONG._replace(sketch=None)
+BINARY = PageRecord(digest=DIGEST, is_binary=True)
+EMPTY = PageRecord()
+NEW, EXACT, NEAR = (Finding(Kind.NEW), Finding(Kind.EXACT, "equal"), Finding(Kind.NEAR, "near"))
+IS_EMPTY, IS_SHORT = (Finding(Kind.SKIPPED, reason=why) for why in ("empty", "too_short"))
+
+
+def judged(rule, record, there):
+    """What *record* is where these pages are there, and what was looked for."""
+    looked = []
+
+    def look(kind):
+        looked.append(kind)
+        return kind if kind in there else None
+
+    return rule.judge(record, lambda: look("equal"), lambda: look("near")), looked
+
+
+@pytest.mark.parametrize(
+    # What is found of others: nothing, an equal page, a near one, both; what was looked for.
+    ("rule", "record", "neither", "equal", "near", "both", "looks"),
+    [
+        (Rule(), LONG, NEW, EXACT, NEAR, EXACT, ["equal", "near"]),
+        (Rule(), SHORT, NEW, EXACT, NEW, EXACT, ["equal"]),
+        (Rule(), NO_SKETCH, NEW, EXACT, NEW, EXACT, ["equal"]),
+        (Rule(), BINARY, NEW, EXACT, NEW, EXACT, ["equal"]),
+        (Rule(), EMPTY, IS_EMPTY, IS_EMPTY, IS_EMPTY, IS_EMPTY, []),
+        (Rule(short_pages="keep"), LONG, NEW, EXACT, NEAR, EXACT, ["equal", "near"]),
+        (Rule(short_pages="keep"), SHORT, IS_SHORT, IS_SHORT, IS_SHORT, IS_SHORT, []),
+        (Rule(short_pages="keep"), NO_SKETCH, IS_SHORT, IS_SHORT, IS_SHORT, IS_SHORT, []),
+        (Rule(short_pages="keep"), BINARY, NEW, EXACT, NEW, EXACT, ["equal"]),
+        (Rule(short_pages="keep"), EMPTY, IS_EMPTY, IS_EMPTY, IS_EMPTY, IS_EMPTY, []),
+        # The edges of min_tokens, and none.
+        (Rule(19), SHORT, NEW, EXACT, NEAR, EXACT, ["equal", "near"]),
+        (Rule(21), LONG, NEW, EXACT, NEW, EXACT, ["equal"]),
+        (Rule(0), LONG._replace(tokens=0), NEW, EXACT, NEAR, EXACT, ["equal", "near"]),
+        (Rule(0), NO_SKETCH, NEW, EXACT, NEW, EXACT, ["equal"]),
+        (Rule(0, "keep"), NO_SKETCH, IS_SHORT, IS_SHORT, IS_SHORT, IS_SHORT, []),
+        (Rule(0), EMPTY, IS_EMPTY, IS_EMPTY, IS_EMPTY, IS_EMPTY, []),
+    ],
+)
+def test_a_page_is_what_the_table_says_and_nothing_is_looked_for_in_vain(
+    rule, record, neither, equal, near, both, looks
+):
+    assert judged(rule, record, []) == (neither, looks)
+    assert judged(rule, record, ["equal"]) == (equal, looks[:1])
+    assert judged(rule, record, ["near"]) == (near, looks)
+    assert judged(rule, record, ["equal", "near"]) == (both, looks[:1])
+
+
+def test_what_is_found_may_be_false():
+    """A number of a page is 0, too."""
+    assert Rule().judge(LONG, lambda: 0, lambda: 1) == Finding(Kind.EXACT, 0)
+    assert Rule().judge(LONG, lambda: None, lambda: 0) == Finding(Kind.NEAR, 0)
+
+
+@given(
+    st.builds(
+        PageRecord,
+        tokens=st.integers(0, 40),
+        digest=st.sampled_from([None, DIGEST]),
+        sketch=st.sampled_from([None, SKETCH]),
+        is_binary=st.booleans(),
+    ),
+    st.builds(Rule, st.integers(0, 40), st.sampled_from(["exact", "keep"])),
+    st.booleans(),
+    st.booleans(),
+)
+def test_only_a_page_with_enough_of_a_text_is_a_duplicate(record, rule, has_equal, has_near):
+    finding = rule.judge(record, lambda: has_equal or None, lambda: has_near or None)
+    is_long = record.tokens >= rule.min_tokens and record.sketch is not None
+    assert rule.is_short(record) == (not is_long)
+    assert rule.reason_to_skip(record) == finding.reason
+    assert (finding.kind is Kind.SKIPPED) == (finding.reason is not None)
+    if finding.kind is Kind.EXACT:
+        assert has_equal
+        assert record.digest
+        assert is_long or record.is_binary or rule.short_pages == "exact"
+    if finding.kind is Kind.NEAR:
+        assert has_near
+        assert not has_equal
+        assert is_long
+
+
+@pytest.mark.parametrize("short_pages", ["", "drop", None])
+def test_another_treatment_of_short_pages_is_refused(short_pages):
+    with pytest.raises(ValueError, match="short_pages must be one of") as error:
+        Rule(short_pages=short_pages)
+    assert str(error.value).endswith(f"('exact', 'keep'), got {short_pages!r}")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [
+        (Verdict(Kind.NEW, "simhash"), "new"),
+        (
+            Verdict(Kind.EXACT, "simhash", "http://a/", 0),
+            "exact duplicate of <http://a/> (simhash, distance 0)",
+        ),
+        (
+            Verdict(Kind.NEAR, "simhash", "http://a/", 2),
+            "near-duplicate of <http://a/> (simhash, distance 2)",
+        ),
+        (Verdict(Kind.SKIPPED, "simhash", reason="empty"), "skipped (empty)"),
+    ],
+)
+def test_a_verdict_reads_as_a_sentence(verdict, text):
+    assert str(verdict) == text
+
+
+def test_only_exact_and_near_verdicts_are_of_duplicates():
+    assert {kind for kind in Kind if Verdict(kind, "simhash").is_duplicate} == {
+        Kind.EXACT, Kind.NEAR,
+    }  # fmt: skip
+
+
+# One after the other, by all that judge.
+
+METHODS_BY_NAME = {name: kind() for name, kind in METHODS.items()} | {"wide": SimHash(12)}
+TEXTS = [
+    ENGLISH, ENGLISH.upper(), ENGLISH.replace(",", " –"), edited(ENGLISH), replaced(ENGLISH, 20),
+    CHINESE, CHINESE.replace("老板就", "掌柜就"), article(1, 40), edited(article(1, 40)),
+    "", " \n", "…", "word", "Word!", "one two three four", "one two three five",
+    "item1 item2 item3 item4 item5 item6", "the of and is it the of and",
+]  # fmt: skip
+
+
+def kept_by_oracle(method, texts, min_tokens):
+    """What each text is, and of which it is a duplicate: each is compared with each kept one."""
+    documents, found = [Document.from_main_text(text) for text in texts], []
+    for number, document in enumerate(documents):
+        best = (inf, number), Kind.NEW
+        for other, (kind, _) in enumerate(found):
+            if kind is Kind.NEW:
+                said = explanation.judge(method, documents[other], document, min_tokens)
+                if said.verdict == "duplicate":
+                    best = min(best, ((-1, other), Kind.EXACT))
+                elif said.verdict == "near-duplicate":
+                    best = min(best, ((said.distance, other), Kind.NEAR))
+        (_, original), kind = best
+        found.append((kind if document.text else Kind.SKIPPED, original))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS_BY_NAME)
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(TEXTS), max_size=8), st.sampled_from([0, 4, 20, 41]))
+def test_a_crawl_a_scan_and_a_comparison_of_two_pages_say_the_same(name, texts, min_tokens):
+    method, rule = METHODS_BY_NAME[name], Rule(min_tokens)
+    records = []
+    for number, text in enumerate(texts):
+        document = Document.from_main_text(text)
+        sketch = method.sketch(document)
+        data = None if sketch is None else method.to_bytes(sketch)
+        digest = digest_of(document)
+        records.append(PageRecord(str(number), "", len(document.tokens), digest, data))
+
+    expected = kept_by_oracle(method, texts, min_tokens)
+
+    detector = Detector(method, rule)
+    verdicts = [detector.judge(record) for record in records]
+    assert [(v.kind, int(v.original or n)) for n, v in enumerate(verdicts)] == expected
+
+    judge = RecordJudge(method, rule)
+    judge.outcome.fates.extend([Fate.NEW] * len(records))
+    half = len(records) // 2
+    for part in (slice(0, half), slice(half, None)):
+        judge.judge(range(len(records))[part], records[part])
+    outcome = judge.outcome
+    originals = dict(zip(outcome.duplicates, outcome.originals, strict=True))
+    kinds = {
+        Fate.NEW: Kind.NEW, Fate.EMPTY: Kind.SKIPPED, Fate.EXACT: Kind.EXACT, Fate.NEAR: Kind.NEAR,
+    }  # fmt: skip
+    said = [
+        (kinds[fate], originals.get(number, number)) for number, fate in enumerate(outcome.fates)
+    ]
+    assert said == expected
+    distances = [verdict.distance for verdict in verdicts if verdict.is_duplicate]
+    assert list(outcome.distances) == pytest.approx(distances)

@@ -1,0 +1,209 @@
+"""Detectors over a store that waits: what must hold whatever happens in between."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shared_log import Log, SharedStore
+
+from dedup.detector import Detector
+from dedup.methods import SimHash
+from dedup.record import Committed, PageRecord
+from dedup.rule import Kind
+
+NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
+
+
+def page(content, key, tokens=100):
+    digest = content.to_bytes(16, "little")
+    return PageRecord(key, "", tokens, digest, SimHash().to_bytes(content))
+
+
+def near(one, other):
+    """Whether two contents are: chains of them are not."""
+    return (one ^ other).bit_count() <= 1
+
+
+class Fleet:
+    """Processes that crawl pages at the same time, over one log; messages travel in any order."""
+
+    def __init__(self, chooser, processes):
+        self.log = Log()
+        self.stored = {}
+        self.verdicts = {}
+        self._chooser = chooser
+        self._under_way = []
+        self._stores = [SharedStore(self.log, self._travel) for _ in range(processes)]
+        self._detectors = [Detector(SimHash(1), store=store) for store in self._stores]
+
+    async def _travel(self):
+        arrival = asyncio.get_running_loop().create_future()
+        self._under_way.append(arrival)
+        await arrival
+
+    async def crawl(self, pages):
+        """Crawl *pages*: their contents, whether storing them fails, and by which process."""
+        tasks = [
+            asyncio.create_task(self._crawl(f"page {number}", *page))
+            for number, page in enumerate(pages)
+        ]
+        for _ in range(100 * len(tasks)):
+            await self._settle()
+            if all(task.done() for task in tasks):
+                break
+            if not self._under_way:
+                tasks += [asyncio.create_task(self._publish(n)) for n in range(len(self._stores))]
+                continue
+            arrived = self._chooser.randrange(len(self._under_way))
+            self._under_way.pop(arrived).set_result(None)
+        assert all(task.done() for task in tasks), "somebody waits for ever"
+        await asyncio.gather(*tasks)
+
+    async def _settle(self):
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def _crawl(self, key, content, fails, process):
+        detector = self._detectors[process % len(self._detectors)]
+        while True:
+            verdict, claim = await detector.reserve(page(content, key))
+            if verdict:
+                break
+            ended = asyncio.Event()
+            claim.when_ended(ended.set)
+            await ended.wait()
+        if claim:
+            await self._travel()
+            if not fails:
+                self.check_stored(key, content)
+            (detector.release if fails else detector.commit)(claim)
+        elif verdict.is_duplicate:
+            assert near(content, self.stored[verdict.original]), "lost: that is not stored"
+        self.verdicts[key] = verdict.kind
+
+    def check_stored(self, key, content):
+        assert not [other for other in self.stored.values() if near(content, other)], "twice"
+        self.stored[key] = content
+
+    async def _publish(self, process):
+        store, published = self._stores[process], False
+        if store._news_under_way:
+            return
+        news = store.take_news()
+        try:
+            await self._detectors[process].exchange(news)
+            published = True
+        finally:
+            store.end_exchange(published=published)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([NEAR, NEARER, NEAREST, FAR]), st.booleans(), st.integers(0, 2)),
+        min_size=2,
+        max_size=12,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_no_two_near_pages_are_stored_none_is_lost_and_nobody_waits_for_ever(
+    processes, pages, chooser
+):
+    fleet = Fleet(chooser, processes)
+    asyncio.run(fleet.crawl(pages))
+    assert len(fleet.verdicts) == len(pages)
+    kept = [key for key, kind in fleet.verdicts.items() if kind is Kind.NEW]
+    failed = {f"page {number}" for number, (_, fails, _) in enumerate(pages) if fails}
+    assert sorted(fleet.stored) == sorted(set(kept) - failed)
+
+
+def test_of_two_that_claim_near_pages_at_once_the_second_waits_for_the_first():
+    async def crawl():
+        arrivals = asyncio.Semaphore(0)
+        log = Log()
+        detector = Detector(SimHash(), store=SharedStore(log, arrivals.acquire))
+        tasks = [
+            asyncio.create_task(detector.reserve(page(content, key)))
+            for content, key in ((NEAR, "a"), (NEARER, "b"), (FAR, "c"))
+        ]
+        for _ in range(6):
+            await asyncio.sleep(0)
+            arrivals.release()
+        return detector, await asyncio.gather(*tasks)
+
+    detector, [first, second, other] = asyncio.run(crawl())
+    assert first.verdict.kind is other.verdict.kind is Kind.NEW
+    assert (second.verdict, second.claim) == (None, first.claim)
+    assert detector._view.open_claims == 2
+
+
+def joined(log):
+    detector = Detector(SimHash(), store=SharedStore(log))
+    detector.load()
+    return detector
+
+
+async def publish(detector):
+    await detector.exchange(detector._store.take_news())
+    detector._store.end_exchange(published=True)
+
+
+def test_who_joins_later_knows_what_is_stored_and_what_is_being_stored():
+    async def crawl():
+        log = Log()
+        first = joined(log)
+        for content, key in ((NEAR, "open"), (FAR, "stored")):
+            claim = (await first.reserve(page(content, key))).claim
+        first.commit(claim)
+        await publish(first)
+        later = joined(log)
+        assert (await later.reserve(page(FAR + 1, "a"))).verdict.original == "stored"
+        waiting = await later.reserve(page(NEARER, "b"))
+        assert waiting.verdict is None
+        assert waiting.claim.record.key == "open"
+        return log
+
+    log = asyncio.run(crawl())
+    assert len([event for _, event in log.events if isinstance(event, Committed)]) == 1
+
+
+def test_a_claim_that_gave_way_is_released_for_others_too():
+    """Else they would wait for it."""
+
+    async def crawl():
+        log = Log()
+        first, second, third = joined(log), joined(log), joined(log)
+        await first.reserve(page(NEAR, "a"))
+        gave_way = await second.reserve(page(NEARER, "b"))
+        assert gave_way.claim.record.key == "a"
+        assert second._store.has_news is False  # it has not joined
+        await second._store.join("test")
+        assert second._store.has_news
+        await publish(second)
+        await third.exchange(third._store.take_news())
+        assert third._view.open_claims == 1
+
+    asyncio.run(crawl())
+
+
+def test_a_page_that_another_process_replaces_does_not_count_any_more():
+    async def crawl():
+        log = Log()
+        old = joined(log)
+        old.judge(page(NEAR, "a"))
+        await publish(old)
+        first, second = joined(log), joined(log)
+        await first._store.join("test")
+        changed = await first.reserve(page(FAR, "a"))
+        assert changed.verdict.kind is Kind.CHANGED
+        first.commit(changed.claim)
+        await publish(first)
+        await second.exchange(second._store.take_news())
+        assert len(second) == 1
+        assert (await second.reserve(page(NEAR, "b"))).verdict.kind is Kind.NEW
+        assert (await second.reserve(page(FAR, "c"))).verdict.original == "a"
+
+    asyncio.run(crawl())
