@@ -8,6 +8,9 @@ from typing import Any, NamedTuple, Self
 
 from dedup.text import Document
 
+MOST_TOKENS = 2**63 - 1
+"""The most words that a record can say a text has, so that it can be stored."""
+
 
 class PageRecord(NamedTuple):
     """A page without its text: who it is, where it is compared, and what tells its content.
@@ -52,12 +55,16 @@ class PageRecord(NamedTuple):
                 values["tokens"],
                 None if digest is None else bytes.fromhex(digest),
                 None if sketch is None else b64decode(sketch, validate=True),
-                values.get("binary", False),
+                values.get("binary") or False,  # a table has null where there is none
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"a record must be as it was written, got {values!r:.200}") from error
-        types = [type(value) for value in (record.key, record.scope, record.tokens)]
-        if types != [str, str, int] or len(record.digest or bytes(16)) != 16:
+        types = [type(getattr(record, name)) for name in ("key", "scope", "tokens", "is_binary")]
+        if (
+            types != [str, str, int, bool]
+            or not 0 <= record.tokens <= MOST_TOKENS
+            or (record.digest is not None and len(record.digest) != 16)
+        ):
             raise ValueError(f"a record must be as it was written, got {values!r:.200}")
         return record
 
