@@ -16,3 +16,4 @@ class PageItem(scrapy.Item):
     fetched = scrapy.Field()  # UTC, ISO 8601
     html = scrapy.Field()  # with -a save_html=1 only
     dedup = scrapy.Field()  # the verdict, with DEDUP_ACTION = "mark" only
+    dedup_record = scrapy.Field()  # what is compared of it, with DEDUP_SKETCH_FIELD only

@@ -106,7 +106,12 @@ class SqliteFile:
 
     def create(self, identity: Mapping[str, Any]) -> None:
         """Create the file without records; the caller must hold the lock."""
-        with self.replacement() as file, file:
+        with self.replacement() as file:
+            self.lay_out(file, identity)
+
+    def lay_out(self, file: sqlite3.Connection, identity: Mapping[str, Any]) -> None:
+        """Make the tables of this kind in *file*, an empty database."""
+        with file:
             file.executescript(self._kind.schema.read_text("utf-8"))
             file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
             file.execute(f"PRAGMA application_id = {self._kind.application_id}")

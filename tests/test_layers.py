@@ -15,6 +15,7 @@ LAYERS = [
     {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
     {"lexicon", "diff", "records", "logs", "record", "scopes"},
     {"methods", "rule"},
+    {"record_field"},
     {"index", "stores"},
     {"search"},
     {"page", "url_advice", "view"},

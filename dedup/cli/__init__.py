@@ -18,7 +18,7 @@ COMMANDS = {
     "evaluate": "score methods on labelled collections",
     "explain": "show why two pages are, or are not, near-duplicates",
     "lexicon": "count how many documents contain each word",
-    "reindex": "convert a ledger to another method or scope",
+    "reindex": "convert a ledger to another method or scope, or rebuild it from feeds",
     "report": "write the HTML report of a ledger",
     "scan": "remove the duplicates from files or folders of pages",
     "stats": "show the crawls and pages of a ledger",

@@ -1,14 +1,20 @@
-"""``dedup reindex``: a ledger for other settings, made of one that there is."""
+"""``dedup reindex``: a ledger made of another one, or of the records in feeds."""
 
 import argparse
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
 from dedup.cli.methods import create_method, json_object, method_class
 from dedup.cli.terminal import progress
+from dedup.record_field import FieldReader, FieldRecord
+from dedup.records import Fields, Folder, Format, RawRecord, RecordError, format_of
+from dedup.records.warc import Warc
 from dedup.scopes import SCOPES
+from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import reindex
 from dedup.text import printable
 
@@ -16,15 +22,26 @@ EXAMPLES = """\
 examples:
   dedup reindex pages.sqlite -o by-host.sqlite --scope host
   dedup reindex pages.sqlite -o verified.sqlite --method verified --texts pages.jsonl
+  dedup reindex --records pages.jsonl more.jsonl -o pages.sqlite
 
 Sketches of another method are computed from the texts in the feeds of the crawls, which must have
 the main text in a field (DEDUP_FIELDS). A page whose text is not there is stored again when it is
 met.
+
+--records makes a ledger that is lost again, of feeds whose items have the records of their pages
+(DEDUP_SKETCH_FIELD), the oldest feed first; --method and --args are those of the crawls.
 """
+
+_ITEMS_AT_ONCE = 256
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
+    parser.add_argument("ledger", type=Path, nargs="?", metavar="LEDGER",
+        help="the file of DEDUP_INDEX")  # fmt: skip
+    parser.add_argument("--records", nargs="+", type=Path, default=[], metavar="FEED",
+        help="in place of LEDGER: feeds with the records of pages")  # fmt: skip
+    parser.add_argument("--record-field", default="dedup_record", metavar="NAME",
+        help="the field with the record (default: dedup_record)")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
         help="the new ledger; the old one stays as it is")  # fmt: skip
     parser.add_argument("--method", metavar="NAME", help="the new method, as in DEDUP_METHOD")
@@ -41,6 +58,69 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if bool(options.ledger) == bool(options.records):
+        raise CommandError("give either LEDGER or --records")
+    if options.records:
+        _rebuild(options)
+    else:
+        _convert(options)
+
+
+def _rebuild(options: argparse.Namespace) -> None:
+    if options.scope or options.texts:
+        raise CommandError("--scope and --texts are for LEDGER: convert what --records makes")
+    method = create_method(
+        method_class(options.method or "simhash"), json_object("--args", options.args)
+    )
+    check_outputs(options, options.output)
+    reader = FieldReader(method)
+    fields = Fields(options.record_field, is_object=True)
+    feeds = [(path, _records(_feed(path, fields), reader)) for path in options.records]
+    if options.output.resolve() in {path.resolve() for path in options.records}:
+        raise CommandError(f"{options.output} is a feed; give the ledger another name")
+    with progress(None) as advance:
+        done = rebuild(options.output, method, feeds, advance)
+    print(f"{printable(str(options.output))}: {done.pages:,} pages")
+    if done.passed_over:
+        print(
+            f"{done.passed_over:,} items are passed over, and their pages stored again when met; "
+            f"the first: {printable(done.first_passed_over or '')}"
+        )
+
+
+def _feed(path: Path, fields: Fields) -> Format:
+    kind = format_of([path])
+    if kind in (Folder, Warc):
+        raise CommandError(f"{path} is no feed: a {kind.name} has no fields")
+    return kind([path], fields)
+
+
+def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueError]:
+    """Yield what the items of *feed* hold, in order: a record, or why there is none."""
+    raws = feed.raw_records()
+    while batch := list(islice(raws, _ITEMS_AT_ONCE)):
+        parsed = [_parsed(feed, raw) for raw in batch]
+        found = iter(reader.read([values for values in parsed if isinstance(values, dict)]))
+        for raw, values in zip(batch, parsed, strict=True):
+            result = next(found) if isinstance(values, dict) else values
+            yield (
+                ValueError(f"{raw.source}, record {raw.number}: {result}")
+                if isinstance(result, ValueError)
+                else result
+            )
+
+
+def _parsed(feed: Format, raw: RawRecord) -> dict[str, Any] | ValueError:
+    if raw.error is not None:
+        return ValueError(raw.error)
+    try:
+        values = feed.parse(raw.data).values
+    except RecordError as error:
+        return error
+    return values or ValueError(f"it has no field {feed.fields.content!r}")
+
+
+def _convert(options: argparse.Namespace) -> None:
     if options.method is None and options.scope is None:
         raise CommandError("nothing is to be converted: give --method or --scope")
     arguments = json_object("--args", options.args)

@@ -32,6 +32,7 @@ examples:
   dedup scan crawl/*.warc.gz -o unique.warc.gz --method verified
   dedup scan pages.csv.zst -o unique.csv.zst --html-field body --key-field link
   dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
+  dedup scan pages.jsonl -o unique.jsonl --record-field dedup_record   compare no texts
   dedup scan site/ -o unique/ --clusters clusters.jsonl    compare files of HTML or text
 
 The end of a file's name says what format it has:
@@ -53,6 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the field or column with the text (default: text)")  # fmt: skip
     content.add_argument("--html-field", metavar="NAME",
         help="the field or column with HTML, from which the main text is extracted")  # fmt: skip
+    content.add_argument("--record-field", metavar="NAME",
+        help="the field with the page's record (DEDUP_SKETCH_FIELD), not a text")  # fmt: skip
     parser.add_argument("--key-field", metavar="NAME",
         help="the field that names a record in the clusters (default: url, if any)")  # fmt: skip
     parser.add_argument("--date-field", metavar="NAME", help="the date field, for --keep newest")
@@ -126,8 +129,11 @@ def run(options: argparse.Namespace) -> None:
 def _format(options: argparse.Namespace) -> Format:
     kind = format_of(options.inputs)
     own_fields = kind in (Folder, Warc)
-    if own_fields and (options.text_field or options.html_field or options.key_field):
+    given = options.text_field, options.html_field, options.record_field, options.key_field
+    if own_fields and any(given):
         raise CommandError(f"a {kind.name} has no fields to be named")
+    if options.record_field and options.ledger:
+        raise CommandError("--ledger is for texts: what --record-field names is read as fast")
     if options.date_field and (own_fields or options.keep != "newest"):
         raise CommandError("--date-field is for --keep newest, of formats with fields")
     if options.follow_links and kind is not Folder:
@@ -145,11 +151,12 @@ def _format(options: argparse.Namespace) -> Format:
     if kind is Warc and options.keep == "newest":
         options.date_field = "WARC-Date"
     fields = Fields(
-        options.html_field or options.text_field or "text",
+        options.html_field or options.record_field or options.text_field or "text",
         bool(options.html_field),
         options.key_field,
         options.date_field,
         options.encoding,
+        bool(options.record_field),
     )
     if kind is Folder:
         return Folder(options.inputs, fields, follow_links=options.follow_links)

@@ -1,5 +1,6 @@
 """The interface of a record format, and the records it yields."""
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,8 @@ class RecordError(ValueError):
 class Fields:
     """The fields or columns that hold the parts of a record.
 
-    *content* names the field of the text, or of the HTML if *is_html*. If *key* is ``None``, the
+    *content* names the field of the text, of the HTML if *is_html*, or of what a crawl has written
+    there in place of it, an object, if *is_object*. If *key* is ``None``, the
     field "url" is the key where it exists. *encoding* must be a superset of ASCII.
     """
 
@@ -27,6 +29,7 @@ class Fields:
     key: str | None = None
     date: str | None = None
     encoding: str = "utf-8"
+    is_object: bool = False
 
 
 DEFAULT_KEY = "url"
@@ -56,6 +59,8 @@ class Record(NamedTuple):
     is_html: bool = False
     key: str | None = None
     date: float | None = None
+    values: dict[str, Any] | None = None
+    """The object in place of the content."""
 
 
 class Format(ABC):
@@ -145,6 +150,25 @@ def text_of(value: Any, field: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")
+
+
+def record_of(value: Any, key: str | None, date: float | None, fields: Fields) -> Record:
+    """Return the record whose content is *value*; raises RecordError if that cannot be content."""
+    if fields.is_object:
+        return Record(None, False, key, date, _object_of(value, fields.content))
+    return Record(text_of(value, fields.content), fields.is_html, key, date)
+
+
+def _object_of(value: Any, field: str) -> dict[str, Any] | None:
+    """Return the object that *value* is, or is in JSON; ``None`` if it is ``None`` or empty."""
+    if isinstance(value, str) and value:
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"the field {field!r} must be an object in JSON") from error
+    if value is None or value == "" or isinstance(value, dict):
+        return value or None
+    raise RecordError(f"the field {field!r} must be an object, got {type(value).__name__}")
 
 
 def key_of(value: Any) -> str | None:

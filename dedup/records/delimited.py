@@ -13,6 +13,7 @@ from dedup.records.base import (
     RawRecord,
     Record,
     RecordError,
+    record_of,
     timestamp,
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
@@ -109,7 +110,7 @@ class Delimited(Format):
                     byte = ord(value[error.start]) & 0xFF
                     raise RecordError(f"not {self.fields.encoding} (byte 0x{byte:02x})") from error
         seconds = timestamp(date, self.fields.date) if self.fields.date else None
-        return Record(content, self.fields.is_html, key or None, seconds)
+        return record_of(content, key or None, seconds, self.fields)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:

@@ -13,7 +13,7 @@ from dedup.records.base import (
     Record,
     RecordError,
     key_of,
-    text_of,
+    record_of,
     timestamp,
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
@@ -60,11 +60,11 @@ class JsonLines(Format):
             raise RecordError(f"not JSON ({error}){hint}") from error
         if not isinstance(value, dict):
             raise RecordError(f"must be a JSON object, got {type(value).__name__}")
-        return Record(
-            text_of(value.get(fields.content), fields.content),
-            fields.is_html,
+        return record_of(
+            value.get(fields.content),
             key_of(value.get(fields.key or DEFAULT_KEY)),
             timestamp(value.get(fields.date), fields.date) if fields.date else None,
+            fields,
         )
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:

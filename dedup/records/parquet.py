@@ -12,7 +12,7 @@ from dedup.records.base import (
     Record,
     RecordError,
     key_of,
-    text_of,
+    record_of,
     timestamp,
 )
 from dedup.records.decoding import decode_html
@@ -68,8 +68,7 @@ class Parquet(Format):
         if isinstance(content, bytes) and self.fields.is_html:
             content = decode_html(content)
         seconds = timestamp(date, self.fields.date) if self.fields.date else None
-        content = text_of(content, self.fields.content)
-        return Record(content, self.fields.is_html, key_of(key), seconds)
+        return record_of(content, key_of(key), seconds, self.fields)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np

@@ -126,7 +126,8 @@ class _FieldsSeen:
         names_of = {"text": fields.content, "key": fields.key, "date": fields.date}
         for kind, name in names_of.items():
             if name is not None and not self._wanted[kind]:
-                option = f"--{'html' if kind == 'text' and fields.is_html else kind}-field"
+                of_content = "record" if fields.is_object else "html" if fields.is_html else "text"
+                option = f"--{of_content if kind == 'text' else kind}-field"
                 raise RecordError(
                     f"none of the first {self._records:,} records has the field {name!r}; "
                     f"{option} names another"

@@ -9,7 +9,8 @@ from dedup.limits import shorten, shorten_url
 from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
-from dedup.records import Format, RawRecord, Record, RecordError
+from dedup.record_field import FieldReader, FieldRecord
+from dedup.records import Fields, Format, RawRecord, Record, RecordError
 
 
 class ReadRecord(NamedTuple):
@@ -47,6 +48,7 @@ class RecordReader:
         self.format = format_
         self.method = method
         self._pages = PageReader(extractor, method)
+        self._fields = FieldReader(method) if format_.fields.is_object else None
 
     def warm_up(self) -> None:
         if self.format.has_html:
@@ -55,6 +57,8 @@ class RecordReader:
     def read(self, raws: Sequence[Any]) -> list[ReadRecord]:
         """Return what the records of *raws* are reduced to, in their order."""
         parsed = [self._parse(raw) for raw in raws]
+        if self._fields:
+            return self._read_fields(parsed, self._fields)
         records = [record for record in parsed if isinstance(record, Record)]
         texts = [record.content or "" for record in records if not record.is_html]
         pages = iter(self._pages.read_texts(texts))
@@ -65,6 +69,19 @@ class RecordReader:
                 record,
                 self._pages.read_html(record.content or "") if record.is_html else next(pages),
             )
+            for record in parsed
+        ]
+
+    def _read_fields(
+        self, parsed: Sequence[Record | RecordError], reader: FieldReader
+    ) -> list[ReadRecord]:
+        """Return the records that stand in the fields of others, in place of a text."""
+        values = [record.values for record in parsed if isinstance(record, Record)]
+        found = iter(reader.read([value for value in values if value is not None]))
+        return [
+            ReadRecord(error=shorten(str(record)))
+            if isinstance(record, RecordError)
+            else _read_page(record, self.format.fields, next(found) if record.values else None)
             for record in parsed
         ]
 
@@ -83,6 +100,19 @@ def _read_record(record: Record, page: Page) -> ReadRecord:
         record.content is not None,
         len(page.text or ""),
     )
+
+
+def _read_page(
+    record: Record, fields: Fields, found: FieldRecord | ValueError | None
+) -> ReadRecord:
+    if isinstance(found, ValueError):
+        return ReadRecord(error=shorten(str(found)))
+    page = found.record if found else PageRecord()
+    # Unless somebody names another, it has a key of its own.
+    key = record.key if fields.key or not found else page.key
+    named = page.under("" if key is None else shorten_url(key), page.scope)
+    # Nobody knows how many characters there were.
+    return ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dedup.index.base import Match
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
-from dedup.record import PageRecord
+from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
 from dedup.scan.outcome import Fate, Outcome
 from dedup.search import batch_index_for
+from dedup.view import View
 
 _FATES = {
     Kind.SKIPPED: Fate.EMPTY, Kind.EXACT: Fate.EXACT, Kind.NEAR: Fate.NEAR, Kind.NEW: Fate.NEW,
@@ -19,13 +20,16 @@ _FATES = {
 class RecordJudge:
     """Judges records by the rule, as the detector does pages, but in batches; notes the outcome.
 
-    All is in memory and in one scope, and what is new is kept at once, so that neither claims nor a
-    store is needed. A record is compared with kept ones only.
+    All is in memory, and what is new is kept at once, so that nobody waits and no store is needed.
+    A record is compared with kept ones of its scope only. Texts have none: the records of crawls
+    may have many, of few pages each, which are judged one by one.
     """
 
     def __init__(self, method: Method, rule: Rule) -> None:
         self.outcome = Outcome()
         self._rule = rule
+        self._scoped = View(method, rule)
+        self._numbers_of_scoped = array("Q")
         self._texts = batch_index_for(Exact())
         self._index = batch_index_for(method)
         # The numbers of the records that were kept: of all, and of those that are in the index.
@@ -38,34 +42,49 @@ class RecordJudge:
         The outcome has their fates from then on.
         """
         # Their places in the batch; what is skipped has none.
-        self._texts.begin([record.digest for record in records])
+        self._texts.begin([None if record.scope else record.digest for record in records])
         self._index.begin(
             [
                 None
-                if record.digest is None or self._rule.is_short(record) or self._texts.query(place)
+                if record.digest is None
+                or record.scope
+                or self._rule.is_short(record)
+                or self._texts.query(place)
                 else record.sketch
                 for place, record in enumerate(records)
             ]
         )
         for place, (number, record) in enumerate(zip(numbers, records, strict=True)):
-            self.outcome.fates[number] = self._fate(place, number, record)
+            fate = self._fate_in_scope if record.scope else self._fate
+            self.outcome.fates[number] = fate(place, number, record)
+
+    def _fate_in_scope(self, _place: int, number: int, record: PageRecord) -> Fate:
+        finding, _ = self._scoped.look(record)
+        if finding.match:
+            self._note_duplicate(finding.kind, number, finding.match, self._numbers_of_scoped)
+        elif finding.kind is Kind.NEW:
+            claimed = Claimed(record, number=len(self._numbers_of_scoped))
+            self._scoped.commit(self._scoped.claim(claimed))
+            self._numbers_of_scoped.append(number)
+            self.outcome.short += self._rule.is_short(record)
+        return _FATES[finding.kind]
 
     def _fate(self, place: int, number: int, record: PageRecord) -> Fate:
         finding = self._rule.judge(
             record, lambda: self._texts.query(place), lambda: self._index.query(place)
         )
         if finding.match:
-            self._note_duplicate(finding.kind, number, finding.match)
+            is_exact = finding.kind is Kind.EXACT
+            numbers = self._numbers_of_texts if is_exact else self._numbers_of_index
+            self._note_duplicate(finding.kind, number, finding.match, numbers)
         elif finding.kind is Kind.NEW:
             self._keep(place, number, record)
         return _FATES[finding.kind]
 
-    def _note_duplicate(self, kind: Kind, number: int, match: Match) -> None:
-        is_exact = kind is Kind.EXACT
-        numbers = self._numbers_of_texts if is_exact else self._numbers_of_index
+    def _note_duplicate(self, kind: Kind, number: int, match: Match, numbers: "array[int]") -> None:
         self.outcome.duplicates.append(number)
         self.outcome.originals.append(numbers[match.page])
-        self.outcome.distances.append(0 if is_exact else match.distance)
+        self.outcome.distances.append(0 if kind is Kind.EXACT else match.distance)
 
     def _keep(self, place: int, number: int, record: PageRecord) -> None:
         self._texts.add(place)

@@ -18,8 +18,12 @@ class Sketches:
         self._tokens = array("Q")
         self._lengths = array("Q")
         self._dates = array("d")
+        # Of those that are in another than "": few in most collections.
+        self._scopes: dict[int, str] = {}
 
     def append(self, record: ReadRecord) -> None:
+        if record.page.scope:
+            self._scopes[len(self)] = record.page.scope
         self._sketches.append(record.page.sketch or b"")
         self._digests.append(record.page.digest or _NO_DIGEST)
         self._tokens.append(record.page.tokens)
@@ -33,6 +37,7 @@ class Sketches:
         """Return what is judged of a record."""
         digest = self._digests[number]
         return PageRecord(
+            scope=self._scopes.get(number, ""),
             tokens=self._tokens[number],
             digest=None if digest == _NO_DIGEST else digest,
             sketch=self._sketches[number] or None,

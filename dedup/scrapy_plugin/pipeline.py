@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http import HtmlResponse
 
 from dedup.logs import get_logger
+from dedup.record_field import to_field
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
@@ -15,7 +16,7 @@ from dedup.scrapy_plugin.exceptions import (
 )
 from dedup.scrapy_plugin.extension import Extension
 from dedup.scrapy_plugin.items import get_field, set_field
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings import MARK_FIELD, DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage
 from dedup.workers import ReadError
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-MARK_FIELD = "dedup"
 _REASONS = {
     Kind.EXACT: ExactDuplicate,
     Kind.NEAR: NearDuplicate,
@@ -43,6 +43,8 @@ class ItemPipeline:
 
     def __init__(self, extension: Extension | None = None) -> None:
         self._extension = extension
+        settings = extension.settings if extension else None
+        self._made_with = settings.made_with if settings and settings.sketch_field else None
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "ItemPipeline":
@@ -83,13 +85,24 @@ class ItemPipeline:
         verdict = judgement.verdict
         if reason := _reason_to_drop(verdict, settings):
             if extension.quarantine and verdict.kind is not Kind.UNCHANGED:
-                await _fill(item, passage, judgement, extension)
+                await self._fill(item, passage, judgement, extension)
                 extension.quarantine.add(item, judgement.key, verdict)
             extension.summary.count("items/dropped")
             raise reason(verdict, judgement.key, settings.log_level)
-        await _fill(item, passage, judgement, extension)
+        await self._fill(item, passage, judgement, extension)
         if settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
             _mark(item, verdict, extension)
+
+    async def _fill(
+        self, item: Any, passage: Passage, judgement: Judgement, extension: Extension
+    ) -> None:
+        """Set those fields of *item* that the settings name and the spider left empty."""
+        field = extension.settings.sketch_field
+        if field and judgement.record and self._made_with:
+            record = to_field(judgement.record, self._made_with)
+            _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", extension)
+        if extension.settings.fields:
+            await _fill_texts(item, passage, judgement, extension)
 
 
 def _reason_to_drop(verdict: Verdict, settings: DedupSettings) -> type[DuplicatePage] | None:
@@ -100,11 +113,10 @@ def _reason_to_drop(verdict: Verdict, settings: DedupSettings) -> type[Duplicate
     return _REASONS.get(verdict.kind)
 
 
-async def _fill(item: Any, passage: Passage, judgement: Judgement, extension: Extension) -> None:
+async def _fill_texts(
+    item: Any, passage: Passage, judgement: Judgement, extension: Extension
+) -> None:
     """Set those fields of *item* that DEDUP_FIELDS names and the spider left empty."""
-    fields = extension.settings.fields
-    if not fields:
-        return
     response = passage.visit.response if passage.visit else None
     page = judgement.page
     if page and page.text is None and isinstance(response, HtmlResponse):
@@ -115,11 +127,15 @@ async def _fill(item: Any, passage: Passage, judgement: Judgement, extension: Ex
             page = judgement.page = None
     if page is None:
         return
-    for key, field in fields.items():
-        value = get_field(item, field)
-        is_empty = value is None or (isinstance(value, str) and not value)
-        if is_empty and not set_field(item, field, getattr(page, key)):
-            extension.notices.tell_once("Items cannot hold the field %r of DEDUP_FIELDS", field)
+    for key, field in extension.settings.fields.items():
+        _set_if_empty(item, field, getattr(page, key), "DEDUP_FIELDS", extension)
+
+
+def _set_if_empty(item: Any, field: str, value: Any, setting: str, extension: Extension) -> None:
+    there = get_field(item, field)
+    is_empty = there is None or (isinstance(there, str) and not there)
+    if is_empty and not set_field(item, field, value):
+        extension.notices.tell_once(f"Items cannot hold the field %r of {setting}", field)
 
 
 def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:

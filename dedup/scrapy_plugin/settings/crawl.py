@@ -14,6 +14,7 @@ from scrapy.utils.job import job_dir
 from dedup.extraction import Extractor
 from dedup.logs import get_logger
 from dedup.methods.base import Method
+from dedup.record_field import MadeWith
 from dedup.rule import SHORT_PAGES
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.crawling import is_crawl
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
+MARK_FIELD = "dedup"
+"""The field of an item that is marked."""
 LEDGER_OF_A_JOB = "dedup.sqlite"
 """The name of the ledger in a JOBDIR."""
 _OUTSIDE_A_CRAWL = {
@@ -72,6 +75,7 @@ class DedupSettings:
     action: Annotated[str, choice(("drop", "mark"))]
     follow_duplicates: Annotated[bool, switch(True)]
     fields: Annotated[Mapping[str, str], fields_of_items()]
+    sketch_field: Annotated[str | None, item_field()]
     page_timeout: Annotated[float, number(30.0, at_least=0.1, at_most=86400)]
     wait_timeout: Annotated[float, number(60.0, at_least=0)]
     max_page_bytes: Annotated[int, whole_number(10_000_000, at_least=1)]
@@ -138,6 +142,17 @@ class DedupSettings:
                 "DEDUP_FIELDS needs the text of the page, DEDUP_ITEM_FIELD uses the item's own: "
                 "set one of them only"
             )
+        others: dict[str, list[str | None]] = {
+            "DEDUP_ITEM_FIELD": [self.item_field],
+            "DEDUP_FIELDS": [*self.fields.values()],
+            'DEDUP_ACTION = "mark"': [MARK_FIELD] if self.action == "mark" else [],
+        }
+        for name, fields in others.items():
+            if self.sketch_field and self.sketch_field in fields:
+                raise SettingError(
+                    f"DEDUP_SKETCH_FIELD and {name} both use the field {self.sketch_field!r}: give "
+                    "each its own"
+                )
         paths = {
             "DEDUP_INDEX": self.index,
             "DEDUP_DUPLICATES": self.duplicates,
@@ -154,8 +169,16 @@ class DedupSettings:
     @property
     def identity(self) -> dict[str, Any]:
         """What stored sketches depend on: a ledger is for crawls with an equal one."""
+        return {**self.method.identity, **self._identity_of_others}
+
+    @property
+    def made_with(self) -> MadeWith:
+        """What the records in the fields of items depend on: as much as those in a ledger."""
+        return MadeWith.of(self.method, self._identity_of_others)
+
+    @property
+    def _identity_of_others(self) -> dict[str, Any]:
         return {
-            **self.method.identity,
             "extractor": self.shown["DEDUP_EXTRACTOR"],
             "item_field": self.item_field,
             "scope": self.scope,

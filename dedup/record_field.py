@@ -1,0 +1,156 @@
+"""A page's record in a field of an item, with what it was made with: written, read and checked.
+
+Sketches of different methods, arguments or secrets look alike. So each record names the settings
+that a ledger compares, and whoever reads one says which it can use.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from dedup.limits import shorten_url
+from dedup.methods import FingerprintMethod, KeyMethod, Method
+from dedup.record import PageRecord
+from dedup.scopes import SCOPES, base_of, is_within, parts_of, scope_within
+
+
+class MadeWith(NamedTuple):
+    """What a record depends on, besides its page: equal ones can be compared, and share a ledger.
+
+    *digest* is that of the identity of the method: of its version, arguments, lexicon and secret,
+    which it does not reveal. *extractor*, *item_field* and *scope* are as the settings have them.
+    """
+
+    method: str
+    digest: str
+    extractor: str = "trafilatura"
+    item_field: str | None = None
+    scope: str = "crawl"
+
+    @classmethod
+    def of(cls, method: Method, others: Mapping[str, Any]) -> "MadeWith":
+        """Return that of the records of *method*; *others*: extractor, item field and scope."""
+        return cls(method.name, digest_of_identity(method.identity), **others)
+
+
+_BESIDE = ("made_with", "parts")
+
+
+class FieldRecord(NamedTuple):
+    """A record that was read of a field."""
+
+    record: PageRecord
+    made_with: MadeWith
+
+
+def digest_of_identity(identity: Mapping[str, Any]) -> str:
+    """Return 16 hexadecimal digits that tell the *identity* of a method from others.
+
+    >>> digest_of_identity({"method": "a", "bits": 64}), digest_of_identity({"method": "a"})
+    ('93d35f25fca57a0d', 'ce771728a734d7f6')
+    """
+    canonical = json.dumps(identity, sort_keys=True, separators=(",", ":"), default=str)
+    return blake2b(canonical.encode(), digest_size=8, person=b"made with").hexdigest()
+
+
+def to_field(record: PageRecord, made_with: MadeWith) -> dict[str, Any]:
+    """Return what the field of an item says of *record*: an object of JSON that any feed can hold.
+
+    That is `PageRecord.as_json`, with the parts of an item of several pages beside its scope.
+    """
+    key, scope = shorten_url(record.key), base_of(record.scope)
+    values = record.under(_writable(key), _writable(scope)).as_json()
+    if is_within(record.scope):
+        values["parts"] = parts_of(record.scope).hex()
+    return {**values, "made_with": made_with._asdict()}
+
+
+class FieldReader:
+    """Reads records of fields, for one method."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self._made_with = method.name, digest_of_identity(method.identity)
+
+    def read(self, fields: Sequence[Any]) -> list[FieldRecord | ValueError]:
+        """Return the record that each of *fields* has, or why it is of no use.
+
+        That is the case if it is damaged, or was made with another method, other arguments or
+        another secret.
+        """
+        results = [self._read(values) for values in fields]
+        sketches = [
+            result.record.sketch
+            for result in results
+            if isinstance(result, FieldRecord) and result.record.sketch is not None
+        ]
+        if sketches and not self._are_right(sketches):  # together, since that is faster
+            results = [self._checked(result) for result in results]
+        return results
+
+    def _read(self, values: Any) -> FieldRecord | ValueError:
+        try:
+            made_with = _made_with(values["made_with"])
+            if made_with[:2] != self._made_with:
+                return ValueError(
+                    f"the record was made with {_describe(made_with)}, not with "
+                    f"{_describe(self._made_with)}: another method, version, arguments or secret"
+                )
+            own = {name: value for name, value in values.items() if name not in _BESIDE}
+            record = PageRecord.of_json(own)
+            scope = _scope(record.scope, values.get("parts"))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return ValueError(f"the record is damaged: {values!r:.200}")
+        return FieldRecord(record.under(shorten_url(_writable(record.key)), scope), made_with)
+
+    def _checked(self, result: FieldRecord | ValueError) -> FieldRecord | ValueError:
+        sketch = result.record.sketch if isinstance(result, FieldRecord) else None
+        if sketch is None or self._are_right([sketch]):
+            return result
+        return ValueError(
+            f"the record is damaged: its {len(sketch)} bytes are no sketch of {self._method.name}"
+        )
+
+    def _are_right(self, sketches: Sequence[bytes]) -> bool:
+        """Return whether the method could have made all of *sketches*."""
+        method = self._method
+        try:
+            decoded = [method.from_bytes(sketch) for sketch in sketches]
+            if [method.to_bytes(sketch) for sketch in decoded] != list(sketches):
+                return False
+            if isinstance(method, FingerprintMethod):
+                return max(map(int.bit_length, decoded)) <= method.bits
+            if isinstance(method, KeyMethod):  # it knows what lengths they may have
+                method.keys_of_many(sketches)
+            return True
+        except Exception:  # whatever a method makes of bytes that are no sketch of its own
+            return False
+
+
+def _made_with(values: Any) -> MadeWith:
+    """Return what `MadeWith._asdict` was written; raises ValueError or TypeError for others."""
+    made_with = MadeWith(**values)
+    texts = (made_with.method, made_with.digest, made_with.extractor, made_with.scope)
+    if not all(isinstance(text, str) for text in (*texts, made_with.item_field or "")):
+        raise ValueError(values)
+    if made_with.scope not in SCOPES:
+        raise ValueError(values)
+    return made_with
+
+
+def _scope(base: str, parts: str | None) -> str:
+    """Return the scope of which `to_field` wrote these; raises ValueError for what it does not."""
+    scope = scope_within(_writable(base), bytes.fromhex(parts)) if parts else _writable(base)
+    if is_within(base) or shorten_url(scope) != scope:
+        raise ValueError(scope)
+    return scope
+
+
+def _describe(made_with: Sequence[Any]) -> str:
+    return f"{made_with[0]} ({made_with[1]})"
+
+
+def _writable(text: str) -> str:
+    """Return *text* without halves of characters, which neither feeds nor SQLite can keep."""
+    return text.encode("utf-8", "backslashreplace").decode()

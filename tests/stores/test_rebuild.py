@@ -1,0 +1,176 @@
+"""Ledgers that are made of records in feeds; crawls with them are in test_sketch_field."""
+
+import gzip
+import json
+import os
+
+import pytest
+from texts import article, edited
+
+from dedup.cli import main
+from dedup.methods import METHODS
+from dedup.page import PageReader
+from dedup.record_field import MadeWith, to_field
+from dedup.scopes import scope_within
+from dedup.stores.reader import LedgerReader
+
+OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
+
+
+def record_of(text, key="http://a/", scope="", method=None, **others):
+    method = method or METHODS["simhash"]()
+    [page] = PageReader(lambda html: html, method).read_texts([text])
+    return to_field(page.record.under(key, scope), MadeWith.of(method, {**OTHERS, **others}))
+
+
+def write(path, *records):
+    path.write_text("".join(f"{json.dumps({'dedup_record': record})}\n" for record in records))
+    return path
+
+
+def rebuilt(target, *feeds, arguments=()):
+    command = ["reindex", "--records", *feeds, "-o", target, *arguments]
+    return main(list(map(str, command)))
+
+
+def stored(path):
+    with LedgerReader(path) as reader:
+        return [
+            (page.record.key, page.record.scope, page.record.digest.hex(), page.crawl)
+            for page in reader.pages()
+        ]
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "pages.sqlite"
+
+
+def test_the_last_record_of_a_key_counts_over_all_feeds_and_the_others_have_ended(
+    tmp_path, target, capsys
+):
+    old, new, other = (
+        record_of(article(number), key)
+        for number, key in ((1, "http://a/"), (2, "http://a/"), (3, "http://b/"))
+    )
+    feeds = [write(tmp_path / "1.jsonl", old, other), write(tmp_path / "2.jsonl", new, other)]
+    assert rebuilt(target, *feeds) == 0
+    assert capsys.readouterr().out == f"{target}: 2 pages\n"
+    assert stored(target) == [
+        ("http://b/", "", other["digest"], 1),
+        ("http://a/", "", new["digest"], 2),
+    ]
+    with LedgerReader(target) as reader:
+        assert [page.ended is not None for page in reader.pages(ended=True)] == [True, False, False]
+        assert [crawl.spider for crawl in reader.crawls()] == ["1.jsonl", "2.jsonl"]
+
+
+def test_the_same_page_with_other_parts_is_another(tmp_path, target):
+    one, other = (scope_within("", bytes([number])) for number in (1, 2))
+    records = [record_of(article(1)), *(record_of(article(1), scope=s) for s in (one, other))]
+    records[1]["digest"], records[2]["digest"] = "11" * 16, "22" * 16
+    changed = {**records[2], "digest": "33" * 16}
+    assert rebuilt(target, write(tmp_path / "a.jsonl", *records, changed)) == 0
+    digests = [digest for _, _, digest, _ in stored(target)]
+    assert digests == [records[0]["digest"], "11" * 16, "33" * 16]
+
+
+def test_with_an_item_field_each_content_counts_until_a_near_one_follows(tmp_path, target):
+    texts = [article(3), article(2), edited(article(3))]
+    records = [record_of(text, item_field="body") for text in texts]
+    assert rebuilt(target, write(tmp_path / "a.jsonl", *records)) == 0
+    assert [digest for _, _, digest, _ in stored(target)] == [
+        records[1]["digest"],
+        records[2]["digest"],
+    ]
+    with LedgerReader(target) as reader:
+        assert reader.identity["item_field"] == "body"
+
+
+def test_pages_count_as_stored_when_their_feed_was_written_but_not_in_the_future(tmp_path, target):
+    feeds = [write(tmp_path / f"{n}.jsonl", record_of(article(n), f"http://{n}/")) for n in (1, 2)]
+    os.utime(feeds[0], (1_000_000, 1_000_000))
+    now = os.stat(feeds[1]).st_mtime
+    os.utime(feeds[1], (now + 1e6, now + 1e6))
+    assert rebuilt(target, *feeds) == 0
+    with LedgerReader(target) as reader:
+        first, second = (page.stored for page in reader.pages())
+    assert first == 1_000_000
+    assert now - 1 <= second < now + 1e5
+
+
+def test_a_page_without_text_is_not_remembered(tmp_path, target):
+    assert rebuilt(target, write(tmp_path / "a.jsonl", record_of(""), record_of(article(1)))) == 0
+    assert len(stored(target)) == 1
+
+
+def test_what_is_of_no_use_is_passed_over_counted_and_told(tmp_path, target, capsys):
+    good = record_of(article(1))
+    bad = [
+        None,
+        "no JSON",
+        {"key": "http://a/"},
+        {**good, "sketch": "AAAA"},
+        record_of(article(2), method=METHODS["minhash"]()),
+        record_of(article(2), extractor="resiliparse"),
+        record_of(article(2), scope="a", item_field="body"),
+    ]
+    feed = write(tmp_path / "a.jsonl", good, *bad)
+    with feed.open("a") as file:
+        file.write('{"dedup_record": {"key": "http://torn')
+    assert rebuilt(target, feed) == 0
+    out = capsys.readouterr().out
+    assert out == (
+        f"{target}: 1 pages\n8 items are passed over, and their pages stored again when met; the "
+        f"first: {feed}, record 2: it has no field 'dedup_record'\n"
+    )
+    assert [digest for _, _, digest, _ in stored(target)] == [good["digest"]]
+
+
+def test_which_settings_differ_is_told(tmp_path, target, capsys):
+    records = record_of(article(1)), record_of(article(2), extractor="resiliparse")
+    assert rebuilt(target, write(tmp_path / "a.jsonl", *records)) == 0
+    assert (
+        "extractor 'resiliparse' there, 'trafilatura' in the first record"
+        in capsys.readouterr().out
+    )
+
+
+def test_feeds_may_be_compressed_and_the_field_have_another_name(tmp_path, target):
+    feed = tmp_path / "a.jsonl.gz"
+    item = {"sketch": record_of(article(1))}
+    feed.write_bytes(gzip.compress(f"{json.dumps(item)}\n".encode()))
+    assert rebuilt(target, feed, arguments=["--record-field", "sketch"]) == 0
+    assert len(stored(target)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "new.sqlite"], "give either LEDGER or --records"),
+        (["old.sqlite", "--records", "a.jsonl", "-o", "b.sqlite"], "give either LEDGER or"),
+        (["--records", "a.jsonl", "-o", "new.sqlite", "--scope", "host"], "are for LEDGER"),
+        (["--records", "a.jsonl", "-o", "new.sqlite", "--texts", "a.jsonl"], "are for LEDGER"),
+        (["--records", "a.jsonl", "-o", "new.sqlite", "--method", "minhash"], "not with minhash ("),
+        (["--records", "a.jsonl", "-o", "new.sqlite", "--record-field", "x"], "has no field 'x'"),
+        (["--records", "empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),
+        (["--records", "missing.jsonl", "-o", "new.sqlite"], "missing.jsonl does not exist"),
+        (["--records", ".", "-o", "new.sqlite"], "is no feed"),
+        (["--records", "a.jsonl", "-o", "old.sqlite"], "exists; --overwrite replaces it"),
+        (["--records", "a.jsonl", "-o", "a.jsonl", "--overwrite"], "is a feed"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
+    tmp_path, capsys, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.jsonl", record_of(article(1)))
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "old.sqlite").write_text("old")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["reindex", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

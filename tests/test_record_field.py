@@ -1,0 +1,158 @@
+"""Records in the fields of items: what is written can be read by the same method alone."""
+
+import json
+
+import pytest
+from texts import ENGLISH
+
+from dedup.limits import LONGEST_URL
+from dedup.methods import METHODS
+from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.page import PageReader
+from dedup.record import PageRecord
+from dedup.record_field import FieldReader, MadeWith, to_field
+from dedup.scopes import scope_within
+
+OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
+SECRET = "correct horse battery staple"
+
+
+def record_of(method, key="http://a/", scope=""):
+    [page] = PageReader(lambda html: html, method).read_texts([ENGLISH])
+    return page.record.under(key, scope)
+
+
+def written(method, record=None):
+    """What a feed has of a record."""
+    record = record or record_of(method)
+    return json.loads(json.dumps(to_field(record, MadeWith.of(method, OTHERS))))
+
+
+def read(method, *values):
+    return FieldReader(method).read(values)
+
+
+@pytest.mark.parametrize("secret", ["", SECRET])
+@pytest.mark.parametrize("name", METHODS)
+def test_what_is_written_is_read_again(name, secret):
+    method = METHODS[name]()
+    if secret:
+        method = with_keyed_hashing(method, KeyedHashing(secret))
+    record = record_of(method)
+    assert record.sketch is not None
+    [found] = read(method, written(method))
+    assert found == (record, MadeWith.of(method, OTHERS))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_sketch_of_a_wrong_length_is_damage_and_others_of_the_batch_are_read(name):
+    method = METHODS[name]()
+    record = record_of(method)
+    assert record.sketch is not None
+    for sketch in (record.sketch[:-1], record.sketch + b"a", b""):
+        damaged = written(method, record._replace(sketch=sketch))
+        first, second, third = read(method, written(method), damaged, written(method))
+        assert first.record == third.record == record
+        assert str(second) == (
+            f"the record is damaged: its {len(sketch)} bytes are no sketch of {name}"
+        )
+
+
+def test_a_fingerprint_of_too_many_bits_is_damage():
+    method = METHODS["simhash"](bits=60)
+    record = record_of(method)
+    [error] = read(method, written(method, record._replace(sketch=b"\xff" * 8)))
+    assert "are no sketch of simhash" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"made_with": None}, "is damaged"),
+        ({"made_with": {"method": "simhash"}}, "is damaged"),
+        ({"key": None}, "is damaged"),
+        ({"key": ["http://a/"]}, "is damaged"),
+        ({"tokens": -1}, "is damaged"),
+        ({"tokens": 2**63}, "is damaged"),
+        ({"tokens": True}, "is damaged"),
+        ({"tokens": 1.5}, "is damaged"),
+        ({"digest": "00"}, "is damaged"),
+        ({"digest": ""}, "is damaged"),
+        ({"digest": "no hexadecimal"}, "is damaged"),
+        ({"digest": 17}, "is damaged"),
+        ({"sketch": "no base64!"}, "is damaged"),
+        ({"sketch": 17}, "is damaged"),
+        ({"binary": "yes"}, "is damaged"),
+        ({"parts": "no hexadecimal"}, "is damaged"),
+        ({"parts": 17}, "is damaged"),
+        ({"scope": "a\x1fzz"}, "is damaged"),
+        ({"scope": "a" * (LONGEST_URL + 1)}, "is damaged"),
+        ({"parts": "00" * LONGEST_URL}, "is damaged"),
+    ],
+)
+def test_what_nobody_wrote_is_damage(changes, told):
+    method = METHODS["simhash"]()
+    [error] = read(method, {**written(method), **changes})
+    assert isinstance(error, ValueError)
+    assert told in str(error)
+
+
+@pytest.mark.parametrize("missing", ["key", "scope", "tokens", "digest", "sketch", "made_with"])
+def test_a_record_without_one_of_its_values_is_damage(missing):
+    method = METHODS["simhash"]()
+    values = written(method)
+    del values[missing]
+    [error] = read(method, values)
+    assert "is damaged" in str(error)
+
+
+def test_what_another_method_other_arguments_or_another_secret_made_is_refused():
+    method = METHODS["simhash"]()
+    keyed = with_keyed_hashing(method, KeyedHashing(SECRET))
+    for other in (METHODS["minhash"](), METHODS["simhash"](bits=32), keyed):
+        [error] = read(method, written(other))
+        assert "another method, version, arguments or secret" in str(error)
+        [error] = read(other, written(method))
+        assert "another method, version, arguments or secret" in str(error)
+
+
+def test_another_threshold_reads_the_same_records():
+    values = written(METHODS["simhash"](max_distance=3))
+    [found] = read(METHODS["simhash"](max_distance=7), values)
+    assert found.record.key == "http://a/"
+
+
+def test_the_secret_cannot_be_read_of_a_record():
+    hashing = KeyedHashing(SECRET)
+    text = json.dumps(written(with_keyed_hashing(METHODS["simhash"](), hashing)))
+    for secret in (SECRET, hashing._root.hex(), hashing._key.hex(), hashing.secret_digest):
+        assert secret not in text
+
+
+def test_the_parts_of_a_chain_stand_beside_its_scope():
+    method = METHODS["simhash"]()
+    record = record_of(method, scope=scope_within("example.com", b"\x07"))
+    values = written(method, record)
+    assert (values["scope"], values["parts"]) == ("example.com", "07")
+    [found] = read(method, values)
+    assert found.record == record
+
+
+def test_keys_are_as_a_ledger_has_them():
+    method = METHODS["simhash"]()
+    long = record_of(method, "http://a/" + "x" * 10_000 + "\ud800")
+    values = written(method, long)
+    assert len(values["key"]) == LONGEST_URL
+    assert values["key"].encode()
+    [found] = read(method, values)
+    assert found.record.key == values["key"]
+
+
+def test_a_page_that_is_no_text_and_one_without_text_have_records_too():
+    method = METHODS["simhash"]()
+    for record in (
+        PageRecord("http://a/pdf", "", 0, bytes(16), None, True),
+        PageRecord("http://a/empty"),
+    ):
+        [found] = read(method, written(method, record))
+        assert found.record == record
