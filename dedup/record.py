@@ -56,19 +56,18 @@ class PageRecord(NamedTuple):
                 values["tokens"],
                 None if digest is None else bytes.fromhex(digest),
                 None if sketch is None else b64decode(sketch, validate=True),
-                values.get("binary") or False,  # a table has null where there is none
+                values.get("binary", False),
             )
-            # A table has null where there is none.
-            is_as_written = record.as_json() == {
-                name: value for name, value in values.items() if (name, value) != ("binary", None)
-            }
+            is_as_written = record.as_json() == values
         except (AttributeError, KeyError, TypeError, ValueError) as cause:
             raise error from cause
         # What is equal may be of another type, as True and 1.
         types = list(map(type, (record.key, record.scope, record.tokens, record.is_binary)))
         if not is_as_written or types != [str, str, int, bool]:
             raise error
-        if not 0 <= record.tokens <= MOST_TOKENS or len(record.digest or bytes(16)) != 16:
+        if not 0 <= record.tokens <= MOST_TOKENS:
+            raise error
+        if record.digest is not None and len(record.digest) != 16:
             raise error
         return record
 

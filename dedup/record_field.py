@@ -98,6 +98,8 @@ class FieldReader:
                     f"{_describe(self._made_with)}: another method, version, arguments or secret"
                 )
             own = {name: value for name, value in values.items() if name not in _BESIDE}
+            if own.get("binary", True) is None:  # a table has null where there is none
+                del own["binary"]
             record = PageRecord.of_json(own)
             scope = _scope(record.scope, values.get("parts"))
         except (AttributeError, KeyError, TypeError, ValueError):

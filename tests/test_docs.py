@@ -42,7 +42,7 @@ NOT_RUN = {
     "CONTRIBUTING.md: pytest -q": "runs these very tests",
     "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
-    "docs/architecture.md: response": "a drawing",
+    "docs/architecture.md:  Scrapy": "a drawing",
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
 }
 """Blocks that are not run, by how they begin, and why."""
