@@ -68,7 +68,9 @@ def test_copies_are_told_from_other_texts(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "workers"), [("minhash", 1), ("simhash", 2), ("verified", 3)])
-def test_a_scan_finds_what_the_detector_finds_however_many_workers_read(tmp_path, name, workers, monkeypatch):
+def test_a_scan_finds_what_the_detector_finds_however_many_workers_read(
+    tmp_path, name, workers, monkeypatch
+):
     monkeypatch.setattr(record_stream, "_BYTES_OF_A_WORKER", 100)
     monkeypatch.setattr(record_stream, "_RECORDS_OF_A_TASK", 7)
     texts = [article(number % 20) for number in range(40)]
