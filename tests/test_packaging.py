@@ -28,7 +28,7 @@ SOURCES = [
     "pyproject.toml", "scrapy.cfg", "tests",
 ]  # fmt: skip
 DATA = {
-    "dedup/ledger/schema.sql",
+    "dedup/stores/schema.sql",
     "dedup/scan/schema.sql",
     "dedup/py.typed",
     *(str(path.relative_to(ROOT)) for path in ROOT.glob("dedup/report/templates/*")),
