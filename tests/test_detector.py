@@ -235,3 +235,9 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_beyond_the_threshold():
     assert found == ("b", distance(BRIDGE, far))
     assert list(detector.near_misses([page(BRIDGE)], "one scope", 3)) == [None]
     assert list(detector.near_misses([page(BRIDGE)], "another scope", 16)) == [None]
+
+
+def test_judging_without_claims_does_not_wait(detector):
+    finished(detector.reserve(page(BRIDGE, "a")))
+    with pytest.raises(RuntimeError, match="being stored"):
+        detector.judge(page(BRIDGE, "b"))

@@ -1,0 +1,299 @@
+"""The view against a list of pages: claims, commits and releases in any order."""
+
+from math import inf
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from texts import ENGLISH, article, edited, replaced
+
+from dedup.methods import METHODS, SimHash
+from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released, digest_of
+from dedup.rule import Finding, Kind, Rule
+from dedup.scopes import scope_within
+from dedup.text import Document
+from dedup.view import View
+
+TEXTS = [ENGLISH, ENGLISH.upper(), *(replaced(ENGLISH, count) for count in (1, 2, 4, 10, 20))]
+TEXTS += [article(1), edited(article(1)), "word", "a few words", "A few words!"]
+WITHIN = scope_within("", b"\7")
+SCOPES = ["", "a.com", WITHIN]
+
+
+def page(content, key="a", scope="", tokens=100):
+    digest = content.to_bytes(16, "little")
+    return PageRecord(key, scope, tokens, digest, SimHash().to_bytes(content))
+
+
+class Pages:
+    """What a view must say, by comparing with all pages, the oldest first."""
+
+    def __init__(self, method, rule):
+        self._method = method
+        self._rule = rule
+        self.open = {}
+        self.stored = {}
+
+    def look(self, record, without=(), below=inf):
+        def counting(pages):
+            return {n: p for n, p in pages.items() if n not in without and n < below}
+
+        stored, claimed = counting(self.stored), counting(self.open)
+        match = self._rule.judge(
+            record, lambda: self._equal(record, stored), lambda: self._near(record, stored)
+        )
+        barring = [n for n, other in claimed.items() if self._are_alike(record, other)]
+        return match, min(barring) if barring and match.kind is Kind.NEW else None
+
+    def _are_alike(self, record, other):
+        page = {0: other}
+        return self._equal(record, page) is not None or (
+            not self._rule.is_short(record) and self._near(record, page) is not None
+        )
+
+    def _equal(self, record, pages):
+        same = (record.digest, record.scope)
+        return min((n for n, p in pages.items() if (p.digest, p.scope) == same), default=None)
+
+    def _near(self, record, pages):
+        method = self._method
+        sketch = method.from_bytes(record.sketch)
+        distances = [
+            (method.distance(sketch, method.from_bytes(other.sketch)), number)
+            for number, other in pages.items()
+            if other.scope == record.scope and not self._rule.is_short(other)
+        ]
+        near = [found for found in distances if found[0] <= method.max_distance]
+        return min(near)[1] if near else None
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Numbers are those of a log that others write, too: most rise, some come late."""
+
+    method = SimHash()
+    contents = tuple(map(page, (0, 1, 3, 0b111111, 0b1111111, 0xFFFF << 40)))
+
+    def __init__(self):
+        super().__init__()
+        rule = Rule(20)
+        self.view = View(self.method, rule)
+        self.oracle = Pages(self.method, rule)
+        self.claims = {}
+        self.late = []
+        self.next = 0
+        self.called = []
+        self.expected = []
+        self.waiting = {}
+
+    records = st.builds(
+        lambda place, scope, is_short: (place, scope, is_short),
+        st.integers(0, 99),
+        st.sampled_from(SCOPES),
+        st.sampled_from([False, False, False, True]),
+    )
+
+    def record(self, chosen):
+        place, scope, is_short = chosen
+        record = self.contents[place % len(self.contents)]._replace(key="key", scope=scope)
+        return record._replace(tokens=5) if is_short else record
+
+    @rule(chosen=records, without=st.sets(st.integers(0, 20), max_size=3))
+    def look(self, chosen, without):
+        record, nbytes = self.record(chosen), self.view.nbytes
+        for below in (inf, self.next, self.next // 2, 0):
+            expected, barring = self.oracle.look(record, without, below)
+            for _ in range(2):
+                finding, claim = self.view.look(record, without, below)
+                assert finding.kind is expected.kind
+                assert finding.match is None or finding.match.page == expected.match
+                assert (claim and claim.number) == barring
+        assert self.view.nbytes == nbytes
+
+    @rule(chosen=records, replaces=st.none() | st.integers(0, 20), is_late=st.booleans())
+    def claim(self, chosen, replaces, is_late):
+        if is_late and self.late:
+            number = self.late.pop()
+        else:
+            number, self.next = self.next, self.next + 1
+        replaced = [replaces] if replaces in self.oracle.stored else []
+        record = self.record(chosen)
+        [claim] = self.view.apply([Claimed(record, replaced, number)])
+        assert (claim.is_open, claim.number, claim.record) == (True, number, record)
+        self.claims[number] = claim
+        self.oracle.open[number] = record
+
+    @rule()
+    def others_claim_what_is_told_later(self):
+        self.late.append(self.next)
+        self.next += 1
+
+    @precondition(lambda self: self.claims)
+    @rule(place=st.integers(0, 99))
+    def wait(self, place):
+        number = sorted(self.claims)[place % len(self.claims)]
+        waiter = number, len(self.waiting.setdefault(number, []))
+        self.waiting[number].append(waiter)
+        self.claims[number].when_ended(lambda: self.called.append(waiter))
+
+    @precondition(lambda self: self.claims)
+    @rule(place=st.integers(0, 99), is_stored=st.booleans())
+    def end(self, place, is_stored):
+        number = sorted(self.claims)[place % len(self.claims)]
+        claim = self.claims.pop(number)
+        record = self.oracle.open.pop(number)
+        self.expected += self.waiting.pop(number, [])
+        if is_stored:
+            self.view.apply([Committed(number)])
+            self.oracle.stored[number] = record
+            for replaced in claim.claimed.replaces:
+                self.oracle.stored.pop(replaced, None)
+                assert self.view.has_ended(replaced)
+        else:
+            self.view.apply([Released(number)])
+        assert not claim.is_open
+        claim.when_ended(lambda: self.called.append("at once"))
+        self.expected.append("at once")
+
+    @precondition(lambda self: not self.claims)
+    @rule(chosen=st.lists(records, min_size=1, max_size=40), several=st.integers(1, 9))
+    def load(self, chosen, several):
+        pieces, told = [], []
+        for start in range(0, len(chosen), several):
+            columns = RecordColumns()
+            for record in map(self.record, chosen[start : start + several]):
+                columns.numbers.append(self.next)
+                columns.digests.append(record.digest)
+                columns.sketches.append(record.sketch)
+                columns.tokens.append(record.tokens)
+                columns.scopes.append(record.scope)
+                self.oracle.stored[self.next] = record
+                self.next += 1
+            pieces.append(columns)
+        self.view.load(pieces, told.append)
+        assert told[-1] == self.next - 1
+
+    @invariant()
+    def it_counts_what_is_stored_and_calls_who_waits_in_order(self):
+        assert len(self.view) == len(self.oracle.stored)
+        assert self.view.open_claims == len(self.claims)
+        assert self.called == self.expected
+
+
+def of_texts(name):
+    """The machine over texts, with a method."""
+    method, contents = METHODS[name](), []
+    for text in TEXTS:
+        document = Document.from_main_text(text)
+        sketch = method.sketch(document)
+        data = None if sketch is None else method.to_bytes(sketch)
+        tokens = len(document.tokens)
+        contents.append(PageRecord("key", "", tokens, digest_of(document), data))
+    machine = type("AnyOrder", (AnyOrder,), {"method": method, "contents": contents})
+    machine.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+    return pytest.mark.slow(machine.TestCase)
+
+
+AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
+TestAnyOrderOfSimhash = of_texts("simhash")
+TestAnyOrderOfVerified = of_texts("verified")
+TestAnyOrderOfSpotsigs = of_texts("spotsigs")
+TestAnyOrderOfExact = of_texts("exact")
+
+
+def claimed(view, number, record=None):
+    return view.claim(Claimed(record or page(0), (), number))
+
+
+def test_an_open_claim_bars_near_pages_until_it_has_ended():
+    view = View(SimHash(), Rule())
+    claim = claimed(view, 0)
+    assert view.look(page(1))[1] is claim
+    view.release(claim)
+    assert view.look(page(1)) == (Finding(Kind.NEW), None)
+    view.commit(claimed(view, 1))
+    assert view.look(page(1))[0].match.page == 1
+
+
+def test_what_is_stored_tells_more_than_what_is_open():
+    view = View(SimHash(), Rule())
+    view.commit(claimed(view, 1, page(0b111)))
+    claimed(view, 0)
+    finding, claim = view.look(page(0))
+    assert (finding.kind, finding.match.page, claim) == (Kind.NEAR, 1, None)
+
+
+def test_only_older_pages_bar_a_claim_that_is_looked_at_again():
+    view = View(SimHash(), Rule())
+    claims = [claimed(view, number) for number in range(3)]
+    assert [view.look(page(0), (), claim.number)[1] for claim in claims] == [None, *claims[:1] * 2]
+    view.commit(claims[1])
+    assert view.look(page(0), (), 1) == (Finding(Kind.NEW), claims[0])
+    assert view.look(page(0), (), 2)[0].match.page == 1
+
+
+def test_who_waits_is_called_in_order_and_at_once_when_it_is_over():
+    view, called = View(SimHash(), Rule()), []
+    claim = claimed(view, 0)
+    for number in range(3):
+        claim.when_ended(lambda number=number: called.append(number))
+    view.release(claim)
+    claim.when_ended(lambda: called.append("late"))
+    assert called == [0, 1, 2, "late"]
+
+
+def test_who_is_called_may_claim_at_once():
+    view, claims = View(SimHash(), Rule()), []
+    first = claimed(view, 0)
+    first.when_ended(lambda: claims.append(claimed(view, 1)))
+    first.when_ended(lambda: claims.append(view.look(page(1))[1]))
+    view.release(first)
+    assert claims[0] is claims[1]
+
+
+def test_short_pages_are_claimed_for_equal_ones_only():
+    view = View(SimHash(), Rule())
+    short = claimed(view, 0, page(0, tokens=5))
+    assert view.look(page(0, tokens=5))[1] is short
+    assert view.look(page(1, tokens=5))[1] is None
+    assert view.look(page(2))[1] is None
+
+
+@pytest.mark.parametrize("scope", ["other", WITHIN])
+def test_scopes_do_not_bar_one_another(scope):
+    view = View(SimHash(), Rule())
+    claimed(view, 0)
+    assert view.look(page(0, scope=scope))[1] is None
+
+
+@pytest.mark.parametrize("count", [5, 32, 33, 80])
+def test_a_scope_of_few_pages_is_as_good_as_one_of_many(count):
+    """Few have no index; a page that is released is forgotten, and no other one."""
+    view = View(SimHash(0), Rule())
+    claims = [claimed(view, n, page(1 << n % 60, scope=WITHIN)) for n in range(count)]
+    for claim in claims:
+        (view.release if claim.number % 3 == 1 else view.commit)(claim)
+    for number in range(min(count, 60)):
+        record = page(1 << number, scope=WITHIN)._replace(digest=bytes(16))
+        match = view.look(record)[0].match
+        stored = [n for n in range(number, count, 60) if n % 3 != 1]
+        assert (match and match.page) == (stored[0] if stored else None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "claims"), [("simhash", 100_000), ("verified", 20_000), ("spotsigs", 20_000)]
+)
+@pytest.mark.parametrize("scope", ["", WITHIN])
+def test_released_claims_leave_no_memory_behind(name, claims, scope):
+    method = METHODS[name]()
+    view, texts = View(method, Rule()), [article(n).replace(". ", ". Is ") for n in range(50)]
+    sketches = [method.to_bytes(method.sketch(Document(text.lower()))) for text in texts]
+    for number in range(claims):
+        record = PageRecord("", scope, 100, number.to_bytes(16, "little"), sketches[number % 50])
+        view.release(claimed(view, number, record))
+        if number == 5_000:
+            most = view.nbytes
+    assert len(view) == view.open_claims == 0
+    assert view.nbytes <= most
