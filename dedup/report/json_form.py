@@ -1,6 +1,6 @@
 """Dataclasses <-> what JSON can hold: one key a field."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -23,7 +23,8 @@ def as_json(value: Any) -> Any:
 def from_json(kind: type[T], value: Any) -> T:
     """Return *value*, which `as_json` gave and JSON may have held since, as the dataclass *kind*.
 
-    Raises ValueError if a field is missing or is not of its type; keys without a field are ignored.
+    A field that is missing has its default, as one has that older reports lack. Raises ValueError
+    if it has none, and if a value is not of its type; keys without a field are ignored.
     """
     read: T = _read(kind, value, kind.__name__)
     return read
@@ -40,12 +41,14 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         _check(value, dict, place)
         hints = _hints(kind)
-        if missing := [key for key in map(_key, hints) if key not in value]:
+        needed = [_key(field.name) for field in fields(kind) if not _has_default(field)]
+        if missing := [key for key in needed if key not in value]:
             raise ValueError(f"{place} lacks {', '.join(missing)}")
         return kind(
             **{
                 name: _read(hint, value[_key(name)], f"{place}.{_key(name)}")
                 for name, hint in hints.items()
+                if _key(name) in value
             }
         )
     if origin is tuple:
@@ -60,6 +63,10 @@ def _read(kind: Any, value: Any, place: str) -> Any:
         return {to_key(key): _read(arguments[1], child, place) for key, child in value.items()}
     _check(value, (int, float) if kind is float else kind, place)
     return value
+
+
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def _check(value: Any, kind: Any, place: str) -> None:

@@ -165,9 +165,9 @@ class IndexSize:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All of it. *started* is in ISO 8601 with a time zone.
+    """All of it. A new field needs a default, for the reports that ledgers have. *started* is in ISO 8601 with a time zone.
 
     `Details` gathers *nearest_kept*, *near_misses*, *timeline*, *lengths*, *url_patterns* and
     *url_advice*; without it they are empty, and the last one ``None``. *ledger* is ``None`` in a

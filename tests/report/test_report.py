@@ -1,7 +1,7 @@
 """The JSON form of reports: others read it, so each key, and its place, stays."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.report import Details, Report, Summary, write_html
 from dedup.report.counts import Counters
+from dedup.report.json_form import from_json
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
 from dedup.url_advice import Contents
@@ -121,3 +122,16 @@ def test_what_nobody_knows_is_null_and_not_missing(tmp_path, open_store):
     assert (form["url_advice"], form["saved"], form["ledger"]) == (None, None, None)
     assert Report.from_json(form) == report
     write_html(Report.from_json(form), open_store(0), tmp_path / "report.html")
+
+
+def test_a_field_that_an_older_report_lacks_has_its_default():
+    @dataclass(frozen=True, kw_only=True)
+    class Newer:
+        pages: int
+        figure: int = 0
+        names: tuple[str, ...] = field(default_factory=tuple)
+
+    assert from_json(Newer, {"pages": 1}) == Newer(pages=1)
+    assert from_json(Newer, {"pages": 1, "names": ["a"]}) == Newer(pages=1, names=("a",))
+    with pytest.raises(ValueError, match="Newer lacks pages"):
+        from_json(Newer, {"figure": 1})
