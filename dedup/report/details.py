@@ -7,7 +7,7 @@ from dedup.limits import shorten_url
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.near_misses import KeptPages
-from dedup.report.report import Course, LengthBucket, NameCounts, NearestKept, NearMiss
+from dedup.report.report import LengthBucket, NameCounts, NearestKept, NearMiss, VerdictTimeline
 from dedup.report.tally import Tally, url_pattern
 from dedup.report.texts import TextStore
 from dedup.report.timeline import Timeline
@@ -84,10 +84,10 @@ class Details:
         """Return what in URLs never changed the content, ``None`` if that was not gathered."""
         return None if self._contents is None else self._contents.advice()
 
-    def timeline(self) -> Course:
+    def timeline(self) -> VerdictTimeline:
         """Return which kinds of verdicts came when."""
         buckets = tuple(map(tuple, self._timeline.buckets))
-        return Course(tuple(kind.value for kind in _KINDS), self._timeline.width, buckets)
+        return VerdictTimeline(tuple(kind.value for kind in _KINDS), self._timeline.width, buckets)
 
     def lengths(self) -> tuple[LengthBucket, ...]:
         """Return how many pages have how many tokens; each bucket is as wide as all before it."""

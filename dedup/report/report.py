@@ -85,7 +85,7 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class VerdictTimeline:
     """What came when: pages of each of *kinds* in each bucket; only the last one is not full."""
 
     kinds: tuple[str, ...]
@@ -167,7 +167,9 @@ class IndexSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All of it. A new field needs a default, for the reports that ledgers have. *started* is in ISO 8601 with a time zone.
+    """All of it. A new field needs a default, for the reports that ledgers have.
+
+    *started* is in ISO 8601 with a time zone.
 
     `Details` gathers *nearest_kept*, *near_misses*, *timeline*, *lengths*, *url_patterns* and
     *url_advice*; without it they are empty, and the last one ``None``. *ledger* is ``None`` in a
@@ -186,7 +188,7 @@ class Report:
     distances: dict[float, int]
     nearest_kept: NearestKept
     near_misses: tuple[NearMiss, ...]
-    timeline: Course
+    timeline: VerdictTimeline
     lengths: tuple[LengthBucket, ...]
     groups: int
     largest_groups: tuple[Group, ...]

@@ -8,7 +8,7 @@ from report_of import report_of
 
 from dedup.report.figures import bars_of_stages
 from dedup.report.html import as_html
-from dedup.report.report import Course, NameCount, NameCounts, NearestKept, StageTime
+from dedup.report.report import NameCount, NameCounts, NearestKept, StageTime, VerdictTimeline
 from dedup.rule import Kind
 
 EMPTY = report_of([])
@@ -57,7 +57,7 @@ def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some(html_of):
 
     def timeline(others, buckets):
         bucket = tuple(9 if kind is Kind.NEW else others for kind in Kind)
-        course = Course(kinds, 500, buckets * (bucket,))
+        course = VerdictTimeline(kinds, 500, buckets * (bucket,))
         figure, rows = pictured(html_of(replace(EMPTY, timeline=course)), "timeline")
         return re.findall('<li class="(.*?)">', figure), rows
 

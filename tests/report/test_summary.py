@@ -17,13 +17,13 @@ from dedup.report import Details, Report, Summary, as_text
 from dedup.report.counts import Counters
 from dedup.report.report import (
     Copy,
-    Course,
     Group,
     ItemCounts,
     NameCounts,
     NearestKept,
     Savings,
     StageTime,
+    VerdictTimeline,
 )
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
@@ -223,7 +223,7 @@ def test_without_details_nothing_is_gathered_that_the_table_does_not_show(stats,
         started=ANY,
         seconds=ANY,
         pages=ANY,
-        timeline=Course(tuple(kind.value for kind in Kind), 1, ()),
+        timeline=VerdictTimeline(tuple(kind.value for kind in Kind), 1, ()),
         lengths=(),
         nearest_kept=NearestKept(0, 0, 16, {}),
         near_misses=(),
