@@ -134,6 +134,23 @@ def test_a_request_that_hands_on_an_item_is_no_mere_link():
     assert len(result.items) == 4
 
 
+def test_a_request_that_hands_on_a_value_is_no_mere_link():
+    """What the next callback makes of it may be what tells the items apart."""
+
+    def handing_on(self: Any, response: Any) -> Iterator[Any]:
+        for link in response.css("a"):
+            yield response.follow(link, self.last, cb_kwargs={"cents": len(response.url)})
+
+    def last(self: Any, response: Any, cents: int) -> Iterator[Any]:
+        yield {"price": cents / 100, "url": response.url}
+
+    with served(SITE) as url:
+        spider = spider_over(f"{url}/a", f"{url}/b", parse=handing_on, last=last)
+        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
+    assert len(result.items) == 4
+    assert "links_held_back" not in result.dedup_stats
+
+
 def test_a_request_whose_values_cannot_be_read_is_followed():
     ring: list[Any] = []
     ring.append(ring)
