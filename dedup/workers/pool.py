@@ -85,11 +85,6 @@ class WorkerPool(Pool):
             if entry:
                 entry[1].set_exception(ReadError("closed", "the pool was closed"))
 
-    @property
-    def process_ids(self) -> list[int]:
-        """The ids of the running worker processes."""
-        return [worker.process.pid for worker in self._workers if worker.process]
-
     def _watch(self) -> None:
         last = monotonic()
         while not self._is_closed.wait(_WATCH_EVERY):

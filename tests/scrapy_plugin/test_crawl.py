@@ -775,16 +775,22 @@ def test_components_that_are_missing_from_a_list_by_hand_are_told_of():
     ]
 
 
+def worker_ids(crawler: Any) -> list[int]:
+    """The ids of the running worker processes of a crawl."""
+    pool = crawler.get_extension(Extension)._pool
+    return [worker.process.pid for worker in pool._workers if worker.process]
+
+
 @pytest.mark.slow
 def test_no_worker_is_left_after_a_crawl():
     workers = []
 
     def closed(self: Any, reason: str) -> None:
-        workers.extend(self.crawler.get_extension(Extension)._pool.process_ids)
+        workers.extend(worker_ids(self.crawler))
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url}
-        workers.extend(self.crawler.get_extension(Extension)._pool.process_ids)
+        workers.extend(worker_ids(self.crawler))
 
     with served(SITE) as url:
         crawl(spider_over(f"{url}/original", parse=parse, closed=closed), DEDUP_WORKERS=2)

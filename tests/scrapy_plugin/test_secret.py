@@ -83,7 +83,7 @@ def test_a_worker_has_it_neither_in_its_arguments_nor_in_its_environment(monkeyp
     pool.start()
     try:
         sketch = pool.submit(Task("html", SITE["/a"])).result(60).record.sketch
-        [process] = pool.process_ids
+        [process] = [worker.process.pid for worker in pool._workers]
         for file in ("environ", "cmdline"):
             content = Path(f"/proc/{process}/{file}").read_bytes()
             assert content

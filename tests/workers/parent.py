@@ -9,6 +9,7 @@ import sys
 import time
 
 import bad_extractors
+from processes import ids_of_workers
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
@@ -24,7 +25,7 @@ def main(extractor, page_timeout, page):
     pool.submit(Task("html", "a page that makes sure the worker runs")).result(30)
     future = pool.submit(Task("html", page))
     time.sleep(0.2)  # until the worker is in the middle of it
-    print(pool.process_ids[0], flush=True)
+    print(ids_of_workers(pool)[0], flush=True)
     print(future.result(30).text, flush=True)
     sys.stdin.read()  # until the test closes it
     pool.close()

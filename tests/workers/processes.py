@@ -14,6 +14,11 @@ def is_running(process_id):
     return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
+def ids_of_workers(pool):
+    """The ids of the running worker processes of *pool*."""
+    return [worker.process.pid for worker in pool._workers if worker.process]
+
+
 def children():
     """The ids of the running processes that this process started."""
     found = set()

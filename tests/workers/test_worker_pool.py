@@ -11,7 +11,7 @@ from pathlib import Path
 
 import bad_extractors
 import pytest
-from processes import children, is_running, seconds_until
+from processes import children, ids_of_workers, is_running, seconds_until
 
 from dedup.methods import SimHash
 from dedup.page import PageReader
@@ -117,7 +117,7 @@ def test_a_hanging_page_holds_up_its_own_worker_only():
 @pytest.mark.parametrize("size", [1, 5_000_000])
 def test_a_stopped_worker_is_killed_at_the_time_limit(pool, size):
     read(pool, "first")
-    stopped = pool.process_ids[0]
+    stopped = ids_of_workers(pool)[0]
     os.kill(stopped, signal.SIGSTOP)
     # A large page does not fit into the pipe, so that even writing it blocks.
     assert [read(pool, "x" * size), read(pool, "next")] == ["(timeout)", "next"]
@@ -127,7 +127,7 @@ def test_a_stopped_worker_is_killed_at_the_time_limit(pool, size):
 @pytest.mark.slow
 def test_a_worker_killed_between_pages_is_replaced(pool):
     read(pool, "first")
-    os.kill(pool.process_ids[0], signal.SIGKILL)
+    os.kill(ids_of_workers(pool)[0], signal.SIGKILL)
     assert [read(pool, "second"), read(pool, "third")] == ["second", "third"]
 
 
@@ -137,7 +137,7 @@ def test_a_page_is_not_blamed_for_a_worker_that_dies_of_something_else():
         read(pool, "first")
         future = pool.submit(Task("html", "second"))
         time.sleep(0.1)
-        os.kill(pool.process_ids[0], signal.SIGKILL)
+        os.kill(ids_of_workers(pool)[0], signal.SIGKILL)
         assert future.result(LIMIT).text == "second"
 
 
@@ -242,7 +242,7 @@ class TestClosing:
         read(pool, "page")
         pool.close()
         pool.close()
-        assert pool.process_ids == []
+        assert ids_of_workers(pool) == []
 
     @pytest.mark.parametrize("seconds", [0, 0.02, 0.1, 0.3])
     def test_no_process_is_left_of_a_pool_closed_while_it_starts(self, seconds):
@@ -263,7 +263,7 @@ class TestClosing:
             read(pool, "first")
             pool.submit(Task("html", page))
             time.sleep(0.1)
-            ids = pool.process_ids
+            ids = ids_of_workers(pool)
             assert children() - before >= set(ids)
         assert children() - before == set()
 
