@@ -23,7 +23,16 @@ from collections_on_disk import (
 from warcio.archiveiterator import ArchiveIterator
 
 from dedup.cli import main
-from dedup.records import FORMATS, Fields, Folder, RecordError, format_of, format_of_name, lines
+from dedup.records import (
+    FORMATS,
+    Fields,
+    Folder,
+    Record,
+    RecordError,
+    format_of,
+    format_of_name,
+    lines,
+)
 from dedup.records.base import timestamp
 from dedup.records.compressed import writing
 
@@ -236,7 +245,7 @@ class TestJsonLines:
     def test_other_fields_hold_html_and_key(self, tmp_path):
         path = self.written(tmp_path, b'{"body": "<p>a", "id": 17, "text": 1}\n')
         [record] = records(opened(path, content="body", is_html=True, key="id"))
-        assert record == ("<p>a", True, "17", None)
+        assert record == Record("<p>a", True, "17", None)
 
 
 class TestDelimited:
@@ -410,7 +419,7 @@ class TestWarc:
     def test_pages_are_responses_with_html_or_text(self, archive):
         found = records(opened(archive, date="WARC-Date"))
         assert [record.key for record in found] == ["http://a/1", "http://a/2", "http://a/5"]
-        assert found[0] == ("<p>one", True, "http://a/1", 1714521600.0)
+        assert found[0] == Record("<p>one", True, "http://a/1", 1714521600.0)
 
     def test_status_and_media_type_are_read_as_http_has_them(self, tmp_path):
         path = write_warc(tmp_path / "a.warc", [
