@@ -229,6 +229,7 @@ class Extension:
                 ending.callback(self._checkpoints.close)
             ending.callback(self._texts.close)
             ending.callback(self._pool.close)
+            self.visits.gone.settle()
             if self.settings.enabled:
                 self._table = await end_crawl(
                     spider,

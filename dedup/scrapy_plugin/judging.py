@@ -13,7 +13,6 @@ from dedup.record import PageRecord, digest_with
 from dedup.report.summary import Summary
 from dedup.rule import Kind
 from dedup.scopes import SCOPES, scope_within
-from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.bodies import reason_to_skip
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
@@ -178,7 +177,7 @@ class Judge:
             if left <= 0:
                 return Reservation(self._detector.skipped("unresolved"))
             self._summary.count("claims/waited")
-            await wait_for_call(left, reservation.claim.when_ended)
+            await self._visits.gone.wait_for_call(left, reservation.claim.when_ended)
 
     async def _kept_on_failure(self, judging: Awaitable[Judgement], key: str) -> Judgement:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.

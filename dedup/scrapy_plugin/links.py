@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
@@ -12,8 +12,8 @@ from scrapy.utils.asyncio import call_later
 from dedup.detector import Detector
 from dedup.rule import Kind, Rule
 from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.bodies import reason_to_skip
+from dedup.scrapy_plugin.gone import GoneResponses
 from dedup.scrapy_plugin.handover import hands_on_values
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.response_pages import ResponsePages
@@ -50,6 +50,7 @@ class Links:
         self._pages = pages
         self._notices = notices
         self._scope = SCOPES[settings.scope]
+        self._gone = GoneResponses()
         self._links: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
         self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
         rule = Rule(settings.min_tokens, settings.short_pages)
@@ -72,7 +73,7 @@ class Links:
             except Exception:
                 self._notices.count_error("the links of <%s>", response.url)
             self._links[response] = links
-            finalize(response, self._response_is_gone, links).atexit = False
+            self._gone.when_gone(response, self._response_is_gone, links)
         if not links.are_held_back and links.claim:
             links.under_way += 1
             self._requests[request] = links
@@ -92,7 +93,7 @@ class Links:
                 links.claim = claim
                 return
             assert claim
-            if not await wait_for_call(self._settings.wait_timeout, claim.when_ended):
+            if not await self._gone.wait_for_call(self._settings.wait_timeout, claim.when_ended):
                 return
 
     def output_ends(self, response: Response, *, failed: bool) -> None:

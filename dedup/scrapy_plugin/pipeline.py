@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http import HtmlResponse
 
 from dedup.logs import get_logger
-from dedup.record_field import to_field
+from dedup.record_field import MadeWith, to_field
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
@@ -98,9 +98,8 @@ class ItemPipeline:
     ) -> None:
         """Set those fields of *item* that the settings name and the spider left empty."""
         field = extension.settings.sketch_field
-        if field and judgement.record and self._made_with:
-            record = to_field(judgement.record, self._made_with)
-            _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", extension)
+        if field and self._made_with:
+            _fill_record(item, field, judgement, self._made_with, extension)
         if extension.settings.fields:
             await _fill_texts(item, passage, judgement, extension)
 
@@ -111,6 +110,18 @@ def _reason_to_drop(verdict: Verdict, settings: DedupSettings) -> type[Duplicate
     if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep":
         return None
     return _REASONS.get(verdict.kind)
+
+
+def _fill_record(
+    item: Any, field: str, judgement: Judgement, made_with: MadeWith, extension: Extension
+) -> None:
+    """Set the *field* of *item* that DEDUP_SKETCH_FIELD names, unless the spider has filled it."""
+    record = to_field(judgement.record, made_with) if judgement.record else None
+    there = get_field(item, field)
+    if isinstance(there, dict) and there.get("made_with") == made_with._asdict():
+        set_field(item, field, record)  # the object was yielded before, with another page
+    elif record:
+        _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", extension)
 
 
 async def _fill_texts(

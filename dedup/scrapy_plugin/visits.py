@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary, finalize, ref
+from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import Response
 
@@ -13,6 +13,7 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.rule import Verdict
 from dedup.scrapy_plugin.baggage import Baggage
+from dedup.scrapy_plugin.gone import GoneResponses
 from dedup.view import Claim
 
 
@@ -126,13 +127,14 @@ class Visits:
     Nothing can be attached to every kind of item, so an item is known by its identity from the
     spider middleware to the first pipeline, and from there on by the context in which the pipelines
     and the signals of its end run, whatever object a pipeline replaces it by. One object may be
-    yielded several times, also by several pages; it is met in the order of its yields. Nothing is
-    kept for longer than the response is there.
+    yielded several times, also by several pages; it is met in the order of its yields. When a
+    response is `gone`, all that is kept of it goes, and its claims are released.
     """
 
     def __init__(self, end_claim: Callable[[Claim, bool], object]) -> None:
         """Create it; *end_claim* is called with each claim, and whether its content was stored."""
         self._end_claim = end_claim
+        self.gone = GoneResponses()
         self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
         self._by_item: dict[int, deque[Passage]] = {}
         self._passing: ContextVar[Passage | None] = ContextVar("dedup passage", default=None)
@@ -141,8 +143,9 @@ class Visits:
         """Return the visit of *response*, which begins with the first call."""
         visit = self._visits.get(response)
         if visit is None:
+            self.gone.settle()
             visit = self._visits[response] = Visit(ref(response), self._end_claim)
-            finalize(response, self._response_is_gone, visit).atexit = False
+            self.gone.when_gone(response, self._response_is_gone, visit)
         return visit
 
     def known(self, response: Any) -> Visit | None:
@@ -162,6 +165,7 @@ class Visits:
 
     def item_arrives(self, item: Any) -> Passage:
         """*item* is in the first pipeline: return what was remembered of it, if anything was."""
+        self.gone.settle()
         passages = self._by_item.get(id(item))
         if passages:
             passage = passages[0]
@@ -198,4 +202,5 @@ class Visits:
 
     def __len__(self) -> int:
         """Return the number of responses and items that are on their way."""
+        self.gone.settle()
         return len(self._visits) + sum(map(len, self._by_item.values()))

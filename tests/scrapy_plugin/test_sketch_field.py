@@ -169,6 +169,25 @@ def test_what_the_spider_has_written_into_the_field_stays():
     assert [item[FIELD] for item in result.items] == ["mine"]
 
 
+def test_an_item_that_is_yielded_again_with_another_page_has_the_record_of_both(tmp_path: Path):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        item = {"url": response.url}
+        yield item
+        yield Request(response.urljoin("/other"), self.parse_other, cb_kwargs={"item": item})
+
+    def parse_other(self: Any, response: Any, item: Any) -> Iterator[Any]:
+        item["other"] = response.url
+        yield item
+
+    with served(SITE) as url:
+        run = Run(tmp_path, url, spider_over(f"{url}/a", parse=parse, parse_other=parse_other))
+        run.crawl()
+    first, second = map(json.loads, run.feed.read_text().splitlines())
+    assert [item[FIELD]["key"] for item in (first, second)] == [f"{url}/a", f"{url}/other"]
+    assert "parts" in second[FIELD]
+    assert first[FIELD]["digest"] != second[FIELD]["digest"]
+
+
 @pytest.mark.parametrize(
     ("settings", "other"),
     [

@@ -1,6 +1,7 @@
 """Responses and items on their way: found by identity, and never kept longer than the response."""
 
 import gc
+import sys
 import weakref
 from contextvars import copy_context
 from typing import Any
@@ -9,13 +10,17 @@ import pytest
 import scrapy
 from crawls import crawl, spider_over
 from scrapy.http import Response
-from texts import article, page
+from texts import article, edited, page
 from web import served
 
+from dedup.detector import Detector
+from dedup.methods import METHODS
+from dedup.page import PageReader
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import Extension
 from dedup.scrapy_plugin.visits import Judgement, Visits
+from dedup.stores import finished
 from dedup.view import Claim
 
 NEW = Verdict(Kind.NEW, "simhash")
@@ -107,6 +112,8 @@ def test_a_response_that_is_gone_releases_its_claims():
     visit.claims.append(claim())
     del response
     gc.collect()
+    assert ended == []  # a claim is not released in the midst of whatever the collector interrupts
+    visits.gone.settle()
     assert ended == [False]
 
 
@@ -245,3 +252,56 @@ def test_a_callback_that_raises_is_not_under_way_any_more(how: str):
         spider = spider_over(f"{url}/", parse=callbacks.get(how, generator), closed=closed)
         crawl(spider, SPIDER_MIDDLEWARES={Keep: 500})
     assert (len(responses), left) == (1, [])
+
+
+class InCycle(Response):
+    """A response that only the garbage collector finds, as any does after a selector was asked."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.cycle = [self]
+
+
+def reserved_while_a_response_goes(moment: int) -> tuple[int, Verdict | None]:
+    """Reserve a page while the collector runs within the call or return number *moment* of it.
+
+    It finds a response that has claimed a near page. Return the number of moments, and the verdict.
+    """
+    method = METHODS["minhash"]()
+    detector = Detector(method)
+    visits = Visits(lambda claim, is_stored: detector.release(claim))
+    texts = article(1), edited(article(1))
+    one, other = (read.record for read in PageReader(str, method).read_texts(texts))
+    response, moments = InCycle("http://a/"), 0
+    visits.of(response).claims.append(finished(detector.reserve(one)).claim)
+    del response
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal moments
+        moments += event in ("call", "return")
+        if moments == moment:
+            sys.setprofile(None)
+            gc.collect()
+
+    sys.setprofile(count)
+    try:
+        verdict = finished(detector.reserve(other.under("http://b/"))).verdict
+    finally:
+        sys.setprofile(None)
+    return moments, verdict
+
+
+def test_nothing_is_a_duplicate_of_a_page_whose_response_goes_while_it_is_looked_for():
+    gc.collect()
+    gc.freeze()  # so that collecting the rest is fast
+    gc.disable()
+    try:
+        moment = moments = 0
+        while moment <= moments:
+            moment += 1
+            moments, verdict = reserved_while_a_response_goes(moment)
+            assert verdict is None or verdict.kind is Kind.NEW, moment
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    assert moment > 100
