@@ -27,6 +27,7 @@ KIND = Kind(
 OTHERS = ("extractor", "item_field", "scope")
 """The parts of an identity that are none of the method's."""
 _SECONDS_OF_A_DAY = 86400.0
+_KEYS_AT_HAND = 16
 
 
 class SqliteStore(Store):
@@ -66,6 +67,8 @@ class SqliteStore(Store):
         self._next = 0
         # What was claimed and is neither in the file nor released.
         self._claimed: dict[int, PageRecord] = {}
+        # Items of one page have one key, and come one after the other.
+        self._earlier: dict[str, list[Stored]] = {}
         self._closing = ExitStack()
         self.run = 0
         self.is_resumed = False
@@ -194,7 +197,11 @@ class SqliteStore(Store):
     async def earlier(self, key: str) -> list[Stored]:
         if not self._has_earlier:
             return []
-        return tables.pages_of_key(self._reader, key, self.run, self._expired)
+        if key not in self._earlier:  # nobody else writes, so what was read stays right
+            if len(self._earlier) == _KEYS_AT_HAND:
+                del self._earlier[next(iter(self._earlier))]
+            self._earlier[key] = tables.pages_of_key(self._reader, key, self.run, self._expired)
+        return self._earlier[key]
 
     def end_exchange(self, *, published: bool) -> None:
         if published:

@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
@@ -95,6 +96,29 @@ def test_pages_of_the_same_crawl_are_no_earlier_ones(path):
     with closing(opened(path, job="/job")) as ledger:
         assert (ledger.is_resumed, ledger.run) == (False, 2)
         assert len(earlier(ledger, "http://a/1")) == 1
+
+
+@pytest.mark.slow
+def test_items_of_one_page_are_not_all_read_for_each_of_them(tmp_path):
+    random_bytes, method = random.Random(1).randbytes, SimHash()
+
+    def seconds_of_a_second_crawl(name, keys):
+        records = [
+            PageRecord(f"http://a/{number % keys}", "", 100, random_bytes(16), random_bytes(8))
+            for number in range(1000)
+        ]
+        for _ in range(2):
+            with closing(opened(tmp_path / name)) as ledger:
+                detector = Detector(method, store=ledger, several_a_key=True)
+                detector.load()
+                start = process_time()
+                kinds = [detector.judge(record).kind for record in records]
+                seconds = process_time() - start
+                publish(ledger)
+        assert set(kinds) == {Kind.UNCHANGED}
+        return seconds
+
+    assert seconds_of_a_second_crawl("one", 1) < 40 * seconds_of_a_second_crawl("many", 1000)
 
 
 @pytest.mark.parametrize("reason", ["shutdown", "closespider_timeout"])
