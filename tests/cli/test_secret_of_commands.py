@@ -159,6 +159,7 @@ def test_thresholds_are_found_by_the_sketches_of_the_secret(crawled, tmp_path, c
     assert counts[1] == pairs != counts[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain", "evaluate", "scan", "reindex", "calibrate"])
 def test_a_short_one_is_refused_and_not_told(tmp_path, capsys, monkeypatch, command, crawled):
     monkeypatch.setenv("DEDUP_SECRET", "too-short")

@@ -201,6 +201,7 @@ def test_near_misses_are_compared(browser, report):
     assert browser.find_elements("css selector", ".diff") == []
 
 
+@pytest.mark.slow
 def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, open_store):
     texts = open_store(2)
     summary = summary_with(texts)

@@ -500,6 +500,7 @@ def test_values_that_cannot_be_read_keep_the_item():
     assert len(result.items) == len(STARTS)
 
 
+@pytest.mark.slow
 def test_more_than_can_be_compared_keeps_the_item():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         item = {"name": name_of(response), "many": list(range(20_000))}
@@ -567,6 +568,7 @@ MADE_ANEW: dict[str, tuple[Callable[[int], Any], Callable[[Any, Any], Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MADE_ANEW)
 @pytest.mark.parametrize("way", ["cb_kwargs", "lambda"])
 def test_what_a_callback_makes_of_a_single_value_is_compared(case: str, way: str):

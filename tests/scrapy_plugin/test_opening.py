@@ -119,6 +119,7 @@ def lines(path: Path) -> list[str]:
     return ["/" + item["url"].rsplit("/", 1)[1] for item in items]
 
 
+@pytest.mark.slow
 def test_a_second_crawl_waits_and_then_knows_what_the_first_one_stored(pages, site, tmp_path):
     ledger = tmp_path / "pages.sqlite"
     ends, log = run_at_once(

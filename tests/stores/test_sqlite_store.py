@@ -279,6 +279,7 @@ def test_wrong_content_is_an_error(path, damage):
         load(path)
 
 
+@pytest.mark.slow
 def test_damage_at_random_places_is_an_error_or_harmless(path):
     filled(path, *range(2000))
     whole = path.read_bytes()

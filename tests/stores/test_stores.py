@@ -330,6 +330,7 @@ def test_an_exchange_that_fails_has_done_nothing_and_can_be_repeated(durable):
     assert numbers(durable.again()) == [stored]
 
 
+@pytest.mark.slow
 def test_news_are_published_in_another_thread_while_pages_are_claimed(durable):
     store = durable.store
     stored = [add(store, record(number)) for number in range(2000)]
@@ -389,6 +390,7 @@ def test_what_was_not_published_is_forgotten_by_closing_which_can_be_repeated(op
     assert numbers(opened.again()) == []
 
 
+@pytest.mark.slow
 def test_little_memory_is_taken_beside_the_view(store):
     for number in range(5000):
         store.release(claim(store, record(number)).number)

@@ -374,6 +374,7 @@ TORN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TORN)
 def test_a_torn_feed_that_cannot_be_mended_stops_the_crawl_before_it_begins(
     tmp_path: Path, kind: str
@@ -503,6 +504,7 @@ def test_a_feed_that_is_renamed_meanwhile_is_remembered(tmp_path: Path):
     assert remembered(ledger) == urls_in(tmp_path / "other.jl") == list(MANY)
 
 
+@pytest.mark.slow
 def test_what_is_written_while_the_disk_is_busy_waits_for_the_next_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
