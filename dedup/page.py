@@ -39,7 +39,7 @@ class PageReader:
         self._method = method
 
     def warm_up(self) -> None:
-        """Read a sample page, so that extractor and method import what they need; takes a second."""
+        """Read a sample page, so that what extractor and method import is there; takes a second."""
         self.read_html("<html><body><p>A sample page.</p>")
 
     def read_html(self, html: str) -> Page:
