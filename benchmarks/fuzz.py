@@ -176,7 +176,7 @@ class Run:
 
     def __enter__(self) -> "Run":
         self._pool.start()
-        self._inline.submit(Task("html", "<p>A page of no account.")).result()
+        self._inline.submit(Task("html", "<p>A sample page.")).result()
         return self
 
     def __exit__(self, *error: object) -> None:

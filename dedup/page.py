@@ -39,8 +39,8 @@ class PageReader:
         self._method = method
 
     def warm_up(self) -> None:
-        """Read a page of no account: what extraction and method import is loaded, for a second."""
-        self.read_html("<html><body><p>A page of no account.</p>")
+        """Read a sample page, so that what extractor and method import is there; takes a second."""
+        self.read_html("<html><body><p>A sample page.</p>")
 
     def read_html(self, html: str) -> Page:
         """Return the page of a whole HTML document."""

@@ -33,7 +33,9 @@ def rebuild(
     feeds: Iterable[tuple[Path, Iterable[FieldRecord | ValueError]]],
     advance: Callable[[], object] = lambda: None,
 ) -> Rebuilt:
-    """Write a ledger into *target* that knows the pages of *feeds*, as the one that is lost did.
+    """Write a ledger into *target* that knows the pages of *feeds*.
+
+    It also knows pages that the lost one did not: those of which some items failed.
 
     Each feed is its file and what its items hold, in order: records of *method*, or why there is
     none. The first record tells the extractor, the item field and the scope; records with others

@@ -1,0 +1,50 @@
+"""Responses that are gone: what is to be done about them waits for `settle`."""
+
+import gc
+import threading
+from typing import Any
+
+from crawls import crawl, spider_over
+from scrapy.http import Response
+from texts import article, page
+from web import served
+
+from dedup.scrapy_plugin import Extension
+from dedup.scrapy_plugin.gone import GoneResponses
+
+
+def test_what_is_to_be_done_is_done_once_and_by_who_settles():
+    gone, done = GoneResponses(), []
+    response = Response("http://a/")
+    gone.when_gone(response, lambda name: done.append((name, threading.current_thread())), "first")
+    gone.settle()
+    del response
+    collector = threading.Thread(target=gc.collect)
+    collector.start()
+    collector.join()
+    assert done == []
+    gone.settle()
+    gone.settle()
+    assert done == [("first", threading.current_thread())]
+
+
+def test_who_waits_for_a_claim_goes_on_when_its_response_is_gone():
+    """Although nothing else happens in the crawl that could notice."""
+    held: list[Response] = []
+
+    async def parse(self: Any, response: Any) -> Any:
+        extension = self.crawler.get_extension(Extension)
+        read = await extension.pages.read(response)
+        held.append(Response("http://gone/"))
+        claim = (await extension._detector.reserve(read.record.under("http://gone/"))).claim
+        extension.visits.of(held[0]).claims.append(claim)
+        held.clear()
+        gc.collect()
+        assert claim.is_open
+        yield {"url": response.url}
+
+    with served({"/a": page(article(1))}) as url:
+        result = crawl(spider_over(f"{url}/a", parse=parse), DEDUP_WAIT_TIMEOUT=30)
+    assert len(result.items) == 1
+    assert result.dedup_stats["new"] == 1
+    assert result.stats["dedup/claims/released"] == 1
