@@ -192,11 +192,6 @@ class View:
         """Return whether page *number* was replaced."""
         return number in self._ended
 
-    @property
-    def open_claims(self) -> int:
-        """The number of claims that are neither committed nor released."""
-        return len(self._claims)
-
     def _scope(self, scope: str) -> "_ScopeIndex":
         pages = self._scopes.get(scope)
         if pages is None:

@@ -81,6 +81,7 @@ class Extension:
         self._components: set[str] = set()
         self._table = ""
         self._waits = False
+        self._connections = ExitStack()
         try:
             store = open_store(settings, crawler)
         except LedgerInUseError as error:
@@ -132,10 +133,12 @@ class Extension:
             self.summary,
             self.notices,
         )
-        connect = self._crawler.signals.connect
-        connect(self.course.item_scraped, signal=signals.item_scraped)
-        connect(self.course.item_dropped, signal=signals.item_dropped)
-        connect(self.course.item_error, signal=signals.item_error)
+        self._connections.close()  # those of the time of waiting
+        manager = self._crawler.signals
+        for name in ("item_scraped", "item_dropped", "item_error"):
+            handler, signal = getattr(self.course, name), getattr(signals, name)
+            manager.connect(handler, signal)
+            self._connections.callback(manager.disconnect, handler, signal)
 
     async def wait_for_ledger(self) -> None:
         """Wait while another crawl has the ledger, if it is to be waited for.
