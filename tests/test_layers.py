@@ -12,7 +12,7 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
+    {"text", "extraction", "evidence", "packed", "files", "limits", "sqlite_file"},
     {"lexicon", "diff", "records", "logs"},
     {"methods"},
     {"index"},
