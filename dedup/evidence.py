@@ -24,8 +24,9 @@ Array = np.ndarray[Any, Any]
 class Demands(NamedTuple):
     """What is asked of the evidence before a page is dropped.
 
-    *coverage*: below it, a main text says too little of its page. *longer*: what is so many times
-    as long as its original, or more, has content of its own. *titled_tokens*: an equal main text of
+    *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
+    times as much text as its original, or more, has content of its own; near-duplicates of which
+    one has so many times as many tokens are none. *titled_tokens*: an equal main text of
     fewer tokens is not enough, since with so few the title may be what counts; ``None`` for all.
     """
 
@@ -75,12 +76,13 @@ class Objection(StrEnum):
 
     WEAK = "weak evidence"
     LONGER = "longer than its original"
+    SHORTER = "shorter than its original"
     TITLE = "other title"
 
 
 def objection(
-    page: Evidence,
-    original: Evidence,
+    page: Evidence | None,
+    original: Evidence | None,
     *,
     tokens: int,
     original_tokens: int,
@@ -93,15 +95,17 @@ def objection(
 
     *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal. *names*
     knows what the pages of *host* share in their titles. What is equal but for its chrome goes in
-    any case. A longer page stays, a shorter one may go.
+    any case. ``None`` is a text of which nobody saw the page: nothing speaks against it.
     """
-    if page.view == original.view:
+    if page is None or original is None or page.view == original.view:
         return None
     if min(page.coverage, original.coverage) < demands.coverage:
         return Objection.WEAK
     is_longer = not is_exact and tokens >= demands.longer * original_tokens
     if is_longer or page.size >= demands.longer * original.size:
         return Objection.LONGER
+    if not is_exact and original_tokens >= demands.longer * tokens:
+        return Objection.SHORTER
     is_enough = is_exact and demands.titled_tokens is not None and tokens >= demands.titled_tokens
     if not is_enough and _names_differ(page, original, names, host):
         return Objection.TITLE

@@ -172,16 +172,14 @@ def headline(body):
 def test_the_headline_is_the_first_one_of_the_page_itself():
     own = headline("<h1>The bridge</h1>")
     assert own
-    title = "<h1>The <b>bridge</b> <a href='#it'>¶</a></h1><h1>More</h1>"
+    after = "<h1>The <b>bridge</b> <a href='#it'>¶</a></h1><h1>More</h1>"
     for before in (
         '<h1><a href="/">The Lantern</a></h1>',
         "<header><h1>The Lantern</h1></header>",
         "<h1></h1>",
         "<h1><img src='logo.png'></h1>",
     ):
-        assert (
-            headline(f"{before}<h1>The <b>bridge</b> <a href='#it'>¶</a></h1><h1>More</h1>") == own
-        )
+        assert headline(before + after) == own
 
 
 def test_a_page_without_headline_has_none():
@@ -324,10 +322,16 @@ def test_a_page_with_much_more_text_is_kept(is_exact):
     assert said(PAGE._replace(size=100), OTHER, is_exact) is None
 
 
-def test_a_near_duplicate_with_a_much_longer_main_text_is_kept():
+def test_a_near_duplicate_with_a_main_text_of_another_length_is_kept():
     assert said(PAGE, OTHER, tokens=125) is Objection.LONGER
     assert said(PAGE, OTHER, tokens=124) is None
-    assert said(PAGE, OTHER, tokens=50) is None
+    assert said(PAGE, OTHER, tokens=81) is None
+    assert said(PAGE, OTHER, tokens=80) is Objection.SHORTER
+
+
+def test_a_text_without_its_page_is_not_objected_to():
+    weak = PAGE._replace(coverage=0)
+    assert said(None, weak) is said(weak, None) is said(None, None) is None
 
 
 @pytest.mark.parametrize(
