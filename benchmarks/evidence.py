@@ -32,6 +32,7 @@ from w3lib.encoding import html_to_unicode
 import dedup
 from dedup import extraction
 from dedup.evidence import DEMANDS, NORMAL, Demands, Evidence, Names, evidence_of, objection
+from dedup.lost_text import LostTextSample
 from dedup.methods import METHODS, Method
 from dedup.methods.base import KeyMethod
 from dedup.methods.hashing import shingle_hashes
@@ -66,10 +67,14 @@ def main() -> int:
     parser.add_argument("--orders", type=int, default=2)
     parser.add_argument("--demands", nargs="+", default=["today", "normal", "strict"])
     parser.add_argument("--show", type=int, default=0, help="how many wrong drops are shown")
+    parser.add_argument("--lost", action="store_true", help="compare the estimates of lost text")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "dedup-evidence")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = parser.parse_args()
     sites = [Site(folder, arguments.cache, arguments.method) for folder in arguments.sites]
+    if arguments.lost:
+        compare_lost_text(sites, arguments.method)
+        return 0
     names = list(SWEEPS) if arguments.demands == ["all"] else arguments.demands
     figures = []
     for name in names:
@@ -99,6 +104,7 @@ class Site:
         self._pairs = folder / "pairs.tsv"
         self._shingles: dict[int, frozenset[int]] = {}
         texts = cached(cache, f"{folder.name}-texts", ["extraction"], lambda: extract(self, folder))
+        self.texts = [text for text, *_ in texts]
         self.pages = cached(
             cache, f"{folder.name}-pages", ["extraction", "evidence", "text", "page"],
             lambda: read(self, folder, texts),
@@ -279,6 +285,39 @@ def cached(folder: Path, name: str, parts: Sequence[str], make: Callable[[], T])
     folder.mkdir(parents=True, exist_ok=True)
     path.write_bytes(pickle.dumps(made))
     return made
+
+
+def compare_lost_text(sites: Sequence[Site], methods: Sequence[str]) -> None:
+    """Print how much text was lost by exact count and by samples of three sizes."""
+    for site in sites:
+        own = [shingle_hashes(Document.from_main_text(text).tokens, 3) for text in site.texts]
+        for method in methods:
+            for name in ("today", "normal"):
+                dropped = dict(site.drops(method, SWEEPS[name], 0))
+                kept = set().union(
+                    *(own[at].tolist() for at in range(len(own)) if at not in dropped)
+                )
+                lost = sum(len(set(own[at].tolist()) - kept) for at in dropped)
+                found = []
+                for most in (1 << 10, 1 << 13, 1 << 16):
+                    sample = LostTextSample(most)
+                    for at, shingles in enumerate(own):
+                        if at in dropped:
+                            sample.add_dropped(shingles, site.documents[at]["url"])
+                        else:
+                            sample.add_kept(shingles)
+                    found.append(sample.result())
+                total = found[0].sequences
+                exact = lost / max(1, total)
+                cells = "".join(
+                    f" | {100 * one.share:5.2f} ± {100 * one.error:.2f}"
+                    f" {'' if abs(one.share - exact) <= one.error else 'OUTSIDE'}"
+                    for one in found
+                )
+                print(
+                    f"{site.name:12} {method:9} {name:7} {total:9,} {100 * exact:5.2f} %{cells}",
+                    flush=True,
+                )
 
 
 def sum_of(counts: Iterable[Counter[str]]) -> Counter[str]:

@@ -17,7 +17,7 @@ LAYERS = [
     {"methods"},
     {"index"},
     {"search"},
-    {"page", "scopes", "url_advice"},
+    {"page", "scopes", "url_advice", "lost_text"},
     {"claims", "ledger"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
