@@ -105,10 +105,11 @@ class Site:
         self._shingles: dict[int, frozenset[int]] = {}
         texts = cached(cache, f"{folder.name}-texts", ["extraction"], lambda: extract(self, folder))
         self.texts = [text for text, *_ in texts]
-        self.pages = cached(
+        pages = cached(
             cache, f"{folder.name}-pages", ["extraction", "evidence", "text", "page"],
             lambda: read(self, folder, texts),
         )  # fmt: skip
+        self.pages = [Read(*page) for page in pages]
         self.matches = {
             name: cached(
                 cache, f"{folder.name}-{name}", ["extraction", "text", "methods"],
@@ -235,13 +236,15 @@ def extract(site: Site, folder: Path) -> list[Text]:
     return [(one.text, one.title, one.description) for one in found]
 
 
-def read(site: Site, folder: Path, texts: Sequence[Text]) -> list[Read]:
+def read(
+    site: Site, folder: Path, texts: Sequence[Text]
+) -> list[tuple[bytes | None, int, Evidence]]:
     pages = []
     for document, (text, title, _) in zip(site.documents, texts, strict=True):
         tree = trafilatura.load_html(site.html_of(document, folder))
         evidence = Evidence(1, b"", 0) if tree is None else evidence_of(tree, text, title)
         compared = Document.from_main_text(text)
-        pages.append(Read(digest_of(compared), compared.token_count, evidence))
+        pages.append((digest_of(compared), compared.token_count, evidence))
     return pages
 
 

@@ -116,7 +116,7 @@ class LostTextSample:
         is_lost = is_lost[pages > 0]
         total = float(weights.sum())
         if not total:
-            return LostText(self._sequences, 0.0, 0.0 if self._factor == 1 else 1.0)
+            return LostText(self._sequences, 0.0, 1.0 if self._sequences else 0.0)
         share = float(weights[is_lost].sum()) / total
         if self._factor == 1:
             return LostText(self._sequences, share, 0.0)

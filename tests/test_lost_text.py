@@ -109,7 +109,12 @@ def test_where_nothing_was_lost_the_error_is_not_nothing():
 
 def test_a_crawl_without_drops_lost_nothing():
     assert LostTextSample().result() == LostText(0, 0.0, 0.0)
-    assert sample_of(pages(7)[0], [], 100).result().share == 0
+    assert sample_of(pages(7)[0], [], 100).result() == LostText(0, 0.0, 0.0)
+
+
+def test_where_no_sequence_of_a_dropped_page_is_in_the_sample_nothing_is_known():
+    sample = sample_of(pages(7)[0], ["these are words".split()], 100)
+    assert sample.result() == LostText(1, 0.0, 1.0)
 
 
 def test_a_sequence_counts_once_a_page():
