@@ -228,8 +228,9 @@ def _text_with_marks() -> Any:
 
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 _NO_LETTERS_OF_A_LINE = _NO_LETTERS.replace(b"\n", b"")
-# The other blanks that pages have, and the soft hyphen; extraction keeps some of them.
-_BLANKS = [code.encode() for code in "\u00a0\u00ad\u200b\u3000\u202f\u2009\ufeff\u200e"]
+# The other blanks that pages have, the soft hyphen, and the bullet: extraction keeps some of them,
+# and resiliparse writes bullets.
+_BLANKS = [code.encode() for code in "\u00a0\u00ad\u200b\u3000\u202f\u2009\ufeff\u200e\u2022"]
 
 
 def _squeezed(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
@@ -317,10 +318,10 @@ class _Seen:
 
         Each is looked for from the end of the one before it, then from the beginning; of those that
         are not found as a whole, pieces. Takes time by the length of the text: when the search has
-        gone over it so many times, the rest counts as not found.
+        gone over so much, the rest counts as not found.
         """
         text, found, place = self.text, [(0, 0)], 0
-        left = _SEARCHES * len(text)
+        left = _SEARCHED + 20 * len(text)
         todo = [line for line in reversed(lines.split(b"\n")) if line]
         while todo and left > 0:
             line = todo.pop()
@@ -337,7 +338,7 @@ class _Seen:
         return _merged(found)
 
 
-_SEARCHES = 20
+_SEARCHED = 1 << 20
 _PIECE = 48
 
 

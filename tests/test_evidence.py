@@ -393,3 +393,21 @@ def test_of_too_many_hosts_the_oldest_is_forgotten():
         for _ in range(8):
             names.learn(host, PAGE)
     assert [names.is_common(host, b"name") for host in "abcd"] == [False, True, True, True]
+
+
+def page_with(content):
+    html = (
+        f"<html><head><title>{content[:20]}</title></head><body><main><p>{PARAGRAPHS[0]}</p>"
+        f"</main><div class='comments'><p>{content}</p></div></body></html>"
+    )
+    extraction = extract(html)
+    tree = trafilatura.load_html(html)
+    return extraction.text, evidence_of(tree, extraction.text, extraction.title)
+
+
+def test_pages_that_extraction_makes_equal_are_kept_apart():
+    """It takes what the second page is about for comments; what is left is on every page."""
+    (text, one), (other_text, other) = (page_with(PARAGRAPHS[n] * 3) for n in (1, 2))
+    assert text == other_text == PARAGRAPHS[0]
+    assert said(one, other, is_exact=True, tokens=60) is Objection.WEAK
+    assert said(one, page_with(PARAGRAPHS[1] * 3)[1], is_exact=True, tokens=60) is None
