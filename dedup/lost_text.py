@@ -1,6 +1,7 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -68,8 +69,9 @@ class LostTextSample:
             raise ValueError(f"most must be at least 1, got {most}")
         self._most = most
         self._threshold = _ALL
-        # Twice the number of dropped pages with a sequence, and 1 if a kept page has it.
-        self._seen: dict[int, int] = {}
+        self._kept: set[int] = set()
+        # How many dropped pages have each sequence.
+        self._dropped: Counter[int] = Counter()
         self._sequences = 0
         self._drops: list[tuple[float, str, str, int, Array]] = []
 
@@ -78,31 +80,26 @@ class LostTextSample:
 
         *shingles*: the hashes of its 3-word sequences (`dedup.methods.hashing.shingle_hashes`).
         """
-        seen = self._seen
-        for value in self._sampled(shingles)[0].tolist():
-            seen[value] = seen.get(value, 0) | 1
+        self._kept.update(self._sampled(shingles)[0].tolist())
         self._shrink()
 
     def add_dropped(self, shingles: Array, key: str = "", original: str = "") -> None:
         """Take note of a page *key* that was dropped for *original*; *shingles* as above."""
         sampled, count = self._sampled(shingles)
         self._sequences += count
-        seen = self._seen
         values = sampled.tolist()
-        lost = sum(not seen.get(value, 0) & 1 for value in values) * self._factor
-        for value in values:
-            seen[value] = seen.get(value, 0) + 2
+        self._dropped.update(values)
+        lost = len(set(values) - self._kept) * self._factor
         if lost:
             self._remember((lost, key, original, count, sampled[: self.hashes_of_a_drop]))
         self._shrink()
 
     def merge(self, other: "LostTextSample") -> None:
         """Add what *other* has seen; the pages of both together are as if one had seen them all."""
-        for value, state in other._seen.items():
-            own = self._seen.get(value, 0)
-            self._seen[value] = own + (state & ~1) | (state & 1)
+        self._kept |= other._kept
+        self._dropped += other._dropped
         self._threshold = min(self._threshold, other._threshold)
-        self._drop_from(self._threshold)
+        self._forget()
         self._sequences += other._sequences
         for drop in other._drops:
             self._remember(drop)
@@ -110,10 +107,8 @@ class LostTextSample:
 
     def result(self) -> LostText:
         """Return the estimate for the pages so far."""
-        states = np.fromiter(self._seen.values(), np.int64, len(self._seen))
-        pages, is_lost = states >> 1, (states & 1) == 0
-        weights = pages[pages > 0].astype(np.float64)
-        is_lost = is_lost[pages > 0]
+        weights = np.fromiter(self._dropped.values(), np.float64, len(self._dropped))
+        is_lost = np.fromiter((value not in self._kept for value in self._dropped), np.bool_)
         total = float(weights.sum())
         if not total:
             return LostText(self._sequences, 0.0, 1.0 if self._sequences else 0.0)
@@ -138,7 +133,7 @@ class LostTextSample:
     def _lossy_drops(self) -> Iterator[LossyDrop]:
         for _, key, original, count, sampled in self._drops:
             values = sampled[: self._count_below(sampled)].tolist()
-            if lost := sum(not self._seen[value] & 1 for value in values):
+            if lost := len(set(values) - self._kept):
                 yield LossyDrop(key, original, count * lost / len(values), count)
 
     def _remember(self, drop: tuple[float, str, str, int, Array]) -> None:
@@ -157,12 +152,15 @@ class LostTextSample:
         return int(np.searchsorted(hashes, np.uint64(self._threshold - 1), side="right"))
 
     def _shrink(self) -> None:
-        while len(self._seen) > self._most:
+        while len(self) > self._most:
             self._threshold //= 2
-            self._drop_from(self._threshold)
+            self._forget()
 
-    def _drop_from(self, threshold: int) -> None:
-        self._seen = {value: state for value, state in self._seen.items() if value < threshold}
+    def _forget(self) -> None:
+        below = self._threshold
+        self._kept = {value for value in self._kept if value < below}
+        dropped = self._dropped.items()
+        self._dropped = Counter({value: pages for value, pages in dropped if value < below})
 
     @property
     def _factor(self) -> float:
@@ -170,8 +168,8 @@ class LostTextSample:
         return _ALL / self._threshold
 
     def __len__(self) -> int:
-        """Return the number of sequences in the sample."""
-        return len(self._seen)
+        """Return the number of sequences in the sample, those of kept and dropped pages twice."""
+        return len(self._kept) + len(self._dropped)
 
 
 _SALT: Any = np.uint64(0x9E3779B97F4A7C15)

@@ -60,7 +60,7 @@ def test_the_exact_share_is_within_the_stated_error_in_95_of_100_crawls(most):
         total, lost = exact(kept, dropped)
         found = sample_of(kept, dropped, most, seed).result()
         assert found.sequences == total
-        assert 0 < found.error < (0.1 if most == 500 else 0.03)
+        assert 0 < found.error < (0.15 if most == 500 else 0.05)
         within += abs(found.share - lost / total) <= found.error
     assert within >= 91
 
@@ -88,15 +88,20 @@ def test_the_order_of_pages_does_not_matter():
     assert len(results) == 1
 
 
-def test_two_samples_together_are_as_one():
+@pytest.mark.parametrize(("most", "of_other"), [(10**6, 10**6), (10**6, 700), (700, 10**6)])
+def test_two_samples_together_are_as_one(most, of_other):
     kept, dropped = pages(5)
-    one, other = LostTextSample(3000), LostTextSample(700)
+    total, lost = exact(kept, dropped)
+    one, other = LostTextSample(most), LostTextSample(of_other)
     for number, page in enumerate(kept):
         (one, other)[number % 2].add_kept(shingles(page))
     for number, page in enumerate(dropped):
         (one, other)[number % 3 > 0].add_dropped(shingles(page), f"{number}")
     one.merge(other)
-    assert one.result() == sample_of(kept, dropped, 700).result()
+    found = one.result()
+    assert found.sequences == total
+    assert abs(found.share - lost / total) <= found.error + 1e-12
+    assert (found.error == 0) == (most == of_other)
     assert one.lossiest()
 
 
@@ -104,7 +109,7 @@ def test_where_nothing_was_lost_the_error_is_not_nothing():
     kept, _ = pages(6)
     found = sample_of(kept, kept, 500).result()
     assert found.share == 0
-    assert 0 < found.error < 0.02
+    assert 0 < found.error < 0.05
 
 
 def test_a_crawl_without_drops_lost_nothing():
