@@ -37,7 +37,8 @@ class Demands(NamedTuple):
 
 NORMAL = Demands(coverage=0.5, longer=1.25, titled_tokens=50)
 STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
-DEMANDS = {"strict": STRICT, "normal": NORMAL}
+DEMANDS: dict[str, Demands | None] = {"normal": NORMAL, "strict": STRICT, "off": None}
+"""What is demanded, by the names in settings; ``None`` demands nothing."""
 
 
 class Evidence(NamedTuple):
@@ -69,6 +70,8 @@ class Evidence(NamedTuple):
 
 
 _STORED = Struct("<B16sI4s4s")
+SIZE_OF_EVIDENCE = _STORED.size
+"""The length of what `Evidence.to_bytes` gives."""
 
 
 class Objection(StrEnum):
