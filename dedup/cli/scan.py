@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
     parser.add_argument("--evidence", choices=tuple(DEMANDS), default="normal",
-        help="what HTML pages must show besides equal texts, as DEDUP_EVIDENCE (default: normal)")  # fmt: skip
+        help="what pages of HTML must show besides equal texts (default: normal)")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
         help="texts with fewer words can only be exact duplicates (default: 20)")  # fmt: skip
     parser.add_argument("--extractor", default="trafilatura", metavar="NAME",

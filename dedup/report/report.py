@@ -171,8 +171,8 @@ class Report:
 
     `Details` gathers *nearest_kept*, *near_misses*, *timeline*, *lengths*, *url_patterns* and
     *url_advice*; without it they are empty, and the last one ``None``. *ledger* is ``None`` in a
-    crawl without one. *objections* counts the new pages whose main text matches another page, by why
-    that was not enough to drop them. *saved* is ``None`` where only the ledger is left of the crawl.
+    crawl without one. *objections* counts the new pages whose main text matches another page, by
+    why that was not enough to drop them. *saved* is ``None`` where only the ledger is left.
     """
 
     spider: str
