@@ -3,7 +3,7 @@
 from asyncio import Lock
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.index.base import Match
 from dedup.limits import shorten_url
@@ -102,7 +102,8 @@ class Detector:
             if not self._view.has_ended(stored.number)
         ]
         without = {stored.number for stored in earlier}
-        claims_so_far, look = self._view.claims_so_far, None
+        claims_so_far = self._view.claims_so_far
+        refused: dict[str, Any] = {}
         if not again:
             for stored in earlier:
                 if self._is_unchanged(record, stored.record):
@@ -113,6 +114,7 @@ class Detector:
             look = self._view.look(record, without)
             if look.finding.match or look.claim:
                 return await self._barred(record.key, look)
+            refused = await self._refused(look)
         # Of several items of one page, nobody can say which one this was.
         is_one_of_many = is_within(record.scope) and len(earlier) > 1
         verdict, replaces = self._replacing(record, [] if is_one_of_many else earlier)
@@ -123,9 +125,9 @@ class Detector:
             if look.finding.match or look.claim:
                 self.release(claim)
                 return await self._barred(record.key, look)
-        if look and look.objection and verdict.kind is Kind.NEW:
-            original = (await self._store.pages([look.page]))[look.page].key
-            verdict = replace(verdict, original=original, objection=look.objection)
+            refused = await self._refused(look)
+        if verdict.kind is Kind.NEW:
+            verdict = replace(verdict, **refused)
         return Reservation(verdict, claim)
 
     def _is_unchanged(self, record: PageRecord, stored: PageRecord) -> bool:
@@ -147,6 +149,13 @@ class Detector:
         async with self._exchange_lock:
             made = self._view.apply(await self._store.exchange(claims, news))
         return made[len(made) - len(claims) :]
+
+    async def _refused(self, look: Look) -> dict[str, Any]:
+        """Return what a verdict says of the match that was not enough, if there is one."""
+        if not look.objection:
+            return {}
+        pages = await self._store.pages([look.page])
+        return {"original": pages[look.page].key, "objection": look.objection}
 
     async def _barred(self, key: str, look: Look) -> Reservation:
         """Return what is said of the page at *key*, which may not be stored now."""

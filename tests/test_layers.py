@@ -14,7 +14,7 @@ PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {"text", "evidence", "packed", "files", "limits", "sqlite_file"},
     {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
-    {"methods", "rule"},
+    {"methods", "rule", "evidence_table"},
     {"record_field"},
     {"index", "stores"},
     {"search"},

@@ -43,7 +43,7 @@ class RecordJudge:
 
         The outcome has their fates from then on.
         """
-        if view := self._view:
+        if (view := self._view) is not None:  # it may be empty
             for number, record in zip(numbers, records, strict=True):
                 self.outcome.fates[number] = self._fate_in(view, number, record)
             return
