@@ -272,10 +272,11 @@ def seconds_for(detector, numbers):
 
 
 @pytest.mark.slow
-def test_thousands_of_pages_with_one_menu_for_main_text_take_bounded_time():
+def test_with_thousands_of_pages_of_one_menu_a_page_takes_time_in_proportion_to_them_at_most():
     detector = Detector(SimHash())
     seconds_for(detector, range(500))
     few = seconds_for(detector, range(500, 1_000))
     seconds_for(detector, range(1_000, 2_500))
-    assert seconds_for(detector, range(2_500, 3_000)) < 2 * few  # else more than 3 times as long
+    # Of 3.7 times as many pages: comparing each with each would be some 14 times as long.
+    assert seconds_for(detector, range(2_500, 3_000)) < 7 * few
     assert len(detector) == 3_000
