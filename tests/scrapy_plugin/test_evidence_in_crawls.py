@@ -213,3 +213,24 @@ def test_a_scan_of_the_html_judges_as_the_crawl_does(
     assert {name.replace(" ", "_"): n for name, n in by_evidence.items()} == objections(result)
     printed = capsys.readouterr().out
     assert ("no duplicates: other title" in printed) == (evidence != "off")
+
+
+def test_a_crawl_of_several_pages_at_a_time_names_the_page_whatever_becomes_of_it():
+    """All claims are open while the others are judged, and every second item fails."""
+
+    class Failing:
+        def process_item(self, item: Any) -> Any:
+            if int(item["url"].rpartition("/")[2]) % 2:
+                raise ValueError("cannot be stored")
+            return item
+
+    site = {f"/{number}": archive(number) for number in range(12)}
+    with served(site) as url:
+        stored, dropped, result = crawled(
+            site, url, DEDUP_EXTRACTOR=extract_cloud, CONCURRENT_REQUESTS=8,
+            CONCURRENT_REQUESTS_PER_DOMAIN=8, ITEM_PIPELINES={Failing: 900},
+        )  # fmt: skip
+    assert sorted(stored) == sorted(f"/{number}" for number in range(0, 12, 2))
+    assert dropped == []
+    assert "dedup/errors" not in result.stats
+    assert objections(result)["weak_evidence"] >= 10
