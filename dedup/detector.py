@@ -2,16 +2,17 @@
 
 from asyncio import Lock
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.rule import Finding, Kind, Rule, Verdict
+from dedup.rule import Finding, Kind, Rule, Verdict, Witness
 from dedup.scopes import is_within
 from dedup.stores import MemoryStore, News, Store, Stored, finished
-from dedup.view import Claim, View
+from dedup.view import Claim, Look, View
 
 
 class Reservation(NamedTuple):
@@ -102,26 +103,39 @@ class Detector:
         ]
         without = {stored.number for stored in earlier}
         claims_so_far = self._view.claims_so_far
+        refused: dict[str, Any] = {}
         if not again:
             for stored in earlier:
-                if stored.record.digest == record.digest:
+                if self._is_unchanged(record, stored.record):
                     self._store.note_seen(stored.number)
                     unchanged = Verdict(Kind.UNCHANGED, self._method.name, record.key, 0)
                     return Reservation(unchanged)
-            finding, barring = self._view.look(record, without)
-            if finding.match or barring:
-                return await self._barred(record.key, finding, barring)
+            self._view.learn_names(record)
+            look = self._view.look(record, without)
+            if look.finding.match or look.claim:
+                return await self._barred(record.key, look)
+            refused = await self._refused(look)
         # Of several items of one page, nobody can say which one this was.
         is_one_of_many = is_within(record.scope) and len(earlier) > 1
         verdict, replaces = self._replacing(record, [] if is_one_of_many else earlier)
         [claim] = await self._exchange([Claimed(record, replaces)], News())
         if not again and self._view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
-            finding, barring = self._view.look(record, without, claim.number)
-            if finding.match or barring:
+            look = self._view.look(record, without, claim.number)
+            if look.finding.match or look.claim:
                 self.release(claim)
-                return await self._barred(record.key, finding, barring)
+                return await self._barred(record.key, look)
+            refused = await self._refused(look)
+        if verdict.kind is Kind.NEW:
+            verdict = replace(verdict, **refused)
         return Reservation(verdict, claim)
+
+    def _is_unchanged(self, record: PageRecord, stored: PageRecord) -> bool:
+        """Return whether *record* is what an earlier crawl stored under its key."""
+        if stored.digest != record.digest:
+            return False
+        page, original = Witness.of(record), Witness.of(stored)
+        return self.rule.objection(page, original, is_exact=True) is None
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done.
@@ -136,11 +150,18 @@ class Detector:
             made = self._view.apply(await self._store.exchange(claims, news))
         return made[len(made) - len(claims) :]
 
-    async def _barred(self, key: str, finding: Finding[Match], claim: Claim | None) -> Reservation:
+    async def _refused(self, look: Look) -> dict[str, Any]:
+        """Return what a verdict says of the match that was not enough, if there is one."""
+        if not look.objection:
+            return {}
+        pages = await self._store.pages([look.page])
+        return {"original": pages[look.page].key, "objection": look.objection}
+
+    async def _barred(self, key: str, look: Look) -> Reservation:
         """Return what is said of the page at *key*, which may not be stored now."""
-        if finding.match:
-            return Reservation(await self._duplicate(key, finding, finding.match))
-        return Reservation(None, claim)
+        if look.finding.match:
+            return Reservation(await self._duplicate(key, look.finding, look.finding.match))
+        return Reservation(None, look.claim)
 
     async def _duplicate(self, key: str, finding: Finding[Match], match: Match) -> Verdict:
         """Return the verdict on the page at *key*, which repeats another."""

@@ -11,7 +11,7 @@ from dedup.extraction import Extraction
 from dedup.methods import METHODS
 from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
-from dedup.rule import Finding, Kind, Rule
+from dedup.rule import Finding, Kind, Rule, Witness
 from dedup.search import index_for
 from dedup.text import Document
 
@@ -27,6 +27,12 @@ class Side(NamedTuple):
     def of(cls, source: str, extraction: Extraction) -> "Side":
         document = Document.from_main_text(extraction.text, extraction.description)
         return cls(source, extraction, document)
+
+    @property
+    def evidence(self) -> bytes | None:
+        """What the page shows besides its main text; ``None`` for a text."""
+        evidence = self.extraction.evidence
+        return None if evidence is None else evidence.to_bytes()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -54,7 +60,8 @@ class Comparison:
     *verdict* is what the crawl would say of the second page if the first one was stored:
     "duplicate" (equal texts), "near-duplicate" or "different". If the sketches cannot be compared:
     "empty" if a page has no main text, "too short" if it has too few tokens, "no sketch" if it has
-    nothing that the method looks at. "not compared": they are near enough, but share no block key.
+    nothing that the method looks at. "kept (…)": the main texts match, but the pages show that they
+    are not the same. "not compared": they are near enough, but share no block key.
     *distance* is ``None`` without sketches, and may be infinite.
     """
 
@@ -113,7 +120,12 @@ class Explanation:
     @cached_property
     def judgement(self) -> Comparison:
         """What the method says."""
-        return judge(self.method, self.one.document, self.other.document, self.min_tokens)
+        return self._judge(self.method)
+
+    def _judge(self, method: Method) -> Comparison:
+        evidence = self.one.evidence, self.other.evidence
+        documents = self.one.document, self.other.document
+        return judge(method, *documents, self.min_tokens, evidence)
 
     @cached_property
     def judgements(self) -> list[Comparison]:
@@ -121,12 +133,7 @@ class Explanation:
         judgements = [
             self.judgement
             if name == self.method.name
-            else judge(
-                kind().with_hashing(self.method.hashing),
-                self.one.document,
-                self.other.document,
-                self.min_tokens,
-            )
+            else self._judge(kind().with_hashing(self.method.hashing))
             for name, kind in METHODS.items()
         ]
         return judgements if self.method.name in METHODS else [self.judgement, *judgements]
@@ -158,8 +165,17 @@ class Explanation:
         }
 
 
-def judge(method: Method, first: Document, second: Document, min_tokens: int) -> Comparison:
-    """Return what *method* says of two pages, as a crawl would that stores the first one."""
+def judge(
+    method: Method,
+    first: Document,
+    second: Document,
+    min_tokens: int,
+    evidence: tuple[bytes | None, bytes | None] = (None, None),
+) -> Comparison:
+    """Return what *method* says of two pages, as a crawl would that stores the first one.
+
+    *evidence*: what the pages show besides, ``None`` for texts.
+    """
     rule, sketches = Rule(min_tokens), [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
     distance = method.distance(*sketches) if have_sketches else None
@@ -168,8 +184,9 @@ def judge(method: Method, first: Document, second: Document, min_tokens: int) ->
             tokens=len(document.tokens),
             digest=digest_of(document),
             sketch=None if sketch is None else method.to_bytes(sketch),
+            evidence=own,
         )
-        for document, sketch in zip((first, second), sketches, strict=True)
+        for document, sketch, own in zip((first, second), sketches, evidence, strict=True)
     ]
     return Comparison(method, _verdict(method, rule, records, sketches, distance), distance)
 
@@ -193,6 +210,10 @@ def _verdict(
         lambda: index.query(sketches[1]),
     )
     if finding.kind is not Kind.NEW:
+        is_exact = finding.kind is Kind.EXACT
+        witnesses = Witness.of(page), Witness.of(stored)
+        if objection := rule.objection(*witnesses, is_exact=is_exact):
+            return f"kept ({objection})"
         return "duplicate" if finding.kind is Kind.EXACT else "near-duplicate"
     if any(record.tokens < rule.min_tokens for record in records):
         return "too short"

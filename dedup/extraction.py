@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from dedup.evidence import Evidence, evidence_of
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
@@ -17,13 +19,15 @@ class Extraction:
     """The main text of a page ("" if there is none), its title, language and description.
 
     *language* is the primary language subtag that the page declares ("en", "zh"), else the one that
-    its script implies, else ``None``. *description* is the page's meta description.
+    its script implies, else ``None``. *description* is the page's meta description. *evidence* says
+    how far the text can be trusted; ``None`` if nobody has seen the page.
     """
 
     text: str
     title: str | None = None
     language: str | None = None
     description: str | None = None
+    evidence: Evidence | None = None
 
 
 Extractor = Callable[[str], "Extraction | str | None"]
@@ -45,7 +49,9 @@ def trafilatura(html: str) -> Extraction:
         description = _description(tree)
         # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
         text = library.extract(tree, fast=True, include_comments=False) or ""
-    return Extraction(text, title, language or language_of_script(text), description)
+        evidence = evidence_of(tree, text, title)
+    language = language or language_of_script(text)
+    return Extraction(text, title, language, description, evidence)
 
 
 def resiliparse(html: str) -> Extraction:
@@ -60,7 +66,17 @@ def resiliparse(html: str) -> Extraction:
     meta = tree.document.query_selector('meta[name="description" i]') if tree.document else None
     description = _one_line(meta.getattr("content") if meta else None)
     language = language or language_of_script(text)
-    return Extraction(text, _one_line(tree.title), language, description)
+    title = _one_line(tree.title)
+    return Extraction(text, title, language, description, _evidence(html, text, title))
+
+
+def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
+    """Return the evidence of a page that was parsed by another library than lxml."""
+    from trafilatura import load_html
+
+    with _silence("trafilatura"):
+        tree = load_html(html)
+    return None if tree is None else evidence_of(tree, text, title)
 
 
 EXTRACTORS: dict[str, Extractor] = {"trafilatura": trafilatura, "resiliparse": resiliparse}

@@ -11,6 +11,7 @@ from typing import Any
 
 import regex
 
+from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
@@ -55,9 +56,15 @@ class PageReader:
             for document, sketch in zip(documents, sketches, strict=True)
         ]
 
-    def _record(self, tokens: int, document: Document, sketch: Any) -> PageRecord:
-        data = None if sketch is None else self._method.to_bytes(sketch)
-        return PageRecord(tokens=tokens, digest=digest_of(document), sketch=data)
+    def _record(
+        self, tokens: int, document: Document, sketch: Any, evidence: Evidence | None = None
+    ) -> PageRecord:
+        return PageRecord(
+            tokens=tokens,
+            digest=digest_of(document),
+            sketch=None if sketch is None else self._method.to_bytes(sketch),
+            evidence=None if evidence is None else evidence.to_bytes(),
+        )
 
     def read_field(self, value: str) -> Page:
         """Return the page of an item's field: of what `extracted_of` takes."""
@@ -71,7 +78,8 @@ class PageReader:
             document = Document.from_main_text(extracted.text, extracted.description)
             tokens = len(document.tokens)
         with _timed(seconds, "sketch"):
-            record = self._record(tokens, document, self._method.sketch(document))
+            sketch = self._method.sketch(document)
+            record = self._record(tokens, document, sketch, extracted.evidence)
         return Page(record, extracted.text, extracted.title, extracted.language, seconds)
 
 
@@ -134,7 +142,7 @@ def _checked(extracted: Extraction | str | None) -> Extraction:
         for text in (extracted.title, extracted.description)
     )
     text = without_surrogates(extracted.text)
-    return Extraction(text, title, extracted.language, description)
+    return Extraction(text, title, extracted.language, description, extracted.evidence)
 
 
 def _text_of(value: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
 
+from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.text import Document
 
 MOST_TOKENS = 2**63 - 1
@@ -18,7 +19,9 @@ class PageRecord(NamedTuple):
     *key* is its URL, or what stands for that; pages are compared within their *scope*. *tokens* is
     the number of words of the main text, *digest* the 16-byte digest of the normalised text
     (``None`` for an empty one), *sketch* the method's sketch as bytes (``None`` for a text with too
-    little content). A page that *is_binary* was not read as text: its digest is that of its bytes.
+    little content). *evidence* is what the page shows besides its main text, as `Evidence.to_bytes`
+    gives it; ``None`` where nobody has seen the page. A page that *is_binary* was not read as text:
+    its digest is that of its bytes.
     """
 
     key: str = ""
@@ -26,6 +29,7 @@ class PageRecord(NamedTuple):
     tokens: int = 0
     digest: bytes | None = None
     sketch: bytes | None = None
+    evidence: bytes | None = None
     is_binary: bool = False
 
     def under(self, key: str, scope: str = "") -> Self:
@@ -42,6 +46,7 @@ class PageRecord(NamedTuple):
         values: dict[str, Any] = {"key": self.key, "scope": self.scope, "tokens": self.tokens}
         values["digest"] = None if self.digest is None else self.digest.hex()
         values["sketch"] = None if self.sketch is None else b64encode(self.sketch).decode("ascii")
+        values["evidence"] = None if self.evidence is None else self.evidence.hex()
         return {**values, "binary": True} if self.is_binary else values
 
     @classmethod
@@ -49,13 +54,14 @@ class PageRecord(NamedTuple):
         """Return the record that `as_json` wrote; raises ValueError for anything else."""
         error = ValueError(f"a record must be as it was written, got {values!r:.200}")
         try:
-            digest, sketch = values["digest"], values["sketch"]
+            digest, sketch, evidence = (values[name] for name in ("digest", "sketch", "evidence"))
             record = cls(
                 values["key"],
                 values["scope"],
                 values["tokens"],
                 None if digest is None else bytes.fromhex(digest),
                 None if sketch is None else b64decode(sketch, validate=True),
+                None if evidence is None else bytes.fromhex(evidence),
                 values.get("binary", False),
             )
             is_as_written = record.as_json() == values
@@ -68,6 +74,8 @@ class PageRecord(NamedTuple):
         if not 0 <= record.tokens <= MOST_TOKENS:
             raise error
         if record.digest is not None and len(record.digest) != 16:
+            raise error
+        if record.evidence is not None and len(record.evidence) != SIZE_OF_EVIDENCE:
             raise error
         return record
 
@@ -107,6 +115,7 @@ class RecordColumns:
     digests: list[bytes] = field(default_factory=list)
     sketches: list[bytes | None] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
+    evidence: list[bytes | None] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
 
     def by_scope(self) -> Iterator[tuple[str, "RecordColumns"]]:
@@ -115,13 +124,16 @@ class RecordColumns:
             yield self.scopes[0], self
             return
         parts: dict[str, RecordColumns] = {}
-        rows = zip(self.numbers, self.digests, self.sketches, self.tokens, self.scopes, strict=True)
-        for number, digest, sketch, tokens, scope in rows:
+        columns = (self.numbers, self.digests, self.sketches, self.tokens, self.evidence)
+        for number, digest, sketch, tokens, evidence, scope in zip(
+            *columns, self.scopes, strict=True
+        ):
             part = parts.setdefault(scope, RecordColumns())
             part.numbers.append(number)
             part.digests.append(digest)
             part.sketches.append(sketch)
             part.tokens.append(tokens)
+            part.evidence.append(evidence)
             part.scopes.append(scope)
         yield from parts.items()
 

@@ -7,8 +7,9 @@ said here.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from dedup.evidence import NORMAL, Demands, Evidence, Names, Objection, objection
 from dedup.record import PageRecord
 from dedup.text import printable
 
@@ -33,7 +34,8 @@ class Verdict:
     for an exact duplicate), *reason* why a skipped page was not judged. An unchanged or changed
     page is one that an earlier crawl stored under the same key; *distance* is then that from its
     earlier self, ``None`` if one of them has no sketch. A repeated page was met before in the same
-    crawl, under the same key, and is no duplicate of another.
+    crawl, under the same key, and is no duplicate of another. A new page with an *objection* would
+    be a duplicate of *original* by its main text; the objection says why that is not enough.
     """
 
     kind: Kind
@@ -41,6 +43,7 @@ class Verdict:
     original: str | None = None
     distance: float | None = None
     reason: str | None = None
+    objection: Objection | None = None
 
     @property
     def is_duplicate(self) -> bool:
@@ -51,6 +54,9 @@ class Verdict:
             kind = "exact duplicate" if self.kind is Kind.EXACT else "near-duplicate"
             original = printable(self.original or "")
             return f"{kind} of <{original}> ({self.method}, distance {self.distance:.3g})"
+        if self.objection:
+            original = printable(self.original or "")
+            return f"{self.kind.value} (not a duplicate of <{original}>: {self.objection})"
         return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else self.kind.value
 
 
@@ -68,17 +74,32 @@ class Finding(Generic[T]):
     reason: str | None = None
 
 
+class Witness(NamedTuple):
+    """What is asked of a page where the main texts of two match: how long it is, what it shows."""
+
+    tokens: int
+    evidence: Evidence | None
+
+    @classmethod
+    def of(cls, record: PageRecord) -> "Witness":
+        """Return that of *record*."""
+        evidence = None if record.evidence is None else Evidence.from_bytes(record.evidence)
+        return cls(record.tokens, evidence)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """Says what a page is.
 
     *min_tokens*: a page with fewer tokens is never a near-duplicate. With *short_pages* "exact" it
-    is still a duplicate of a page with an equal text, with "keep" never. Raises ValueError for
+    is still a duplicate of a page with an equal text, with "keep" never. *demands*: what is asked
+    of the evidence of two pages whose main texts match; ``None`` for nothing. Raises ValueError for
     other values of *short_pages*.
     """
 
     min_tokens: int = 20
     short_pages: str = "exact"
+    demands: Demands | None = NORMAL
 
     def __post_init__(self) -> None:
         if self.short_pages not in SHORT_PAGES:
@@ -98,6 +119,32 @@ class Rule:
         if self.short_pages == "keep" and self.is_short(record) and not record.is_binary:
             return "too_short"
         return None
+
+    def objection(
+        self,
+        page: Witness,
+        original: Witness,
+        *,
+        is_exact: bool,
+        names: Names | None = None,
+        host: str = "",
+    ) -> Objection | None:
+        """Return what speaks against dropping *page* for *original*, whose main texts match.
+
+        *is_exact*: the texts are equal. *names* knows what pages of *host* share in their titles.
+        """
+        if self.demands is None:
+            return None
+        return objection(
+            page.evidence,
+            original.evidence,
+            tokens=page.tokens,
+            original_tokens=original.tokens,
+            is_exact=is_exact,
+            demands=self.demands,
+            names=names,
+            host=host,
+        )
 
     def judge(
         self,

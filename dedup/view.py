@@ -3,14 +3,16 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
+from dedup.evidence import Evidence, Names, Objection
+from dedup.evidence_table import EvidenceTable
 from dedup.index.base import Counts, Index, Match
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
-from dedup.rule import Finding, Kind, Rule
-from dedup.scopes import is_within
+from dedup.rule import Finding, Kind, Rule, Witness
+from dedup.scopes import host, is_within
 from dedup.search import Loader, index_for
 
 
@@ -45,6 +47,21 @@ class Claim:
             callback()
 
 
+class Look(NamedTuple):
+    """What a page is, seen from the view.
+
+    *claim* is the oldest open claim on an equal or near content, for which the page has to wait;
+    ``None`` if there is none, or if a stored page tells what the page is. If the page is new
+    although its main text matches, *objection* says why, and *page* is the number of the nearest
+    match.
+    """
+
+    finding: Finding[Match]
+    claim: Claim | None = None
+    objection: Objection | None = None
+    page: int = -1
+
+
 class View:
     """The pages that are stored, or about to be, by number; lower numbers are older.
 
@@ -63,22 +80,23 @@ class View:
         """The number of claims that were ever made: whether a look may be out of date."""
         # Pages that were replaced: the indexes still have them.
         self._ended: set[int] = set()
+        self._evidence = EvidenceTable()
+        self._names = Names()
         self._count = 0
         self._last_sketch: tuple[bytes | None, Any] = None, None
 
-    def look(
-        self, record: PageRecord, without: Container[int] = (), below: float = inf
-    ) -> tuple[Finding[Match], Claim | None]:
-        """Return what *record* is among the stored pages, and the claim it has to wait for.
+    def look(self, record: PageRecord, without: Container[int] = (), below: float = inf) -> Look:
+        """Return what *record* is among the stored pages.
 
-        That is the oldest open claim on an equal or near content; ``None`` if there is none, or if
-        a stored page tells what *record* is. *without*: numbers of pages that do not count, nor do
-        those from *below* on.
+        *without*: numbers of pages that do not count, nor do those from *below* on.
         """
         open_numbers: list[int] = []
+        objections = _Objections(self._rule, self._evidence, self._names, record)
 
         def counts(number: int) -> bool:
             if number >= below or number in self._ended or number in without:
+                return False
+            if objections.against(number):
                 return False
             if number in self._claims:
                 open_numbers.append(number)
@@ -86,16 +104,25 @@ class View:
             return True
 
         def equal() -> Match | None:
+            objections.is_exact = True
             return self._texts.query(_key_of(record), counts)
 
         def near() -> Match | None:
+            objections.is_exact = False
             pages = self._scopes.get(record.scope)
             return pages.query(self._sketch(record), counts) if pages else None
 
         finding = self._rule.judge(record, equal, near)
-        if finding.kind is Kind.NEW and open_numbers:
-            return finding, self._claims[min(open_numbers)]
-        return finding, None
+        if finding.kind is not Kind.NEW:
+            return Look(finding)
+        if open_numbers:
+            return Look(finding, self._claims[min(open_numbers)])
+        return Look(finding, None, *objections.first)
+
+    def learn_names(self, record: PageRecord) -> None:
+        """Take note of the title and headline of a page that is met: those of many say nothing."""
+        if record.evidence is not None:
+            self._names.learn(host(record.key), Evidence.from_bytes(record.evidence))
 
     def nearest_beyond(
         self, records: Sequence[PageRecord], scope: str, within: float
@@ -130,6 +157,7 @@ class View:
         claim = self._claims[number] = Claim(claimed)
         self.claims_so_far += 1
         self._texts.add(_key_of(record), number)
+        self._evidence.add(number, record.tokens, record.evidence)
         if not self._rule.is_short(record):
             self._scope(record.scope).add(self._sketch(record), number)
         return claim
@@ -147,6 +175,7 @@ class View:
         record, number = claim.record, claim.number
         del self._claims[number]
         self._texts.discard(_key_of(record), number)
+        self._evidence.discard(number)
         if not self._rule.is_short(record):
             self._scope(record.scope).discard(self._sketch(record), number)
         claim.end()
@@ -163,6 +192,8 @@ class View:
         number, texts = 0, Loader(self._texts)
         loaders: dict[str, Loader] = {}
         for piece in pieces:
+            for row in zip(piece.numbers, piece.tokens, piece.evidence, strict=True):
+                self._evidence.add(*row)
             for scope, pages in piece.by_scope():
                 self._count += len(pages.numbers)
                 texts.add([_in_scope(digest, scope) for digest in pages.digests], pages.numbers)
@@ -212,7 +243,45 @@ class View:
     @property
     def nbytes(self) -> int:
         """The memory that the pages take, in bytes."""
-        return self._texts.nbytes + sum(pages.nbytes for pages in self._scopes.values())
+        scopes = sum(pages.nbytes for pages in self._scopes.values())
+        return self._texts.nbytes + self._evidence.nbytes + scopes
+
+
+class _Objections:
+    """What speaks against dropping one page for others whose main texts match."""
+
+    def __init__(
+        self, rule: Rule, evidence: EvidenceTable, names: Names, record: PageRecord
+    ) -> None:
+        self._rule = rule
+        self._evidence = evidence
+        self._names = names
+        self._host = host(record.key)
+        self._page = Witness.of(record)
+        self._left = _MOST_OBJECTIONS
+        self.is_exact = True
+        self.first: tuple[Objection | None, int] = None, -1
+        """The first objection that there was, and to which page."""
+
+    def against(self, number: int) -> bool:
+        """Return whether the page is not to be dropped for page *number*."""
+        if self._page.evidence is None:
+            return False
+        if not self._left:
+            return True
+        original = Witness(*self._evidence.get(number))
+        objection = self._rule.objection(
+            self._page, original, is_exact=self.is_exact, names=self._names, host=self._host
+        )
+        if objection:
+            self._left -= 1
+            if self.first[0] is None:
+                self.first = objection, number
+        return objection is not None
+
+
+# Thousands of pages may have one menu for a main text. Who is like none of so many is kept.
+_MOST_OBJECTIONS = 256
 
 
 class _ScopeIndex:

@@ -79,6 +79,7 @@ class SharedStore(Store):
             columns.digests.append(claimed.record.digest)
             columns.sketches.append(claimed.record.sketch)
             columns.tokens.append(claimed.record.tokens)
+            columns.evidence.append(claimed.record.evidence)
             columns.scopes.append(claimed.record.scope)
         return columns
 

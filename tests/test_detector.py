@@ -1,14 +1,18 @@
 from contextlib import closing
+from time import process_time
 
 import pytest
 from ledgers import publish
 
 from dedup.detector import Detector
+from dedup.evidence import Evidence, Objection
 from dedup.limits import shorten_url
 from dedup.methods import SimHash
 from dedup.page import PageReader
+from dedup.record import PageRecord, digest_of
 from dedup.rule import Kind, Rule, Verdict
 from dedup.stores import SqliteStore, finished
+from dedup.text import Document
 
 BRIDGE = (
     "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
@@ -241,3 +245,38 @@ def test_judging_without_claims_does_not_wait(detector):
     finished(detector.reserve(page(BRIDGE, "a")))
     with pytest.raises(RuntimeError, match="being stored"):
         detector.judge(page(BRIDGE, "b"))
+
+
+def weak(number, view=None):
+    """A record of a page of which only a menu was extracted, the same as of all others."""
+    seen = number if view is None else view
+    evidence = Evidence(0.1, seen.to_bytes(16, "little"), 1000)
+    document = Document("home news about archive")
+    digest = digest_of(document)
+    return PageRecord(f"http://a/{number}", "", 4, digest, None, evidence.to_bytes())
+
+
+def test_of_pages_with_one_menu_each_is_kept_and_its_copy_dropped():
+    detector = Detector(SimHash())
+    kinds = [detector.judge(weak(number)).kind for number in range(200)]
+    assert set(kinds) == {Kind.NEW}
+    verdict = detector.judge(weak(1_000, view=150))
+    assert (verdict.kind, verdict.original) == (Kind.EXACT, "http://a/150")
+
+
+def seconds_for(detector, numbers):
+    start = process_time()
+    verdicts = [detector.judge(weak(number)) for number in numbers]
+    assert {verdict.objection for verdict in verdicts if verdict.original} == {Objection.WEAK}
+    return process_time() - start
+
+
+@pytest.mark.slow
+def test_with_thousands_of_pages_of_one_menu_a_page_takes_time_in_proportion_to_them_at_most():
+    detector = Detector(SimHash())
+    seconds_for(detector, range(500))
+    few = seconds_for(detector, range(500, 1_000))
+    seconds_for(detector, range(1_000, 2_500))
+    # Of 3.7 times as many pages: comparing each with each would be some 14 times as long.
+    assert seconds_for(detector, range(2_500, 3_000)) < 7 * few
+    assert len(detector) == 3_000

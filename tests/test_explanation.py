@@ -3,6 +3,7 @@ import json
 import pytest
 from texts import ENGLISH, edited
 
+from dedup.evidence import Evidence
 from dedup.explanation import Explanation, Feature, Side, judge
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
@@ -128,3 +129,27 @@ def test_it_can_be_written_as_json_without_infinity():
     bits = explanation("one two three", "one two four").as_json()["fingerprints"]
     one, other = int(bits["a"], 16), int(bits["b"], 16)
     assert one ^ other == sum(1 << bit for bit in bits["differing"])
+
+
+def side(text, view, title=b"", coverage=1.0, size=1000):
+    """A page, of which its evidence is all that anybody asks."""
+    evidence = Evidence(coverage, view.to_bytes(16, "little"), size, title)
+    return Side.of(str(view), Extraction(text, evidence=evidence))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (side(LONG, 1), side(LONG, 2, coverage=0.4), "kept (weak evidence)"),
+        (side(LONG, 1), side(LONG, 1, coverage=0.4), "duplicate"),  # all is seen to be equal
+        (side(LONG, 1), side(LONG, 2, size=1250), "kept (longer than its original)"),
+        (side(LONG, 1, size=1250), side(LONG, 2), "duplicate"),
+        (side(LONG, 1, b"a"), side(edited(LONG), 2, b"b"), "kept (other title)"),
+        (side(LONG, 1, b"a"), side(edited(LONG), 2, b"a"), "near-duplicate"),
+        (side(LONG, 1, b"a"), side(LONG, 2, b"b"), "duplicate"),
+        (side("a menu", 1, b"a"), side("a menu", 2, b"b"), "kept (other title)"),
+        (side(LONG, 1), side(ENGLISH, 2), "different"),
+    ],
+)
+def test_the_verdict_is_that_of_a_crawl_which_sees_the_pages(one, other, expected):
+    assert Explanation(one, other, SimHash(), 2).judgement.verdict == expected

@@ -73,7 +73,8 @@ def test_title_and_declared_language_are_extracted(extract):
 
 def test_a_page_without_title_and_language_has_none(extract):
     extraction = extract(f"<html><body><p>{PARAGRAPHS[0]}</p></body></html>")
-    assert extraction == Extraction(PARAGRAPHS[0], None, None)
+    assert extraction == Extraction(PARAGRAPHS[0], evidence=extraction.evidence)
+    assert (extraction.evidence.title, extraction.evidence.headline) == (b"", b"")
 
 
 @pytest.mark.parametrize(
@@ -201,9 +202,8 @@ def test_all_visible_text_of_a_fragment_is_its_text(html, text):
 
 
 def test_resiliparse_reads_the_title_without_a_body():
-    assert resiliparse("<html lang='fr'><title> Un \n titre </title>") == Extraction(
-        "", "Un titre", "fr"
-    )
+    extraction = resiliparse("<html lang='fr'><title> Un \n titre </title>")
+    assert extraction == Extraction("", "Un titre", "fr", evidence=extraction.evidence)
 
 
 @pytest.mark.parametrize("extract", [trafilatura, resiliparse])

@@ -12,13 +12,13 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "extraction", "packed", "files", "limits", "sqlite_file"},
-    {"lexicon", "diff", "records", "logs", "record", "scopes"},
-    {"methods", "rule"},
+    {"text", "evidence", "packed", "files", "limits", "sqlite_file"},
+    {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
+    {"methods", "rule", "evidence_table"},
     {"record_field"},
     {"index", "stores"},
     {"search"},
-    {"page", "url_advice", "view"},
+    {"page", "url_advice", "view", "lost_text"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
     {"scan"},

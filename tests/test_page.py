@@ -3,6 +3,7 @@ from hashlib import blake2b
 
 import pytest
 
+from dedup.evidence import Evidence
 from dedup.extraction import Extraction, resiliparse, trafilatura
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
@@ -30,7 +31,10 @@ def page_of(text, title=None, language=None):
 
 
 def test_a_document_is_read_with_its_title_and_language(reader):
-    assert reader.read_html(HTML) == page_of(TEXT, "Goats", "en")
+    read = reader.read_html(HTML)
+    without = read.record._replace(evidence=None)
+    assert replace(read, record=without) == page_of(TEXT, "Goats", "en")
+    assert Evidence.from_bytes(read.record.evidence).coverage == 1
 
 
 @pytest.mark.parametrize("result", [TEXT, Extraction(TEXT)])

@@ -17,9 +17,10 @@ RECORDS = st.builds(
     tokens=st.integers(0, 2**40),
     digest=st.none() | st.binary(min_size=16, max_size=16),
     sketch=st.none() | st.binary(max_size=300),
+    evidence=st.none() | st.binary(min_size=29, max_size=29),
     is_binary=st.booleans(),
 )
-WRITTEN = PageRecord("http://a/", "a", 2, bytes(16), b"ab").as_json()
+WRITTEN = PageRecord("http://a/", "a", 2, bytes(16), b"ab", bytes(29)).as_json()
 
 
 @given(RECORDS)
@@ -31,7 +32,7 @@ def test_a_record_comes_back_from_json_as_it_was(record):
     assert list(map(type, back)) == list(map(type, record))
 
 
-@pytest.mark.parametrize("name", ["key", "scope", "tokens", "digest", "sketch"])
+@pytest.mark.parametrize("name", ["key", "scope", "tokens", "digest", "sketch", "evidence"])
 def test_a_record_without_one_of_its_values_is_refused(name):
     with pytest.raises(ValueError, match="must be as it was written"):
         PageRecord.of_json({key: value for key, value in WRITTEN.items() if key != name})
@@ -45,6 +46,7 @@ def test_a_record_without_one_of_its_values_is_refused(name):
         ("digest", ""), ("digest", "00"), ("digest", "00" * 17), ("digest", "0g" * 16),
         ("digest", "00 " * 16), ("digest", 0), ("digest", "é" * 32), ("digest", False),
         ("sketch", "a"), ("sketch", "YW I="), ("sketch", "é"), ("sketch", 0), ("sketch", []),
+        ("evidence", ""), ("evidence", "00" * 28), ("evidence", "0g" * 29), ("evidence", 0),
         ("sketch", "YWJ="), ("binary", None), ("binary", 1), ("binary", "true"),
     ],
 )  # fmt: skip
@@ -91,11 +93,13 @@ def test_columns_are_told_apart_by_scope(rows):
         columns.digests.append(bytes([number]))
         columns.sketches.append(None if tokens < 5 else bytes([tokens]))
         columns.tokens.append(tokens)
+        columns.evidence.append(bytes([number, tokens]))
         columns.scopes.append(scope)
     found = []
     for scope, part in columns.by_scope():
         assert set(part.scopes) == {scope}
         columns_of = part.numbers, part.digests, part.sketches, part.scopes, part.tokens
+        assert part.evidence == [bytes(row) for row in zip(part.numbers, part.tokens, strict=True)]
         found += zip(*columns_of, strict=True)
     assert len(list(columns.by_scope())) == len({scope for scope, _ in rows})
     assert sorted(found) == [

@@ -151,7 +151,7 @@ def test_keys_are_as_a_ledger_has_them():
 def test_a_page_that_is_no_text_and_one_without_text_have_records_too():
     method = METHODS["simhash"]()
     for record in (
-        PageRecord("http://a/pdf", "", 0, bytes(16), None, True),
+        PageRecord("http://a/pdf", "", 0, bytes(16), is_binary=True),
         PageRecord("http://a/empty"),
     ):
         [found] = read(method, written(method, record))

@@ -13,7 +13,7 @@ from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import scope_within
 from dedup.text import Document
-from dedup.view import View
+from dedup.view import Look, View
 
 TEXTS = [ENGLISH, ENGLISH.upper(), *(replaced(ENGLISH, count) for count in (1, 2, 4, 10, 20))]
 TEXTS += [article(1), edited(article(1)), "word", "a few words", "A few words!"]
@@ -166,6 +166,7 @@ class AnyOrder(RuleBasedStateMachine):
                 columns.digests.append(record.digest)
                 columns.sketches.append(record.sketch)
                 columns.tokens.append(record.tokens)
+                columns.evidence.append(record.evidence)
                 columns.scopes.append(record.scope)
                 self.oracle.stored[self.next] = record
                 self.next += 1
@@ -209,28 +210,31 @@ def claimed(view, number, record=None):
 def test_an_open_claim_bars_near_pages_until_it_has_ended():
     view = View(SimHash(), Rule())
     claim = claimed(view, 0)
-    assert view.look(page(1))[1] is claim
+    assert view.look(page(1)).claim is claim
     view.release(claim)
-    assert view.look(page(1)) == (Finding(Kind.NEW), None)
+    assert view.look(page(1)) == Look(Finding(Kind.NEW))
     view.commit(claimed(view, 1))
-    assert view.look(page(1))[0].match.page == 1
+    assert view.look(page(1)).finding.match.page == 1
 
 
 def test_what_is_stored_tells_more_than_what_is_open():
     view = View(SimHash(), Rule())
     view.commit(claimed(view, 1, page(0b111)))
     claimed(view, 0)
-    finding, claim = view.look(page(0))
+    finding, claim, *_ = view.look(page(0))
     assert (finding.kind, finding.match.page, claim) == (Kind.NEAR, 1, None)
 
 
 def test_only_older_pages_bar_a_claim_that_is_looked_at_again():
     view = View(SimHash(), Rule())
     claims = [claimed(view, number) for number in range(3)]
-    assert [view.look(page(0), (), claim.number)[1] for claim in claims] == [None, *claims[:1] * 2]
+    assert [view.look(page(0), (), claim.number).claim for claim in claims] == [
+        None,
+        *claims[:1] * 2,
+    ]
     view.commit(claims[1])
-    assert view.look(page(0), (), 1) == (Finding(Kind.NEW), claims[0])
-    assert view.look(page(0), (), 2)[0].match.page == 1
+    assert view.look(page(0), (), 1) == Look(Finding(Kind.NEW), claims[0])
+    assert view.look(page(0), (), 2).finding.match.page == 1
 
 
 def test_who_waits_is_called_in_order_and_at_once_when_it_is_over():

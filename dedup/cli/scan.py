@@ -19,10 +19,12 @@ from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
 from dedup.cli.methods import create_method, extractor_of, json_object, method_class
 from dedup.cli.terminal import console, progress
+from dedup.evidence import DEMANDS
 from dedup.files import replacing
 from dedup.methods.base import Method
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
+from dedup.rule import Rule
 from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clusters
 from dedup.text import printable
 
@@ -65,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the name of a method, or an import path (default: simhash)")  # fmt: skip
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+    parser.add_argument("--evidence", choices=tuple(DEMANDS), default="normal",
+        help="what pages of HTML must show besides equal texts (default: normal)")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
         help="texts with fewer words can only be exact duplicates (default: 20)")  # fmt: skip
     parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
@@ -101,7 +105,7 @@ def run(options: argparse.Namespace) -> None:
             RecordReader(format_, method, extractor),
             workers=workers,
             keep=options.keep,
-            min_tokens=options.min_tokens,
+            rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
             skip_bad=options.skip_bad,
             with_keys=options.clusters is not None,
             ledger=ledger,
@@ -255,6 +259,7 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "kept_empty": outcome.count(Fate.EMPTY),
         "kept_short": outcome.short,
         "kept_unread": outcome.count(Fate.UNREAD),
+        "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
         "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
@@ -284,6 +289,8 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     ):
         if figures[name]:
             table.add_row(label, share(name))
+    for objection, count in figures["kept_by_evidence"].items():
+        table.add_row(f"    no duplicates: {objection}", f"{count:,} ({count / records:.1%})")
     table.add_row("  exact duplicates", share("exact_duplicates"))
     table.add_row("  near-duplicates", share("near_duplicates"))
     if figures["bad"]:

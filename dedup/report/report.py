@@ -1,7 +1,7 @@
 """What a crawl's dedup did, in numbers; docs/stats.md describes the JSON form, key by key."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dedup.report import json_form
@@ -173,7 +173,8 @@ class Report:
 
     `Details` gathers *nearest_kept*, *near_misses*, *timeline*, *lengths*, *url_patterns* and
     *url_advice*; without it they are empty, and the last one ``None``. *ledger* is ``None`` in a
-    crawl without one, *saved* where only the ledger is left of the crawl.
+    crawl without one. *objections* counts the new pages whose main text matches another page, by
+    why that was not enough to drop them. *saved* is ``None`` where only the ledger is left.
     """
 
     spider: str
@@ -182,6 +183,7 @@ class Report:
     settings: dict[str, Any]
     pages: PageCounts
     items: ItemCounts
+    objections: dict[str, int] = field(default_factory=dict)
     links_held_back: int
     revisits: Revisits
     ledger: LedgerUse | None

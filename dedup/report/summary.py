@@ -113,6 +113,8 @@ class Summary:
 
     def _count_verdict(self, verdict: Verdict, url: str, size: int) -> None:
         self.count(COUNTER_OF[verdict.kind])
+        if verdict.objection:
+            self.count(f"objections/{verdict.objection.replace(' ', '_')}")
         if verdict.is_duplicate:
             if self._drops:
                 self.count("bytes_saved", size)
@@ -165,6 +167,7 @@ class Summary:
             settings={name: _bound(value) for name, value in self._settings.items()},
             pages=self._counts.pages(seconds),
             items=self._counts.items(),
+            objections=self._counts.below("objections"),
             links_held_back=self._counts.value("links_held_back"),
             revisits=Revisits(
                 unchanged=tuple(self._revisits[Kind.UNCHANGED]),

@@ -66,6 +66,9 @@ def _page_rows(report: Report) -> Rows:
         yield "  changed", "\n  ".join(lines)
     if pages.repeated:
         yield "  met again", f"{_share(pages.repeated, total)}, under the same URL"
+    for objection, count in report.objections.items():
+        reason = printable(objection).replace("_", " ")
+        yield "  new, though alike", f"{_share(count, total)}: {reason}"
     skipped = _share(sum(pages.skipped.values()), total)
     reasons = ", ".join(
         f"{printable(name).replace('_', ' ')}: {count:,}" for name, count in pages.skipped.items()

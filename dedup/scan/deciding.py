@@ -17,6 +17,7 @@ from dedup.scan.sketches import Sketches
 # A wrong name of a field shall not cost hours.
 _RECORDS_WITHOUT_FIELD = 1_000
 _JUDGED_AT_ONCE = 256
+_RULE = Rule()
 
 # The record that is kept is the first of its content in this order.
 KEEP: dict[str, Callable[[Sketches], list[int]] | None] = {
@@ -31,7 +32,7 @@ def scan(
     *,
     workers: int,
     keep: str = "first",
-    min_tokens: int = 20,
+    rule: Rule = _RULE,
     skip_bad: bool = False,
     with_keys: bool = False,
     ledger: ScanLedger | None = None,
@@ -47,7 +48,8 @@ def scan(
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
     and if there is no record, or none has the fields that were asked for. Raises LedgerError.
     """
-    judge = RecordJudge(reader.method, Rule(min_tokens))
+    has_pages = reader.format.has_html or reader.format.fields.is_object
+    judge = RecordJudge(reader.method, rule, has_pages=has_pages)
     outcome = judge.outcome
     order = KEEP[keep]
     sketches = Sketches()

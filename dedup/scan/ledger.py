@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
+from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
 from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
@@ -18,7 +19,7 @@ from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
 _KIND = Kind(
     name="ledger of a scan",
     application_id=0x7363616E,  # "scan"
-    version=2,
+    version=3,
     schema=Path(__file__).with_name("schema.sql"),
     user="scan",
     memory="read",
@@ -29,7 +30,7 @@ _ROWS_AT_ONCE = 256
 _SECONDS_BETWEEN_COMMITS = 2.0
 _COLUMN_TYPES: tuple[set[Any], ...] = (
     {bytes, type(None)}, {float, type(None)}, {int}, {int}, {int}, {bytes, type(None)},
-    {bytes, type(None)}, {str, type(None)}, {str, type(None)},
+    {bytes, type(None)}, {bytes, type(None)}, {str, type(None)}, {str, type(None)},
 )  # fmt: skip
 
 
@@ -107,7 +108,9 @@ class ScanLedger:
 
     def _commit(self) -> None:
         with self._file.errors(), self._records as file:
-            file.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new)
+            file.executemany(
+                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new
+            )
         self._new = []
         self._last_commit = time.monotonic()
 
@@ -123,7 +126,10 @@ def _check_rows(rows: Sequence[tuple[Any, ...]], first: int) -> None:
     is_right = list(numbers) == list(range(first, first + len(rows)))
     for column, types in zip(columns, _COLUMN_TYPES, strict=True):
         is_right = is_right and set(map(type, column)) <= types
-    if not is_right or {len(row[6]) for row in rows if row[6] is not None} - {16}:
+    for place, size in ((6, 16), (8, SIZE_OF_EVIDENCE)):  # digest, evidence
+        sizes = {len(row[place]) for row in rows if isinstance(row[place], bytes)}
+        is_right = is_right and sizes <= {size}
+    if not is_right:
         raise sqlite3.DatabaseError(f"record {first + 1} or one after it is not as it must be")
 
 
@@ -145,7 +151,8 @@ def _row(number: int, record: ReadRecord) -> tuple[Any, ...]:
         for text in (record.error, record.unread)
     )
     read = record.date, record.has_field, record.length
-    return number, key, *read, page.tokens, page.digest, page.sketch, error, unread
+    content = page.tokens, page.digest, page.sketch, page.evidence
+    return number, key, *read, *content, error, unread
 
 
 def _record(
@@ -156,9 +163,10 @@ def _record(
     tokens: int,
     digest: bytes | None,
     sketch: bytes | None,
+    evidence: bytes | None,
     error: str | None,
     unread: str | None,
 ) -> ReadRecord:
     text = "" if key is None else key.decode("utf-8", "surrogatepass")
-    page = PageRecord(text, "", tokens, digest, sketch)
+    page = PageRecord(text, "", tokens, digest, sketch, evidence)
     return ReadRecord(page, key is not None, date, bool(has_field), length, error, unread)

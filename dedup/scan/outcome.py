@@ -1,9 +1,11 @@
 """What becomes of the records of a scan: kept, or a duplicate of one that is kept."""
 
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from dedup.evidence import Objection
 from dedup.packed import Packed
 
 
@@ -32,6 +34,7 @@ class Outcome:
     distances: "array[float]" = field(default_factory=lambda: array("d"))
     keys: Packed = field(default_factory=Packed)
     short: int = 0
+    objections: Counter[Objection] = field(default_factory=Counter)
     first_bad: str | None = None
     first_unread: str | None = None
 

@@ -21,15 +21,17 @@ class RecordJudge:
     """Judges records by the rule, as the detector does pages, but in batches; notes the outcome.
 
     All is in memory, and what is new is kept at once, so that nobody waits and no store is needed.
-    A record is compared with kept ones of its scope only. Texts have none: the records of crawls
-    may have many, of few pages each, which are judged one by one.
+    Texts are judged in batches; pages one by one, since they have evidence, and records of crawls,
+    since they may have many scopes of few pages each: a record is compared with kept ones of its
+    scope only.
     """
 
-    def __init__(self, method: Method, rule: Rule) -> None:
+    def __init__(self, method: Method, rule: Rule, *, has_pages: bool = False) -> None:
+        """Create it without records; *has_pages*: there may be other records than of texts."""
         self.outcome = Outcome()
         self._rule = rule
-        self._scoped = View(method, rule)
-        self._numbers_of_scoped = array("Q")
+        self._view = View(method, rule) if has_pages else None
+        self._numbers_in_view = array("Q")
         self._texts = batch_index_for(Exact())
         self._index = batch_index_for(method)
         # The numbers of the records that were kept: of all, and of those that are in the index.
@@ -41,32 +43,35 @@ class RecordJudge:
 
         The outcome has their fates from then on.
         """
+        if (view := self._view) is not None:  # it may be empty
+            for number, record in zip(numbers, records, strict=True):
+                self.outcome.fates[number] = self._fate_in(view, number, record)
+            return
         # Their places in the batch; what is skipped has none.
-        self._texts.begin([None if record.scope else record.digest for record in records])
+        self._texts.begin([record.digest for record in records])
         self._index.begin(
             [
                 None
-                if record.digest is None
-                or record.scope
-                or self._rule.is_short(record)
-                or self._texts.query(place)
+                if record.digest is None or self._rule.is_short(record) or self._texts.query(place)
                 else record.sketch
                 for place, record in enumerate(records)
             ]
         )
         for place, (number, record) in enumerate(zip(numbers, records, strict=True)):
-            fate = self._fate_in_scope if record.scope else self._fate
-            self.outcome.fates[number] = fate(place, number, record)
+            self.outcome.fates[number] = self._fate(place, number, record)
 
-    def _fate_in_scope(self, _place: int, number: int, record: PageRecord) -> Fate:
-        finding, _ = self._scoped.look(record)
+    def _fate_in(self, view: View, number: int, record: PageRecord) -> Fate:
+        view.learn_names(record)
+        look = view.look(record)
+        finding = look.finding
         if finding.match:
-            self._note_duplicate(finding.kind, number, finding.match, self._numbers_of_scoped)
+            self._note_duplicate(finding.kind, number, finding.match, self._numbers_in_view)
         elif finding.kind is Kind.NEW:
-            claimed = Claimed(record, number=len(self._numbers_of_scoped))
-            self._scoped.commit(self._scoped.claim(claimed))
-            self._numbers_of_scoped.append(number)
+            view.commit(view.claim(Claimed(record, number=len(self._numbers_in_view))))
+            self._numbers_in_view.append(number)
             self.outcome.short += self._rule.is_short(record)
+            if look.objection:
+                self.outcome.objections[look.objection] += 1
         return _FATES[finding.kind]
 
     def _fate(self, place: int, number: int, record: PageRecord) -> Fate:

@@ -16,6 +16,7 @@ CREATE TABLE records (
     tokens INTEGER NOT NULL,  -- words of it
     digest BLOB,              -- BLAKE2b of the normalised text; NULL without text
     sketch BLOB,              -- NULL for a text with too little content
+    evidence BLOB,            -- what a page of HTML shows besides; NULL without HTML
     error TEXT,               -- why the record is a bad one
     unread TEXT               -- why its text could not be found out
 );

@@ -15,6 +15,8 @@ class Sketches:
     def __init__(self) -> None:
         self._sketches = Packed()
         self._digests = Packed()
+        # Empty for what is no page of HTML.
+        self._evidence = Packed()
         self._tokens = array("Q")
         self._lengths = array("Q")
         self._dates = array("d")
@@ -26,6 +28,7 @@ class Sketches:
             self._scopes[len(self)] = record.page.scope
         self._sketches.append(record.page.sketch or b"")
         self._digests.append(record.page.digest or _NO_DIGEST)
+        self._evidence.append(record.page.evidence or b"")
         self._tokens.append(record.page.tokens)
         self._lengths.append(record.length)
         self._dates.append(float("-inf") if record.date is None else record.date)
@@ -41,6 +44,7 @@ class Sketches:
             tokens=self._tokens[number],
             digest=None if digest == _NO_DIGEST else digest,
             sketch=self._sketches[number] or None,
+            evidence=self._evidence[number] or None,
         )
 
     def longest_first(self) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from scrapy.http import HtmlResponse, Response
 
+from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
@@ -91,18 +92,24 @@ class BodyReader:
 
 def _pack(page: Page) -> bytes:
     record, seconds = page.record, sum(page.seconds.values())
-    return _PAGE.pack(record.digest or b"", record.tokens, seconds) + (record.sketch or b"")
+    values = record.digest or b"", record.tokens, seconds, record.evidence or b""
+    return _PAGE.pack(*values) + (record.sketch or b"")
 
 
 def _unpack(packed: bytes) -> Page:
-    digest, tokens, seconds = _PAGE.unpack_from(packed)
+    digest, tokens, seconds, evidence = _PAGE.unpack_from(packed)
     has_text = any(digest)
     sketch = packed[_PAGE.size :] or None
-    record = PageRecord(tokens=tokens, digest=digest if has_text else None, sketch=sketch)
+    record = PageRecord(
+        tokens=tokens,
+        digest=digest if has_text else None,
+        sketch=sketch,
+        evidence=evidence if any(evidence) else None,
+    )
     return Page(record, None if has_text else "", seconds={"read": seconds})
 
 
-_PAGE = struct.Struct("<16sIf")
+_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}s")
 
 
 def _body_key(response: HtmlResponse) -> bytes:

@@ -10,7 +10,7 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
 from dedup.detector import Detector
-from dedup.rule import Kind, Rule
+from dedup.rule import Kind
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.bodies import reason_to_skip
 from dedup.scrapy_plugin.gone import GoneResponses
@@ -53,8 +53,7 @@ class Links:
         self._gone = GoneResponses()
         self._links: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
         self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
-        rule = Rule(settings.min_tokens, settings.short_pages)
-        self._detector = Detector(settings.method, rule)
+        self._detector = Detector(settings.method, settings.rule)
 
     async def hold_back(self, request: Request, response: Response) -> bool:
         """Return whether *request*, a link of *response*, is not to be followed.

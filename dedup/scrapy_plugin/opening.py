@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 
 from dedup.detector import Detector
 from dedup.logs import get_logger
-from dedup.rule import Rule
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
@@ -135,7 +134,7 @@ def detector_with(store: Store, settings: DedupSettings) -> Detector:
     """
     detector = Detector(
         settings.method,
-        Rule(settings.min_tokens, settings.short_pages),
+        settings.rule,
         store=store,
         several_a_key=settings.item_field is not None,
     )

@@ -155,6 +155,7 @@ def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
         "original": verdict.original,
         "distance": verdict.distance,
         "method": verdict.method,
+        "objection": verdict.objection and verdict.objection.value,
     }
     if set_field(item, MARK_FIELD, mark):
         extension.summary.count("items/marked")

@@ -105,11 +105,12 @@ class LedgerReader:
         """Yield the pages that count, by age; *ended*: the others, too."""
         where = "" if ended else "WHERE ended IS NULL"
         query = (
-            "SELECT url, scope, tokens, digest, sketch, id, crawl, stored, seen, ended, id IN "
+            "SELECT url, scope, tokens, digest, sketch, evidence, "
+            "id, crawl, stored, seen, ended, id IN "
             "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
         )
         for row in self._rows(f"{query} {where} ORDER BY id"):
-            record, (number, crawl, *others) = PageRecord(*row[:5]), row[5:]
+            record, (number, crawl, *others) = PageRecord(*row[:6]), row[6:]
             if not isinstance(record.sketch, bytes | None):
                 raise self.damage_error(ValueError("a sketch is no blob"))
             yield StoredPage(number, crawl, record, *others)

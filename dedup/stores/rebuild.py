@@ -122,10 +122,11 @@ class _Page:
             if digest == record.digest:
                 self._file.execute("UPDATE pages SET seen = ? WHERE id = ?", (at, number))
                 return
-        row = self._crawl, record.tokens, record.digest, record.sketch, record.scope
+        content = record.tokens, record.digest, record.sketch, record.evidence
+        row = self._crawl, *content, record.scope
         added = self._file.execute(
-            "INSERT INTO pages (crawl, tokens, digest, sketch, scope, stored, seen, url) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO pages (crawl, tokens, digest, sketch, evidence, scope, stored, seen, url) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, at, at, record.key),
         )
         self._file.executemany(

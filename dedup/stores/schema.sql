@@ -26,6 +26,7 @@ CREATE TABLE pages (
     tokens INTEGER NOT NULL,  -- the number of words of the main text
     digest BLOB NOT NULL,     -- BLAKE2b of 16 bytes of the normalised main text
     sketch BLOB,              -- NULL for a text with too little content
+    evidence BLOB,            -- what the page shows besides its main text; NULL if nobody saw it
     scope TEXT NOT NULL,      -- pages of the same scope are compared (DEDUP_SCOPE)
     ended REAL,               -- when it was replaced by its changed self, or had expired
     replaced_by INTEGER REFERENCES pages (id),

@@ -18,7 +18,7 @@ from dedup.stores.base import News, Store, Stored, StoreState
 KIND = Kind(
     name="ledger of scrapy-dedup",
     application_id=0x64656475,  # "dedu"
-    version=2,
+    version=3,
     schema=Path(__file__).with_name("schema.sql"),
     user="crawl",
     memory="stored",

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from time import time
 from typing import Any
 
+from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.stores.base import News, Stored
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
-_RECORD = "url, scope, tokens, digest, sketch"
+_RECORD = "url, scope, tokens, digest, sketch, evidence"
 
 
 def value(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
@@ -31,8 +32,8 @@ def _row(file: sqlite3.Connection, query: str, *arguments: Any) -> tuple[Any, ..
 def insert_news(file: sqlite3.Connection, news: News, run: int) -> None:
     """Write *news* of the crawl *run*."""
     file.executemany(
-        "INSERT INTO pages (id, crawl, tokens, digest, sketch, scope, stored, seen, url) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO pages (id, crawl, tokens, digest, sketch, evidence, scope, stored, seen, url) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (_page_row(claimed, at, run) for claimed, at in news.commits.values()),
     )
     file.executemany(
@@ -60,7 +61,7 @@ def insert_news(file: sqlite3.Connection, news: News, run: int) -> None:
 
 def _page_row(claimed: Claimed, at: float, run: int) -> tuple[Any, ...]:
     record = claimed.record
-    content = record.tokens, record.digest, record.sketch
+    content = record.tokens, record.digest, record.sketch, record.evidence
     return claimed.number, run, *content, storable(record.scope), at, at, storable(record.key)
 
 
@@ -86,20 +87,22 @@ def columns_since(
     That is for a value that cannot be right.
     """
     rows = file.execute(
-        f"SELECT id, digest, sketch, tokens, scope FROM pages WHERE {_COUNTS} AND id > ? "
+        f"SELECT id, digest, sketch, tokens, evidence, scope FROM pages WHERE {_COUNTS} AND id > ? "
         "ORDER BY id LIMIT ?",
         (expired, number, _ROWS_AT_ONCE),
     ).fetchall()
     if not rows:
         return None
-    numbers, digests, sketches, tokens, scopes = map(list, zip(*rows, strict=True))
+    numbers, digests, sketches, tokens, evidence, scopes = map(list, zip(*rows, strict=True))
     if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
         raise sqlite3.DatabaseError("a digest has not 16 bytes")
     if not set(map(type, sketches)) <= {bytes, type(None)}:
         raise sqlite3.DatabaseError("a sketch is no blob")
     if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
         raise sqlite3.DatabaseError("a column has values of a wrong type")
-    return RecordColumns(numbers, digests, sketches, tokens, scopes)
+    if {len(data) if type(data) is bytes else data for data in evidence} - {SIZE_OF_EVIDENCE, None}:
+        raise sqlite3.DatabaseError("evidence of a page is of a wrong length or type")
+    return RecordColumns(numbers, digests, sketches, tokens, evidence, scopes)
 
 
 def storable(value: str) -> str:

@@ -61,7 +61,7 @@ def table(lines):
 
 def test_two_pages_are_explained_from_their_texts_to_their_words(explain):
     lines = explain("one.html", "other.html")
-    assert lines[0] == "simhash: near-duplicate, distance 2 of up to 3."
+    assert lines[0] == "simhash: kept (other title), distance 2 of up to 3."
     assert table(lines[3:8]) == [
         ["source", "one.html", "other.html"],
         ["title", "One", "Other"],
@@ -75,7 +75,7 @@ def test_two_pages_are_explained_from_their_texts_to_their_words(explain):
     assert ["otherwise", "–", "1.693"] in table(section(lines, "what differs most"))
     judged = table(section(lines, "All methods"))
     assert [row[0] for row in judged[:17]] == ["method", *METHODS]
-    assert judged[1] == ["simhash", "2", "3", "near-duplicate"]
+    assert judged[1] == ["simhash", "2", "3", "kept (other title)"]
     assert judged[15][3] == "different"
     assert "{+otherwise+}" in " ".join(section(lines, "What differs, word by word"))
 

@@ -484,6 +484,7 @@ def test_the_interface_is_there_in_both_languages():
             "action",
             "skipped",
             "unread",
+            "objection",
         }
 
 

@@ -12,6 +12,7 @@ from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
 from dedup.records import Fields, RecordError, format_of
+from dedup.rule import Rule
 from dedup.scan import Fate, RecordReader, deciding, record_stream, scan, write_clusters
 from dedup.text import Document
 
@@ -91,9 +92,9 @@ def test_a_scan_finds_what_the_detector_finds_however_many_workers_read(
 
 def test_a_text_of_just_enough_tokens_is_compared(tmp_path):
     one, other = (len(Document.from_main_text(text).tokens) for text in COPIES[:2])
-    outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=min(one, other))
+    outcome = of_texts(tmp_path, *COPIES[:2], rule=Rule(min(one, other)))
     assert (fates(outcome), outcome.short) == (["new", "near"], 0)
-    outcome = of_texts(tmp_path, *COPIES[:2], min_tokens=max(one, other) + 1)
+    outcome = of_texts(tmp_path, *COPIES[:2], rule=Rule(max(one, other) + 1))
     assert (fates(outcome), outcome.short) == (["new", "new"], 2)
 
 

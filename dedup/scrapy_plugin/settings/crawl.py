@@ -11,11 +11,12 @@ from scrapy import Spider
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 
+from dedup.evidence import DEMANDS
 from dedup.extraction import Extractor
 from dedup.logs import get_logger
 from dedup.methods.base import Method
 from dedup.record_field import MadeWith
-from dedup.rule import SHORT_PAGES
+from dedup.rule import SHORT_PAGES, Rule
 from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.settings.paths import Placeholders, feed_files, find_shared
@@ -71,6 +72,7 @@ class DedupSettings:
     enabled: Annotated[bool, switch(True)]
     min_tokens: Annotated[int, whole_number(20, at_least=0)]
     short_pages: Annotated[str, choice(SHORT_PAGES)]
+    evidence: Annotated[str, choice(tuple(DEMANDS))]
     scope: Annotated[str, choice(tuple(SCOPES))]
     action: Annotated[str, choice(("drop", "mark"))]
     follow_duplicates: Annotated[bool, switch(True)]
@@ -165,6 +167,11 @@ class DedupSettings:
     def defaults(cls) -> Mapping[str, Any]:
         """Return the values of a crawl that sets nothing, in the form of *shown*."""
         return cls.from_settings(BaseSettings({"DEDUP_SECRET": ""})).shown
+
+    @property
+    def rule(self) -> Rule:
+        """The rule by which pages are judged."""
+        return Rule(self.min_tokens, self.short_pages, DEMANDS[self.evidence])
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -1,0 +1,361 @@
+"""How far the main text of a page can be trusted, and what else tells its page from others.
+
+Extraction may take a menu, a tag cloud or a box of recent posts for the main text. All such pages
+are equal then, and what they are about is lost. So the extracted text is looked up in the page: how
+much of what a reader sees does it cover, and does it stand in links?
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import cache
+from hashlib import blake2b
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+Array = np.ndarray[Any, Any]
+
+
+class Demands(NamedTuple):
+    """What is asked of the evidence before a page is dropped.
+
+    *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
+    times as much text as its original, or more, has content of its own; near-duplicates of which
+    one has so many times as many tokens are none. *titled_tokens*: an equal main text of
+    fewer tokens is not enough, since with so few the title may be what counts; ``None`` for all.
+    """
+
+    coverage: float
+    longer: float
+    titled_tokens: int | None
+
+
+NORMAL = Demands(coverage=0.5, longer=1.25, titled_tokens=50)
+STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
+DEMANDS: dict[str, Demands | None] = {"normal": NORMAL, "strict": STRICT, "off": None}
+"""What is demanded, by the names in settings; ``None`` demands nothing."""
+
+
+class Evidence(NamedTuple):
+    """What a page shows besides its main text.
+
+    *coverage*, from 0 to 1: how much of the page's own text was extracted (see `evidence_of`).
+    *view* is the 16-byte digest of the whole text outside of chrome, *size* its length in bytes of
+    UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are 4-byte digests of what
+    the page calls itself, empty where it has none: equal ones may be equal by chance, which counts
+    as if nobody had asked.
+    """
+
+    coverage: float
+    view: bytes
+    size: int
+    title: bytes = b""
+    headline: bytes = b""
+
+    def to_bytes(self) -> bytes:
+        """Return the 29 bytes that are stored; *coverage* is rounded down to 255 steps."""
+        coverage = int(self.coverage * 255)
+        return _STORED.pack(coverage, self.view, self.size, self.title, self.headline)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Evidence":
+        """Return what `to_bytes` was called on; raises struct.error for other lengths."""
+        coverage, view, size, title, headline = _STORED.unpack(data)
+        return cls(coverage / 255, view, size, title.strip(b"\0"), headline.strip(b"\0"))
+
+
+_STORED = Struct("<B16sI4s4s")
+SIZE_OF_EVIDENCE = _STORED.size
+"""The length of what `Evidence.to_bytes` gives."""
+
+
+class Objection(StrEnum):
+    """Why a page is kept although its main text matches that of another."""
+
+    WEAK = "weak evidence"
+    LONGER = "longer than its original"
+    SHORTER = "shorter than its original"
+    TITLE = "other title"
+
+
+def objection(
+    page: Evidence | None,
+    original: Evidence | None,
+    *,
+    tokens: int,
+    original_tokens: int,
+    is_exact: bool,
+    demands: Demands = NORMAL,
+    names: "Names | None" = None,
+    host: str = "",
+) -> Objection | None:
+    """Return what speaks against dropping *page* for *original*, whose main texts match.
+
+    *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal. *names*
+    knows what the pages of *host* share in their titles. What is equal but for its chrome goes in
+    any case. ``None`` is a text of which nobody saw the page: nothing speaks against it.
+    """
+    if page is None or original is None or page.view == original.view:
+        return None
+    if min(page.coverage, original.coverage) < demands.coverage:
+        return Objection.WEAK
+    is_longer = not is_exact and tokens >= demands.longer * original_tokens
+    if is_longer or page.size >= demands.longer * original.size:
+        return Objection.LONGER
+    if not is_exact and original_tokens >= demands.longer * tokens:
+        return Objection.SHORTER
+    is_enough = is_exact and demands.titled_tokens is not None and tokens >= demands.titled_tokens
+    if not is_enough and _names_differ(page, original, names, host):
+        return Objection.TITLE
+    return None
+
+
+def _names_differ(one: Evidence, other: Evidence, names: "Names | None", host: str) -> bool:
+    """Return whether neither the titles nor the headlines of two pages agree.
+
+    What one of them lacks does not count; without anything to compare, they do not differ. A name
+    that both have because most pages of the host have it says nothing.
+    """
+    pairs = [
+        (first, second)
+        for first, second in ((one.title, other.title), (one.headline, other.headline))
+        if first and second
+    ]
+    return bool(pairs) and not any(
+        first == second and not (names and names.is_common(host, first)) for first, second in pairs
+    )
+
+
+class Names:
+    """Learns which titles and headlines a host gives to many of its pages, in bounded memory.
+
+    Such a name is that of the site. Of each host, eight candidates are counted, which are sure to
+    hold every name of more than a ninth of its pages.
+
+    Source: Misra, Gries, "Finding Repeated Elements", Science of Computer Programming 2, 1982.
+    """
+
+    candidates = 8
+    hosts = 10_000
+    """So many hosts are known; of more, the one that was not met for longest is forgotten."""
+
+    def __init__(self) -> None:
+        self._hosts: OrderedDict[str, tuple[int, dict[bytes, int]]] = OrderedDict()
+
+    def learn(self, host: str, page: Evidence) -> None:
+        """Take note of the names of another page of *host*."""
+        pages, counts = self._hosts.pop(host, (0, {}))
+        for name in {page.title, page.headline} - {b""}:
+            if name in counts or len(counts) < self.candidates:
+                counts[name] = counts.get(name, 0) + 1
+            else:
+                counts = {other: count - 1 for other, count in counts.items() if count > 1}
+        self._hosts[host] = (pages + 1, counts)
+        if len(self._hosts) > self.hosts:
+            self._hosts.popitem(last=False)
+
+    def is_common(self, host: str, name: bytes) -> bool:
+        """Return whether about a quarter of the pages of *host* or more have *name*.
+
+        Of fewer than eight pages, nobody knows.
+        """
+        pages, counts = self._hosts.get(host, (0, {}))
+        return pages >= 8 and counts.get(name, 0) >= pages / 4
+
+
+def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
+    """Return the evidence of a page, parsed as *tree*, from which *text* was extracted.
+
+    All text of the page counts that is not in a script, style, title or the like, whether a style
+    sheet shows it or not. Chrome is what stands in nav, header, footer, aside, menu, select, button
+    and textarea, and by role; not the header and footer of a main or article. If more text stands
+    there than elsewhere, links there left out, the page has none: its author means something else
+    by these tags.
+
+    *coverage* is the share of the text outside of links and chrome that *text* covers. If at least
+    half of *text* stands in links or chrome, it is a list of links, or a menu; then it is also at
+    most the share of the text outside of chrome that it covers, links included. It is 1 for a page
+    without any such text. *title*: as extracted. The headline is the first h1 with text outside of
+    links and chrome. *tree* is not changed.
+
+    Takes one pass over the tree, in C, and one over its text.
+    """
+    seen = _Seen(_squeezed(bytes(_text_with_marks()(tree))))
+    return seen.evidence(text, _digest_of_name(title or ""))
+
+
+# Noncharacters of Unicode, which no text has that was meant to be read.
+_MARKS = [chr(0xFDD0 + number) for number in range(6)]
+_FIRST_OCTETS, _LAST_OCTET = _MARKS[0].encode()[:2], _MARKS[0].encode()[2]
+_LINK, _LINK_END, _CHROME, _CHROME_END, _HEADLINE, _HEADLINE_END = range(6)
+# A pattern that holds for elements of any name would take several times as long as all others.
+_INVISIBLE = "script|style|noscript|template|title|svg|div[@hidden]"
+_CHROME_ROLES = "navigation banner contentinfo complementary search".split()
+_HAS_CHROME_ROLE = " or ".join(f"@role='{role}'" for role in _CHROME_ROLES)
+_CHROME_TAGS = (
+    "nav|header|footer|aside|menu|select|button|textarea"
+    f"|div[@role][{_HAS_CHROME_ROLE}]|ul[@role][{_HAS_CHROME_ROLE}]"
+)
+_OF_AN_ARTICLE = "main//header|article//header|main//footer|article//footer"
+
+
+@cache
+def _text_with_marks() -> Any:
+    """Return the function that gives a tree's visible text with marks in it: XSLT, so in C."""
+    from lxml import etree
+
+    def rule(match: str, before: str = "", after: str = "", priority: int = 0) -> str:
+        return (
+            f'<xsl:template match="{match}" priority="{priority}">'
+            f"{before}<xsl:apply-templates/>{after}</xsl:template>"
+        )
+
+    return etree.XSLT(
+        etree.XML(
+            '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform">'
+            '<xsl:output method="text" encoding="UTF-8"/>'
+            f'<xsl:template match="{_INVISIBLE}" priority="3"/>'
+            f"{rule(_OF_AN_ARTICLE, priority=2)}"
+            f"{rule(_CHROME_TAGS, _MARKS[_CHROME], _MARKS[_CHROME_END], 1)}"
+            f"{rule('a[@href]', _MARKS[_LINK], _MARKS[_LINK_END])}"
+            f"{rule('h1', _MARKS[_HEADLINE], _MARKS[_HEADLINE_END])}"
+            "</xsl:stylesheet>"
+        )
+    )
+
+
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+_NO_LETTERS_OF_A_LINE = _NO_LETTERS.replace(b"\n", b"")
+# The other blanks that pages have, the soft hyphen, and the bullet: extraction keeps some of them,
+# and resiliparse writes bullets.
+_BLANKS = [code.encode() for code in "\u00a0\u00ad\u200b\u3000\u202f\u2009\ufeff\u200e\u2022"]
+
+
+def _squeezed(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
+    """Return UTF-8 text without blanks and ASCII punctuation: extraction changes both."""
+    data = data.translate(None, without)
+    if not data.isascii():
+        for blank in _BLANKS:
+            data = data.replace(blank, b"")
+    return data
+
+
+class _Seen:
+    """The visible text of a page, in segments between marks."""
+
+    def __init__(self, marked: bytes) -> None:
+        octets = np.frombuffer(marked, np.uint8)
+        first, second = _FIRST_OCTETS
+        places = np.flatnonzero((octets[:-2] == first) & (octets[1:-1] == second))
+        marks = octets[places + 2] - _LAST_OCTET
+        is_mark = marks < len(_MARKS)
+        places, self._marks = places[is_mark], marks[is_mark]
+        is_text = np.ones(len(octets), np.bool_)
+        for offset in range(3):
+            is_text[places + offset] = False
+        self.text = octets[is_text].tobytes()
+        # Where each segment begins, and the end of the last one.
+        inner = places - 3 * np.arange(len(places))
+        self._bounds = np.concatenate(([0], inner, [len(self.text)]))
+        self._lengths = self._bounds[1:] - self._bounds[:-1]
+        self._is_link = self._is_between(_LINK, _LINK_END)
+        self._is_chrome = self._is_between(_CHROME, _CHROME_END)
+
+    def _is_between(self, opening: int, closing: int) -> Array:
+        """Return of each segment whether it is after an *opening* mark and before its *closing*."""
+        steps = (self._marks == opening).astype(np.int32) - (self._marks == closing)
+        return np.concatenate(([False], np.cumsum(steps) > 0))
+
+    def evidence(self, text: str, title: bytes) -> Evidence:
+        found = self._places_of(_squeezed(text.encode("utf-8", "replace"), _NO_LETTERS_OF_A_LINE))
+        total = int((found[:, 1] - found[:, 0]).sum())
+        own = ~self._is_link & ~self._is_chrome
+        if self._length(self._is_chrome & ~self._is_link) > self._length(~self._is_chrome):
+            self._is_chrome = np.zeros(len(own), np.bool_)
+            own = ~self._is_link
+        own_length, own_found = self._length(own), self._length_within(found, own)
+        coverage = own_found / own_length if own_length else 1.0
+        is_list = own_found <= total / 2
+        outside = ~self._is_chrome
+        size = self._length(outside)
+        if is_list and size:
+            coverage = min(coverage, self._length_within(found, outside) / size)
+        view = blake2b(self._joined(outside), digest_size=16).digest()
+        return Evidence(coverage, view, size, title, self._headline(own))
+
+    def _length(self, segments: Array) -> int:
+        return int(self._lengths[segments].sum())
+
+    def _length_within(self, found: Array, segments: Array) -> float:
+        """Return how much of *found*, places of shape (n, 2), lies in *segments*, as booleans."""
+        until = np.concatenate(([0], np.cumsum(self._lengths * segments)))
+        # Bounds may be equal; between two that are not, it is exact.
+        ends = np.interp(found, self._bounds, until)
+        return float((ends[:, 1] - ends[:, 0]).sum())
+
+    def _joined(self, segments: Array) -> bytes:
+        flags = np.zeros(len(segments) + 2, np.bool_)
+        flags[1:-1] = segments
+        places = self._bounds[np.flatnonzero(flags[1:] != flags[:-1])].tolist()
+        return b"".join(
+            self.text[start:end] for start, end in zip(places[::2], places[1::2], strict=True)
+        )
+
+    def _headline(self, own: Array) -> bytes:
+        for start in np.flatnonzero(self._marks == _HEADLINE).tolist():
+            end = start + int(np.argmax(self._marks[start:] == _HEADLINE_END))
+            inside = np.flatnonzero(own[start + 1 : end + 1]) + start + 1
+            bounds = np.stack((self._bounds[inside], self._bounds[inside + 1]), axis=1).tolist()
+            headline = b"".join(self.text[first:last] for first, last in bounds)
+            if name := _digest_of_name(headline.decode("utf-8", "replace")):
+                return name
+        return b""
+
+    def _places_of(self, lines: bytes) -> Array:
+        """Return where *lines* stand in the text, sorted, without overlaps, shape (n, 2).
+
+        Each is looked for from the end of the one before it, then from the beginning; of those that
+        are not found as a whole, pieces. Takes time by the length of the text: when the search has
+        gone over so much, the rest counts as not found.
+        """
+        text, found, place = self.text, [(0, 0)], 0
+        left = _SEARCHED + 20 * len(text)
+        todo = [line for line in reversed(lines.split(b"\n")) if line]
+        while todo and left > 0:
+            line = todo.pop()
+            start = text.find(line, place)
+            left -= (start if start >= 0 else len(text)) - place
+            if start < 0:
+                start = text.find(line, 0, place)
+                left -= start if start >= 0 else place
+            if start >= 0:
+                place = start + len(line)
+                found.append((start, place))
+            elif len(line) > _PIECE:
+                todo += reversed([line[at : at + _PIECE] for at in range(0, len(line), _PIECE)])
+        return _merged(found)
+
+
+_SEARCHED = 1 << 20
+_PIECE = 48
+
+
+def _merged(places: Sequence[tuple[int, int]]) -> Array:
+    starts, ends = np.array(sorted(places)).T
+    ends = np.maximum.accumulate(ends)
+    starts[1:] = np.maximum(starts[1:], ends[:-1])
+    return np.stack((starts, np.maximum(starts, ends)), axis=1)
+
+
+def _digest_of_name(name: str) -> bytes:
+    """Return the 4-byte digest of the letters and digits of *name*, empty if it has none."""
+    letters = "".join(filter(str.isalnum, name.lower()))
+    if not letters:
+        return b""
+    # No zero byte, with which it could not be told from none.
+    return blake2b(letters.encode("utf-8", "replace"), digest_size=4).digest().replace(b"\0", b"\1")

@@ -1,0 +1,236 @@
+"""Whole crawls of pages whose main texts match, though they are no copies."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawls import Crawl, crawl, spider_over
+from texts import article, page, replaced
+from web import served
+
+from dedup.cli import main
+
+SETTINGS = ("normal", "strict", "off")
+TAGS = "alder birch cedar elm fir hazel larch maple oak pine rowan willow".split()
+
+
+def extract_cloud(html: str) -> Any:
+    """Read a page as trafilatura does that takes the tag cloud for its main text."""
+    from trafilatura import load_html
+
+    from dedup.evidence import evidence_of
+    from dedup.extraction import Extraction
+
+    tree = load_html(html)
+    text, title = " ".join(TAGS * 3), tree.findtext(".//title")
+    return Extraction(text, title, evidence=evidence_of(tree, text, title))
+
+
+def archive(number: int, footer: str = "Footer") -> str:
+    """An archive: the beginnings of five articles, beside a cloud of tags."""
+    posts = "".join(
+        f'<h2><a href="/post/{number}-{n}">{article(10 * number + n, 6)}</a></h2>'
+        f"<p>{article(100 + 10 * number + n, 40)}</p>"
+        for n in range(5)
+    )
+    cloud = "".join(f'<a href="/tag/{tag}">{tag}</a> ' for tag in TAGS) * 3
+    return (
+        f"<html><head><title>Archive</title></head><body><h1>Archive</h1>{posts}"
+        f"<div>{cloud}</div><footer>{footer}</footer></body></html>"
+    )
+
+
+def crawled(site: dict[str, str], url: str, **settings: Any) -> tuple[list[str], list[str], Crawl]:
+    """The paths of *site* that were stored and dropped, and the crawl."""
+    result = crawl(spider_over(*(url + path for path in site)), **settings)
+    stored = [item["url"].removeprefix(url) for item in result.items]
+    return stored, [item["url"].removeprefix(url) for item, _ in result.dropped], result
+
+
+def objections(result: Crawl) -> dict[str, int]:
+    """How many pages were kept, by the reason."""
+    prefix = "dedup/objections/"
+    return {k.removeprefix(prefix): n for k, n in result.stats.items() if k.startswith(prefix)}
+
+
+@pytest.mark.parametrize(("evidence", "kept"), [("normal", 4), ("strict", 4), ("off", 1)])
+def test_archives_of_which_only_the_tag_cloud_is_extracted_are_kept(evidence: str, kept: int):
+    """A copy that is equal but for its footer is dropped all the same."""
+    site = {f"/{n}": archive(n) for n in range(4)} | {"/copy": archive(2, "Another footer")}
+    with served(site) as url:
+        stored, dropped, result = crawled(
+            site, url, DEDUP_EVIDENCE=evidence, DEDUP_EXTRACTOR=extract_cloud
+        )
+    assert stored == [f"/{n}" for n in range(kept)]
+    assert dropped == [*site][kept:]
+    assert objections(result) == ({"weak_evidence": 3} if kept == 4 else {})
+    originals = [error.verdict.original.removeprefix(url) for _, error in result.dropped]
+    assert originals[-1] == ("/2" if kept == 4 else "/0")
+
+
+@pytest.mark.parametrize(("evidence", "times", "is_kept"), [
+    ("normal", 1.3, True), ("strict", 1.3, True), ("off", 1.3, False),
+    ("normal", 1.15, False), ("strict", 1.15, True), ("normal", 1.0, False),
+])  # fmt: skip
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_page_that_is_much_longer_than_its_near_original_is_kept(
+    evidence: str, times: float, is_kept: bool, is_first: bool
+):
+    text = article(1, 400)
+    longer = f"{text} {' '.join(text.split()[: round(400 * (times - 1))])}"
+    site = {"/short": page(text), "/long": page(longer)}
+    if is_first:
+        site = dict(reversed(site.items()))
+    with served(site) as url:
+        stored, dropped, result = crawled(site, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=15)
+    assert (len(stored), len(dropped)) == ((2, 0) if is_kept else (1, 1))
+    reason = f"{'shorter' if is_first else 'longer'}_than_its_original"
+    assert objections(result) == ({reason: 1} if is_kept else {})
+
+
+@pytest.mark.parametrize(("words", "kept"), [
+    (45, {"normal": 2, "strict": 2, "off": 1}), (60, {"normal": 1, "strict": 2, "off": 1}),
+])  # fmt: skip
+@pytest.mark.parametrize("evidence", SETTINGS)
+def test_equal_main_texts_under_another_title_and_headline_are_two_pages_if_they_are_short(
+    words: int, kept: dict[str, int], evidence: str
+):
+    """The headline is no part of what is extracted here."""
+    text = article(1, words)
+    site = {
+        f"/{name}": f"<html><head><title>{name}</title></head><body><header><b>x</b></header>"
+        f"<h1>The {name}</h1><p>{text}</p></body></html>"
+        for name in ("alder", "birch")
+    }
+    with served(site) as url:
+        stored, _, result = crawled(
+            site, url, DEDUP_EVIDENCE=evidence, DEDUP_EXTRACTOR=extract_paragraph
+        )
+    assert len(stored) == kept[evidence]
+    assert objections(result) == ({"other_title": 1} if len(stored) == 2 else {})
+
+
+def extract_paragraph(html: str) -> Any:
+    """Read the paragraphs of a page, without its headline."""
+    from trafilatura import load_html
+
+    from dedup.evidence import evidence_of
+    from dedup.extraction import Extraction
+
+    tree = load_html(html)
+    text, title = tree.findtext(".//p"), tree.findtext(".//title")
+    return Extraction(text, title, evidence=evidence_of(tree, text, title))
+
+
+EDITED = {
+    "/one": page(article(1), title="The ferry"),
+    "/copy": page(replaced(article(1), 3), title="The ferry"),
+    "/other": page(replaced(article(1), 2), title="The piano"),
+}
+
+
+@pytest.mark.parametrize(("evidence", "kept"), [("normal", 2), ("strict", 2), ("off", 1)])
+def test_a_near_page_under_another_title_is_kept_and_a_copy_is_not(evidence: str, kept: int):
+    with served(EDITED) as url:
+        stored, _, result = crawled(EDITED, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=8)
+    assert stored == ["/one", "/other"][:kept]
+    assert objections(result) == ({"other_title": 1} if kept == 2 else {})
+
+
+def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
+    with served(EDITED) as url:
+        stored, dropped, result = crawled(
+            EDITED, url, DEDUP_MAX_DISTANCE=8, DEDUP_ACTION="mark", DEDUP_REPORT=str(tmp_path)
+        )
+    assert (stored, dropped) == ([*EDITED], [])
+    marks = [item["dedup"] for item in result.items]
+    assert [mark["verdict"] for mark in marks] == ["new", "near-duplicate", "new"]
+    assert [mark["objection"] for mark in marks] == [None, None, "other title"]
+    assert [mark["original"] for mark in marks] == [None, f"{url}/one", f"{url}/one"]
+    assert result.stats["dedup/objections/other_title"] == 1
+    [table] = [message for message in result.messages(20) if "Duplicates in this" in message]
+    [row] = [line for line in table.splitlines() if "new, though alike" in line]
+    assert "1 (33.3%): other title" in row
+    [numbers], [html] = tmp_path.glob("*.json"), tmp_path.glob("*.html")
+    assert json.loads(numbers.read_text())["objections"] == {"other_title": 1}
+    assert "another title" in html.read_text()
+
+
+@pytest.mark.parametrize("evidence", SETTINGS)
+def test_a_crawl_with_a_ledger_judges_as_one_that_met_all_pages_itself(
+    tmp_path: Path, evidence: str
+):
+    """The evidence of stored pages is in the ledger."""
+    site = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
+    settings = {"DEDUP_EVIDENCE": evidence, "DEDUP_MAX_DISTANCE": 15}
+    with served(site) as url:
+        at_once, dropped, _ = crawled(site, url, **settings)
+        settings["DEDUP_INDEX"] = str(tmp_path / "pages.sqlite")
+        first, *_ = crawled({"/one": ""}, url, **settings)
+        again, _, result = crawled(site, url, **settings)
+    assert first == ["/one"]
+    assert sorted(first + again) == sorted(at_once)
+    assert len(dropped) == {"normal": 1, "strict": 1, "off": 3}[evidence]
+    assert result.stats["dedup/unchanged"] == 1
+
+
+def test_a_page_that_is_stored_is_unchanged_unless_its_evidence_says_otherwise(tmp_path: Path):
+    """An archive gets a post: all that is extracted of it is as it was."""
+    site = {"/": archive(1)}
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"), "DEDUP_EXTRACTOR": EXTRACT}
+    kinds = []
+    with served(site) as url:
+        for number in (1, 1, 2, 2):
+            site["/"] = archive(number)
+            *_, result = crawled(site, url, **settings)
+            kinds.append(
+                [k for k in ("new", "unchanged", "changed") if f"dedup/{k}" in result.stats]
+            )
+    assert kinds == [["new"], ["unchanged"], ["changed"], ["unchanged"]]
+
+
+EXTRACT = f"{__name__}.extract_cloud"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evidence", SETTINGS)
+def test_a_scan_of_the_html_judges_as_the_crawl_does(
+    tmp_path: Path, evidence: str, capsys: pytest.CaptureFixture[str]
+):
+    site = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
+    with served(site) as url:
+        stored, _, result = crawled(site, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=15)
+        lines = [json.dumps({"url": url + path, "html": html}) for path, html in site.items()]
+    pages, out, figures = (tmp_path / name for name in ("pages.jsonl", "out.jsonl", "figures.json"))
+    pages.write_text("\n".join(lines) + "\n")
+    command = ["scan", pages, "-o", out, "--html-field", "html", "--evidence", evidence]
+    command += ["--args", '{"max_distance": 15}', "--json", figures]
+    assert main(list(map(str, command))) == 0
+    kept = [json.loads(line)["url"].removeprefix(url) for line in out.read_text().splitlines()]
+    assert kept == stored
+    by_evidence = json.loads(figures.read_text())["kept_by_evidence"]
+    assert {name.replace(" ", "_"): n for name, n in by_evidence.items()} == objections(result)
+    printed = capsys.readouterr().out
+    assert ("no duplicates: other title" in printed) == (evidence != "off")
+
+
+def test_a_crawl_of_several_pages_at_a_time_names_the_page_whatever_becomes_of_it():
+    """All claims are open while the others are judged, and every second item fails."""
+
+    class Failing:
+        def process_item(self, item: Any) -> Any:
+            if int(item["url"].rpartition("/")[2]) % 2:
+                raise ValueError("cannot be stored")
+            return item
+
+    site = {f"/{number}": archive(number) for number in range(12)}
+    with served(site) as url:
+        stored, dropped, result = crawled(
+            site, url, DEDUP_EXTRACTOR=extract_cloud, CONCURRENT_REQUESTS=8,
+            CONCURRENT_REQUESTS_PER_DOMAIN=8, ITEM_PIPELINES={Failing: 900},
+        )  # fmt: skip
+    assert sorted(stored) == sorted(f"/{number}" for number in range(0, 12, 2))
+    assert dropped == []
+    assert "dedup/errors" not in result.stats
+    assert objections(result)["weak_evidence"] >= 10

@@ -1,0 +1,413 @@
+import random
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+import trafilatura
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.evidence import (
+    NORMAL,
+    STRICT,
+    Evidence,
+    Names,
+    Objection,
+    evidence_of,
+    objection,
+)
+from dedup.extraction import trafilatura as extract
+
+PARAGRAPHS = [
+    "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
+    "began to number its blocks and carry them, one by one, to the meadow on the left bank.",
+    "Every stone went back to where it had lain, except for eleven that frost had split. For these "
+    "the quarry at Harrow Edge was opened for a single week, the first time since the war.",
+    "The mayor cut no ribbon. She walked across with the oldest and the youngest citizen of the "
+    "town, and the brass band followed with a march that nobody had rehearsed.",
+]
+ARTICLE = "".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)
+TEXT = "\n".join(PARAGRAPHS)
+TAGS = "alder birch cedar elm fir hazel larch maple oak pine rowan willow".split()
+CLOUD = "".join(f'<a href="/tag/{tag}">{tag}</a> ' for tag in TAGS)
+NAV = '<nav><a href="/">Home</a> <a href="/town">Town news</a></nav>'
+FOOTER = "<footer>Copyright 2024 The Alderbrook Lantern. All rights reserved.</footer>"
+
+
+def read(body, text, title=None, head=""):
+    tree = trafilatura.load_html(f"<html><head>{head}</head><body>{body}</body></html>")
+    return evidence_of(tree, text, title)
+
+
+def test_an_article_that_was_extracted_whole_is_covered():
+    evidence = read(f"{NAV}<h1>The bridge</h1>{ARTICLE}{FOOTER}", "The bridge\n" + TEXT)
+    assert evidence.coverage == 1
+
+
+def test_half_an_article_covers_half():
+    body = "<p>" + "alpha " * 50 + "</p><p>" + "gamma " * 50 + "</p>"
+    assert read(body, "alpha " * 50).coverage == 0.5
+
+
+def test_what_is_extracted_of_a_real_page_covers_it():
+    html = f"<html><body>{NAV}<main><article>{ARTICLE}</article></main>{FOOTER}</body></html>"
+    text = extract(html).text
+    assert evidence_of(trafilatura.load_html(html), text, None).coverage == 1
+
+
+def test_a_tag_cloud_says_little_of_an_archive():
+    """The titles are links, too, so only these tell that the cloud is not the page."""
+    posts = "".join(f'<h2><a href="/{n}">{p}</a></h2>' for n, p in enumerate(PARAGRAPHS))
+    evidence = read(f"{posts}<div>{CLOUD}</div>", " ".join(TAGS))
+    assert evidence.coverage < 0.2
+
+
+def test_a_menu_says_nothing_of_an_article():
+    evidence = read(f"<div>{CLOUD}</div>{ARTICLE}", "\n".join(TAGS))
+    assert evidence.coverage == 0
+
+
+def test_a_box_of_recent_posts_says_nothing_of_an_article():
+    box = "".join(f'<li><a href="/{n}">A post of last week</a></li>' for n in range(5))
+    evidence = read(f"{ARTICLE}<ul>{box}</ul>", "- A post of last week\n" * 5)
+    assert evidence.coverage == 0
+
+
+def test_a_list_of_links_that_was_extracted_whole_is_covered():
+    evidence = read(f"{NAV}<h1>Index</h1><ul>{CLOUD}</ul>{FOOTER}", "Index\n" + "\n".join(TAGS))
+    assert evidence.coverage == 1
+
+
+def test_links_beside_an_article_do_not_count():
+    assert read(f"<div>{CLOUD}</div>{ARTICLE}", TEXT).coverage == 1
+
+
+def test_links_in_an_article_do_not_count_either():
+    body = ARTICLE.replace("stone bridge", '<a href="/bridge">stone bridge</a>')
+    assert read(body, TEXT).coverage == 1
+
+
+@pytest.mark.parametrize(
+    ("chrome", "is_chrome"),
+    [
+        ("<nav>{}</nav>", True),
+        ("<header>{}</header>", True),
+        ("<footer>{}</footer>", True),
+        ("<aside>{}</aside>", True),
+        ("<select><option>{}</option></select>", True),
+        ("<div role='navigation'>{}</div>", True),
+        ("<ul role='complementary'><li>{}</li></ul>", True),
+        ("<script>{}</script>", True),
+        ("<div hidden>{}</div>", True),
+        ("<article><header>{}</header></article>", False),
+        ("<main><footer>{}</footer></main>", False),
+        ("<div role='main'>{}</div>", False),
+        ("<div>{}</div>", False),
+    ],
+)
+def test_what_chrome_is(chrome, is_chrome):
+    words = "words that stand beside the article"
+    with_chrome, without = (read(body + ARTICLE, TEXT) for body in (chrome.format(words), ""))
+    assert (with_chrome.view == without.view) == is_chrome
+    assert (with_chrome.coverage == 1) == is_chrome
+
+
+def test_a_page_whose_author_calls_everything_chrome_has_none():
+    one, other = (read(f"<aside>{ARTICLE}{n}</aside><p>All rights</p>", TEXT) for n in "12")
+    assert one.view != other.view
+    assert 0.9 < one.coverage < 1
+
+
+@pytest.mark.parametrize("body", ["", "<script>1</script>", f"<nav>{CLOUD}</nav>", "<p> - </p>"])
+def test_a_page_without_text_of_its_own_is_covered(body):
+    assert read(body, "").coverage == 1
+
+
+def test_text_that_is_not_on_the_page_covers_nothing():
+    """As that of JSON in a script, which extraction falls back on."""
+    assert read("<p>Subscribe to read on</p>", TEXT).coverage == 0
+
+
+def test_a_line_that_extraction_made_of_two_is_found_in_pieces():
+    body = ARTICLE.replace("again on", "<span>advertisement</span> again on")
+    assert 0.8 < read(body, TEXT).coverage < 1
+
+
+def test_blanks_and_punctuation_that_extraction_changes_do_not_matter():
+    body = "<ul><li>The mayor&nbsp;cut no\u3000rib&shy;bon</li></ul><table><tr><td>a<td>b</table>"
+    assert read(body, "- The mayor cut no ribbon\na | b |").coverage == 1
+
+
+def test_chinese_is_covered_by_its_characters():
+    body = "<p>木兰辞描写了一位女子代父从军的故事。</p><p>诗中没有战场。</p>"
+    evidence = read(body, "诗中没有战场。")
+    assert evidence.coverage == pytest.approx(7 / 25)
+
+
+def test_the_view_is_of_the_text_and_not_of_its_markup():
+    pages = (f"<p>{TEXT}</p>", f"<div>\n <b>{TEXT}</b> </div>", f"{NAV}<p>{TEXT}</p>{FOOTER}")
+    assert len({read(body, TEXT).view for body in pages}) == 1
+
+
+def test_views_of_other_texts_are_others():
+    assert read("<p>one two</p>", "").view != read("<p>one too</p>", "").view
+
+
+def test_the_size_is_in_bytes():
+    assert read(f"{NAV}<p>Zwölf - 12!</p>", "").size == len("Zwölf12".encode())
+
+
+def test_a_page_without_body_tag_is_read():
+    html = "<!DOCTYPE html><title>t</title><header>chrome</header><main><p>the text itself</main>"
+    evidence = evidence_of(trafilatura.load_html(html), "the text itself", "t")
+    assert (evidence.coverage, evidence.size) == (1, len("thetextitself"))
+
+
+def headline(body):
+    return read(body + ARTICLE, TEXT).headline
+
+
+def test_the_headline_is_the_first_one_of_the_page_itself():
+    own = headline("<h1>The bridge</h1>")
+    assert own
+    after = "<h1>The <b>bridge</b> <a href='#it'>¶</a></h1><h1>More</h1>"
+    for before in (
+        '<h1><a href="/">The Lantern</a></h1>',
+        "<header><h1>The Lantern</h1></header>",
+        "<h1></h1>",
+        "<h1><img src='logo.png'></h1>",
+    ):
+        assert headline(before + after) == own
+
+
+def test_a_page_without_headline_has_none():
+    assert headline("<h2>The bridge</h2>") == b""
+
+
+def test_names_are_equal_whatever_their_case_blanks_and_punctuation():
+    assert headline("<h1>The  bridge!</h1>") == headline("<h1>the BRIDGE</h1>")
+    assert read("", "", "A b").title == read("", "", "a-B.").title != b""
+    assert read("", "", " - ").title == read("", "", None).title == b""
+
+
+def test_the_tree_is_not_changed():
+    html = f"<html><body>{NAV}<h1>The bridge</h1>{ARTICLE}</body></html>"
+    tree = trafilatura.load_html(html)
+    evidence_of(tree, TEXT, None)
+    assert trafilatura.extract(tree, fast=True) == trafilatura.extract(html, fast=True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\ufdd0\ufdd1\ufdd1\ufdd3 forged \ufdd4 marks \ufdd5\ufdd2",
+        "<div>" * 3000 + "deep",
+        "<a href='x'>" * 3000 + "links",
+        "<h1>never closed",
+        "\ufdf2 \ufdfa \ufdff a ligature that begins as marks do",
+        "&#xFDD0; &#0; &#xD800; &#x1F600;",
+    ],
+)
+def test_odd_pages_are_read(body):
+    evidence = read(body, "forged marks deep links")
+    assert 0 <= evidence.coverage <= 1
+
+
+@given(st.text(), st.lists(st.tuples(st.sampled_from(["p", "a href='x'", "nav", "h1"]), st.text())))
+def test_any_text_is_read(text, parts):
+    html = "".join(f"<{tag}>{own.replace('<', ' ')}</{tag.split()[0]}>" for tag, own in parts)
+    tree = trafilatura.load_html(f"<html><head></head><body>{html}<p>.</p></body></html>")
+    evidence = evidence_of(tree, text, text)
+    assert 0 <= evidence.coverage <= 1
+    assert Evidence.from_bytes(evidence.to_bytes())[1:] == evidence[1:]
+
+
+def slow_coverage(blocks, lines):
+    """The oracle: which letters of the page stand in one of *lines*, letter by letter."""
+    page = "".join(blocks)
+    covered = [False] * len(page)
+    for line in lines:
+        place = page.find(line)
+        covered[place : place + len(line)] = [True] * len(line)
+    return sum(covered) / len(page)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_coverage_is_the_share_of_letters_that_were_extracted(seed):
+    chance = random.Random(seed)
+    blocks = ["".join(chance.choices("abcdefgh", k=chance.randint(20, 80))) for _ in range(30)]
+    lines = [block for block in blocks if chance.random() < 0.6]
+    if seed % 2:
+        chance.shuffle(lines)
+    evidence = read("".join(f"<p>{block}</p>" for block in blocks), "\n".join(lines))
+    assert evidence.coverage == pytest.approx(slow_coverage(blocks, lines))
+
+
+def test_a_text_of_lines_that_are_not_found_takes_time_by_its_length():
+    def seconds(size):
+        body = "<p>" + "ab" * size + "</p>"
+        lines = "\n".join(f"{'ab' * 30}{number}" for number in range(size // 20))
+        start = time.process_time()
+        read(body, lines)
+        return time.process_time() - start
+
+    seconds(1_000)
+    assert seconds(200_000) < 40 * seconds(10_000) + 0.2
+
+
+def test_evidence_is_equal_in_every_process():
+    script = (
+        "import trafilatura; from dedup.evidence import evidence_of;"
+        f"tree = trafilatura.load_html('<html><body><h1>A</h1>{ARTICLE}</body></html>');"
+        "print(evidence_of(tree, 'A', 'B').to_bytes().hex())"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}, timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(outputs) == 1
+
+
+def test_stored_evidence_is_what_it_was():
+    evidence = Evidence(0.4, b"0123456789abcdef", 70_000, b"abcd", b"")
+    assert Evidence.from_bytes(evidence.to_bytes()) == evidence
+    assert len(evidence.to_bytes()) == 29
+    with pytest.raises(struct.error):
+        Evidence.from_bytes(b"0")
+
+
+def test_coverage_just_below_a_demand_is_still_below_it_when_stored():
+    below = Evidence(0.4999, bytes(16), 1)
+    assert Evidence.from_bytes(below.to_bytes()).coverage < NORMAL.coverage
+
+
+PAGE = Evidence(1, b"the view of one.", 1000, b"name", b"head")
+OTHER = PAGE._replace(view=b"of another page.")
+
+
+def said(page, original, is_exact=False, tokens=100, original_tokens=100, **more):
+    return objection(
+        page, original, tokens=tokens, original_tokens=original_tokens, is_exact=is_exact, **more
+    )
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_nothing_speaks_against_a_copy(is_exact):
+    assert said(PAGE, OTHER, is_exact) is None
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+@pytest.mark.parametrize("coverages", [(0.4, 1), (1, 0.4), (0.4, 0.4)])
+def test_a_weak_text_is_no_evidence_on_either_side(is_exact, coverages):
+    page, original = (e._replace(coverage=c) for e, c in zip((PAGE, OTHER), coverages, strict=True))
+    assert said(page, original, is_exact) is Objection.WEAK
+
+
+@pytest.mark.parametrize(
+    "page", [PAGE._replace(coverage=0), PAGE._replace(title=b"", headline=b"")]
+)
+def test_equal_views_are_evidence_of_their_own(page):
+    assert said(page, page._replace(title=b"else", headline=b"also")) is None
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_page_with_much_more_text_is_kept(is_exact):
+    assert said(PAGE._replace(size=1250), OTHER, is_exact) is Objection.LONGER
+    assert said(PAGE._replace(size=1240), OTHER, is_exact) is None
+    assert said(PAGE._replace(size=100), OTHER, is_exact) is None
+
+
+def test_a_near_duplicate_with_a_main_text_of_another_length_is_kept():
+    assert said(PAGE, OTHER, tokens=125) is Objection.LONGER
+    assert said(PAGE, OTHER, tokens=124) is None
+    assert said(PAGE, OTHER, tokens=81) is None
+    assert said(PAGE, OTHER, tokens=80) is Objection.SHORTER
+
+
+def test_a_text_without_its_page_is_not_objected_to():
+    weak = PAGE._replace(coverage=0)
+    assert said(None, weak) is said(weak, None) is said(None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "head", "differs"),
+    [
+        (b"name", b"head", False),
+        (b"name", b"else", False),
+        (b"else", b"head", False),
+        (b"else", b"else", True),
+        (b"", b"", False),
+        (b"", b"else", True),
+        (b"else", b"", True),
+        (b"", b"head", False),
+    ],
+)
+def test_a_page_is_another_if_its_title_and_its_headline_are(title, head, differs):
+    page = PAGE._replace(title=title, headline=head)
+    expected = Objection.TITLE if differs else None
+    assert said(page, OTHER) is said(OTHER, page) is expected
+
+
+def test_an_equal_long_text_may_have_another_title():
+    page = PAGE._replace(title=b"else", headline=b"else")
+    assert said(page, OTHER, is_exact=True, tokens=50) is None
+    assert said(page, OTHER, is_exact=True, tokens=49) is Objection.TITLE
+    assert said(page, OTHER, is_exact=True, tokens=50, demands=STRICT) is Objection.TITLE
+
+
+def test_a_name_that_a_host_gives_to_many_pages_says_nothing():
+    names = Names()
+    page = PAGE._replace(title=b"else")
+    for number in range(20):
+        assert said(page, OTHER, names=names, host="a") is (None if number < 8 else Objection.TITLE)
+        names.learn("a", PAGE._replace(title=b"%4d" % number))
+    assert said(page, OTHER, names=names, host="b") is None
+
+
+def test_a_name_that_few_pages_have_stays_one():
+    names = Names()
+    for number in range(200):
+        title = b"name" if number % 8 == 0 else b"%4d" % number
+        names.learn("a", PAGE._replace(title=title, headline=b""))
+    assert not names.is_common("a", b"name")
+
+
+@pytest.mark.parametrize("share", [2, 3])
+def test_a_common_name_is_known_after_any_number_of_others(share):
+    names = Names()
+    for number in range(1000):
+        title = b"site" if number % share == 0 else b"%4d" % number
+        names.learn("a", PAGE._replace(title=title, headline=b""))
+    assert names.is_common("a", b"site")
+
+
+def test_of_too_many_hosts_the_oldest_is_forgotten():
+    names = Names()
+    names.hosts = 3
+    for host in "abcd":
+        for _ in range(8):
+            names.learn(host, PAGE)
+    assert [names.is_common(host, b"name") for host in "abcd"] == [False, True, True, True]
+
+
+def page_with(content):
+    html = (
+        f"<html><head><title>{content[:20]}</title></head><body><main><p>{PARAGRAPHS[0]}</p>"
+        f"</main><div class='comments'><p>{content}</p></div></body></html>"
+    )
+    extraction = extract(html)
+    tree = trafilatura.load_html(html)
+    return extraction.text, evidence_of(tree, extraction.text, extraction.title)
+
+
+def test_pages_that_extraction_makes_equal_are_kept_apart():
+    """It takes what the second page is about for comments; what is left is on every page."""
+    (text, one), (other_text, other) = (page_with(PARAGRAPHS[n] * 3) for n in (1, 2))
+    assert text == other_text == PARAGRAPHS[0]
+    assert said(one, other, is_exact=True, tokens=60) is Objection.WEAK
+    assert said(one, page_with(PARAGRAPHS[1] * 3)[1], is_exact=True, tokens=60) is None

@@ -1,0 +1,185 @@
+import random
+
+import numpy as np
+import pytest
+
+from dedup.lost_text import LossyDrop, LostText, LostTextSample
+from dedup.methods.hashing import shingle_hashes
+
+WORDS = [f"w{number}" for number in range(20_000)]
+
+
+def shingles(words):
+    return shingle_hashes(words, 3)
+
+
+def pages(seed, count=150):
+    """Kept pages, and dropped ones that are copies of them with a few words more or other ones."""
+    chance = random.Random(seed)
+    kept = [chance.choices(WORDS, k=chance.randint(50, 400)) for _ in range(count)]
+    dropped = []
+    for original in kept:
+        for _ in range(chance.randint(0, 3)):
+            copy = list(original)
+            for _ in range(chance.choice([0, 0, 1, 5])):
+                copy[chance.randrange(len(copy))] = chance.choice(WORDS)
+            dropped.append(copy + chance.choices(WORDS, k=chance.choice([0, 0, 0, 20])))
+    return kept, dropped
+
+
+def exact(kept, dropped):
+    """The oracle: all sequences of all pages."""
+    stored = {tuple(page[at : at + 3]) for page in kept for at in range(len(page) - 2)}
+    all_of_them = [{tuple(page[at : at + 3]) for at in range(len(page) - 2)} for page in dropped]
+    lost = sum(len(own - stored) for own in all_of_them)
+    return sum(map(len, all_of_them)), lost
+
+
+def sample_of(kept, dropped, most, seed=0):
+    sample = LostTextSample(most)
+    todo = [(sample.add_kept, page) for page in kept]
+    todo += [(sample.add_dropped, page) for page in dropped]
+    random.Random(seed).shuffle(todo)
+    for add, page in todo:
+        add(shingles(page))
+    return sample
+
+
+def test_a_sample_of_everything_is_exact():
+    kept, dropped = pages(1)
+    total, lost = exact(kept, dropped)
+    assert sample_of(kept, dropped, 10**6).result() == LostText(total, lost / total, 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [500, 4000])
+def test_the_exact_share_is_within_the_stated_error_in_95_of_100_crawls(most):
+    within = 0
+    for seed in range(100):
+        kept, dropped = pages(seed, 40)
+        total, lost = exact(kept, dropped)
+        found = sample_of(kept, dropped, most, seed).result()
+        assert found.sequences == total
+        assert 0 < found.error < (0.15 if most == 500 else 0.05)
+        within += abs(found.share - lost / total) <= found.error
+    assert within >= 91
+
+
+def test_the_error_falls_with_the_size_of_the_sample():
+    kept, dropped = pages(2, 400)
+    errors = [sample_of(kept, dropped, most).result().error for most in (500, 2000, 8000, 10**6)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == 0
+
+
+def test_the_sample_is_no_larger_than_it_may_be():
+    sample = LostTextSample(1000)
+    chance = random.Random(3)
+    for _ in range(200):
+        sample.add_kept(shingles(chance.choices(WORDS, k=500)))
+        sample.add_dropped(shingles(chance.choices(WORDS, k=500)))
+        assert len(sample) <= 1000
+    assert len(sample) > 400
+
+
+def test_the_order_of_pages_does_not_matter():
+    kept, dropped = pages(4)
+    results = {sample_of(kept, dropped, 2000, seed).result() for seed in range(5)}
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize(("most", "of_other"), [(10**6, 10**6), (10**6, 700), (700, 10**6)])
+def test_two_samples_together_are_as_one(most, of_other):
+    kept, dropped = pages(5)
+    total, lost = exact(kept, dropped)
+    one, other = LostTextSample(most), LostTextSample(of_other)
+    for number, page in enumerate(kept):
+        (one, other)[number % 2].add_kept(shingles(page))
+    for number, page in enumerate(dropped):
+        (one, other)[number % 3 > 0].add_dropped(shingles(page), f"{number}")
+    one.merge(other)
+    found = one.result()
+    assert found.sequences == total
+    assert abs(found.share - lost / total) <= found.error + 1e-12
+    assert (found.error == 0) == (most == of_other)
+    assert one.lossiest()
+
+
+def test_where_nothing_was_lost_the_error_is_not_nothing():
+    kept, _ = pages(6)
+    found = sample_of(kept, kept, 500).result()
+    assert found.share == 0
+    assert 0 < found.error < 0.05
+
+
+def test_a_crawl_without_drops_lost_nothing():
+    assert LostTextSample().result() == LostText(0, 0.0, 0.0)
+    assert sample_of(pages(7)[0], [], 100).result() == LostText(0, 0.0, 0.0)
+
+
+def test_where_no_sequence_of_a_dropped_page_is_in_the_sample_nothing_is_known():
+    sample = sample_of(pages(7)[0], ["these are words".split()], 100)
+    assert sample.result() == LostText(1, 0.0, 1.0)
+
+
+def test_a_sequence_counts_once_a_page():
+    sample = LostTextSample()
+    sample.add_dropped(shingles("a rose is a rose is a rose".split()))
+    sample.add_dropped(shingles("a rose is".split()))
+    sample.add_kept(shingles("a rose is".split()))
+    assert sample.result() == LostText(4, 0.5, 0.0)
+
+
+def test_what_is_kept_after_the_drop_counts_too():
+    sample = LostTextSample()
+    sample.add_dropped(shingles("one two three four".split()), "a", "b")
+    assert sample.result().share == 1
+    sample.add_kept(shingles("one two three four".split()))
+    assert sample.result().share == 0
+    assert sample.lossiest() == []
+
+
+@pytest.mark.parametrize("most", [300, 10**6])
+def test_the_drops_that_lost_most_are_named(most):
+    sample = LostTextSample(most)
+    chance = random.Random(8)
+    for number in range(300):
+        words = chance.choices(WORDS, k=1000)
+        sample.add_kept(shingles(words))
+        sample.add_dropped(shingles(words), f"copy {number}", f"page {number}")
+        if number == 100:
+            more = words + chance.choices(WORDS, k=20_000)
+            sample.add_dropped(shingles(more), "longer", "page 100")
+    found = sample.lossiest()[0]
+    assert (found.key, found.original) == ("longer", "page 100")
+    assert found.lost == pytest.approx(20_000, rel=0.1)
+    assert found.sequences == pytest.approx(21_000, rel=0.01)
+
+
+def test_drops_remembered_are_bounded():
+    sample = LostTextSample(10**6)
+    for number in range(500):
+        sample.add_dropped(shingles([f"w{number}x{at}" for at in range(2 + number)]), f"{number}")
+    found = sample.lossiest(20)
+    assert [drop.key for drop in found] == [f"{499 - number}" for number in range(20)]
+    assert found[0] == LossyDrop("499", "", 499, 499)
+    assert len(sample._drops) < 2 * sample.drops_remembered
+
+
+def test_pages_without_text_change_nothing():
+    sample = LostTextSample()
+    sample.add_kept(np.empty(0, np.uint64))
+    sample.add_dropped(np.empty(0, np.uint64))
+    assert sample.result() == LostText(0, 0.0, 0.0)
+
+
+def test_the_result_is_said_in_a_line():
+    assert str(LostText(1_106_579, 0.025, 0.002)) == (
+        "dropped pages: 1,106,579 three-word sequences, 2.5 % (± 0.2) of them nowhere stored"
+    )
+    assert str(LostText(0, 0, 0)) == "dropped pages: no text"
+
+
+def test_a_sample_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="most must be at least 1, got 0"):
+        LostTextSample(0)
