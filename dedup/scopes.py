@@ -69,7 +69,7 @@ def base_of(scope: str) -> str:
     return scope.partition(_WITHIN)[0]
 
 
-# No host contains it.
+# No scope of a URL contains it: hosts that Scrapy takes may.
 _WITHIN = "\x1f"
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
@@ -79,7 +79,7 @@ SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "ho
 
 def _parse(url: str) -> SplitResult:
     try:
-        return urlsplit(url[:LONGEST_URL])
+        return urlsplit(url[:LONGEST_URL].replace(_WITHIN, "%1f"))
     except ValueError:  # such as an unclosed bracket in the host
         return SplitResult("", "", "", "", "")
 

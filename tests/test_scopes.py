@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from dedup.scopes import SCOPES, crawl, domain, host
+from dedup.scopes import SCOPES, base_of, crawl, domain, host, is_within, parts_of
 
 URLS = ["https://a.example/x", "", "not a url", "http://[broken", "mailto:a@b.example"]
 
@@ -51,6 +51,13 @@ def test_a_host_has_its_port_and_no_user(url, name):
 )
 def test_a_domain_is_what_somebody_registered(url, name):
     assert domain(url) == name
+
+
+@pytest.mark.parametrize("scope", [host, domain])
+def test_no_host_is_taken_for_a_scope_within_another(scope):
+    made = scope("http://example\x1f07.com/")
+    assert made
+    assert (is_within(made), base_of(made), parts_of(made)) == (False, made, b"")
 
 
 @pytest.mark.parametrize("port", ["", ":80", ":8080"])
