@@ -8,6 +8,8 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from random import Random
 
+from filelock import FileLock, Timeout
+
 from oracle import disks
 from oracle.crawling import Crawl, Violations, children, nap, send
 from oracle.faults import ERRORS, Fault
@@ -187,6 +189,10 @@ class Disturber:
         if not (first.is_alive() and send(first.pid or 0, signal.SIGSTOP)):
             self._ended(first)
             return False
+        if not self._is_ledger_held():  # at its end, a crawl gives it back before it is gone
+            send(first.pid or 0, signal.SIGCONT)
+            self._ended(first)
+            return False
         log = self.crawl.folder / "log of the second"
         code = self.crawl.end(self.crawl.start(agent="second", log=log), 20)
         if code in (0, None) or "in use" not in log.read_text().replace("used by", "in use"):
@@ -199,6 +205,13 @@ class Disturber:
             send(first.pid or 0, signal.SIGCONT)
             self._ended(first, after="a second process was refused")
         return True
+
+    def _is_ledger_held(self) -> bool:
+        try:
+            with FileLock(f"{self.crawl.ledger.resolve()}.lock").acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
 
     def remove_ledger(self) -> bool:
         """After a kill the ledger is removed, but what SQLite keeps beside it; and all feeds."""
