@@ -1,0 +1,104 @@
+"""Crawl labelled sites with the shipped spider, and judge what was dropped.
+
+    python benchmarks/drops.py SITE... [--method simhash verified] [--evidence normal off]
+
+SITE is a folder with www/ (the site), seeds.txt, docs.jsonl and pairs.tsv, as for sites.py. A drop
+is right if the own texts of both pages are equal or the pair is labelled dup; another record if
+they are labelled so but have other titles of their own; grey if the label says so, else wrong. It
+is lost if it is wrong and no stored page is dup, grey or part of it. Pages and listings are counted
+together; redirects and empty pages are not.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sites import path_of, read_documents, read_labels, serve
+
+KINDS = ("right", "record", "grey", "wrong", "lost")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("sites", type=Path, nargs="+", metavar="SITE")
+    parser.add_argument("--method", nargs="+", default=["simhash"])
+    parser.add_argument("--evidence", nargs="+", default=["normal"])
+    arguments = parser.parse_args()
+    for method in arguments.method:
+        for evidence in arguments.evidence:
+            total: Counter[str] = Counter()
+            for site in arguments.sites:
+                counts = judge(site, *crawl(site, method, evidence))
+                show(method, evidence, site.name, counts)
+                total += counts
+            show(method, evidence, "all", total)
+
+
+def show(method: str, evidence: str, name: str, counts: Counter[str]) -> None:
+    figures = "  ".join(f"{kind} {counts[kind]:,}" for kind in ("drops", *KINDS))
+    print(f"{method:10} {evidence:7} {name:12} {figures}", flush=True)
+
+
+def crawl(site: Path, method: str, evidence: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the URLs that were stored, and the dropped ones with those that they repeat."""
+    with TemporaryDirectory() as name, serve(site / "www") as root:
+        stored, dropped = Path(name) / "stored.jsonl", Path(name) / "dropped.jsonl"
+        seeds = ",".join(root + seed for seed in (site / "seeds.txt").read_text().split())
+        settings = {
+            "DEDUP_METHOD": method, "DEDUP_EVIDENCE": evidence, "DEDUP_DUPLICATES": dropped,
+            "DEDUP_REPORT": "", "LOG_LEVEL": "ERROR",
+        }  # fmt: skip
+        options = [part for pair in settings.items() for part in ("-s", "{}={}".format(*pair))]
+        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={seeds}"]
+        command += [*options, "-O", str(stored)]
+        subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
+        kept = [item["url"] for item in read_lines(stored)]
+        lines = read_lines(dropped) if dropped.exists() else []
+        return kept, [(line["url"], line["original"]) for line in lines]
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def judge(site: Path, stored: list[str], drops: list[tuple[str, str]]) -> Counter[str]:
+    """Return how many drops there are of each kind."""
+    documents = {document["url"]: document for document in read_documents(site)}
+    labels = read_labels(site)
+    near: defaultdict[str, set[str]] = defaultdict(set)
+    for pair, label in labels.items():
+        if label in ("dup", "grey", "part"):
+            for one in pair:
+                near[one] |= pair - {one}
+    kept = {documents[path]["id"] for path in map(path_of, stored) if path in documents}
+    counts: Counter[str] = Counter(drops=len(drops))
+    for url, original in drops:
+        page, other = (documents.get(path_of(name)) for name in (url, original))
+        if not page or not other or page is other:
+            continue
+        if {page.get("kind"), other.get("kind")} & {"redirect", "empty"}:
+            continue
+        kind = kind_of(page, other, labels.get(frozenset((page["id"], other["id"])), "none"))
+        counts[kind] += 1
+        if kind == "wrong" and not near[page["id"]] & kept:
+            counts["lost"] += 1
+            print(f"  lost: {page['url']} <- {other['url']}")
+    return counts
+
+
+def kind_of(page: dict[str, Any], original: dict[str, Any], label: str) -> str:
+    if page["text"] == original["text"]:
+        return "right"
+    if label == "dup":
+        titles = {page.get("own_title"), original.get("own_title")}
+        return "record" if len(titles) == 2 and all(titles) else "right"
+    return "grey" if label in ("grey", "part") else "wrong"
+
+
+if __name__ == "__main__":
+    main()
