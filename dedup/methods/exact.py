@@ -9,6 +9,9 @@ class Exact(SingleDigestMethod):
 
     name = "exact"
     version = 2
+    # Pages whose main texts are equal are stored only if they show that they differ: of thousands
+    # with one menu for a main text, not all are looked at.
+    candidates_per_key = 256
 
     def sketch(self, document: Document) -> bytes | None:
         """Return the 128-bit digest of the text, or ``None`` if it has no tokens."""
