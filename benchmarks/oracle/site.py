@@ -88,7 +88,8 @@ def html(
     body += f"<ul>{items}</ul>" if items else ""
     body += f'<a class="next" href="{following}">more</a>' if following else ""
     attributes = f'data-trouble="{trouble}" data-fragments="{fragments}"'
-    return f"<html><head><title>A page</title></head><body {attributes}>{body}</body></html>"
+    title = escape(" ".join(unit for unit, _ in articles) or "A page")  # copies have the same
+    return f"<html><head><title>{title}</title></head><body {attributes}>{body}</body></html>"
 
 
 def words_of(unit: str) -> list[str]:
