@@ -124,11 +124,9 @@ def _names_differ(one: Evidence, other: Evidence, names: "Names | None", host: s
     pairs = [
         (first, second)
         for first, second in ((one.title, other.title), (one.headline, other.headline))
-        if first and second
+        if first and second and not (first == second and names and names.is_common(host, first))
     ]
-    return bool(pairs) and not any(
-        first == second and not (names and names.is_common(host, first)) for first, second in pairs
-    )
+    return bool(pairs) and all(first != second for first, second in pairs)
 
 
 class Names:

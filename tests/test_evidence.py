@@ -411,3 +411,18 @@ def test_pages_that_extraction_makes_equal_are_kept_apart():
     assert text == other_text == PARAGRAPHS[0]
     assert said(one, other, is_exact=True, tokens=60) is Objection.WEAK
     assert said(one, page_with(PARAGRAPHS[1] * 3)[1], is_exact=True, tokens=60) is None
+
+
+def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the_headline():
+    def asked(headline, other_headline):
+        names = Names()
+        page = Evidence(1, bytes(16), 100, b"site", headline)
+        other = Evidence(1, b"1" * 16, 100, b"site", other_headline)
+        for _ in range(10):
+            names.learn("host", page._replace(headline=b""))
+        options = {"tokens": 100, "original_tokens": 100, "is_exact": False}
+        return objection(page, other, **options, names=names, host="host")
+
+    assert asked(b"", b"") is None
+    assert asked(b"same", b"same") is None
+    assert asked(b"one", b"two") is Objection.TITLE
