@@ -8,7 +8,7 @@ from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
 
 
 class EvidenceTable:
-    """What stored pages show besides their main texts, by page number; 37 bytes a page."""
+    """What stored pages show besides their main texts, by page number; 37 bytes for each."""
 
     def __init__(self) -> None:
         # Sorted: pages come by number, but for those that others have claimed.
@@ -16,11 +16,20 @@ class EvidenceTable:
         self._rows = bytearray()
 
     def add(self, number: int, tokens: int, evidence: bytes | None) -> None:
-        """Keep the *evidence* of page *number*, as `Evidence.to_bytes` gives it, and its length."""
+        """Keep the *evidence* of page *number*, as `Evidence.to_bytes` gives it, and its length.
+
+        A page without evidence needs no place: nothing speaks against it.
+        """
+        if evidence is None:
+            return
+        row = _ROW.pack(min(tokens, _MOST_TOKENS), evidence)
+        if not self._numbers or number > self._numbers[-1]:  # as nearly always
+            self._numbers.append(number)
+            self._rows += row
+            return
         place = bisect_left(self._numbers, number)
         self._numbers.insert(place, number)
-        start = place * _ROW.size
-        self._rows[start:start] = _ROW.pack(min(tokens, _MOST_TOKENS), evidence or _NONE)
+        self._rows[place * _ROW.size : place * _ROW.size] = row
 
     def discard(self, number: int) -> None:
         """Forget page *number*, if it is there."""
@@ -30,12 +39,12 @@ class EvidenceTable:
             del self._rows[place * _ROW.size : (place + 1) * _ROW.size]
 
     def get(self, number: int) -> tuple[int, Evidence | None]:
-        """Return how many tokens page *number* has, and its evidence, if there is any."""
+        """Return the tokens and the evidence of page *number*; 0 and ``None`` if it has none."""
         place = bisect_left(self._numbers, number)
         if place == len(self._numbers) or self._numbers[place] != number:
             return 0, None
         tokens, evidence = _ROW.unpack_from(self._rows, place * _ROW.size)
-        return tokens, None if evidence == _NONE else Evidence.from_bytes(evidence)
+        return tokens, Evidence.from_bytes(evidence)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -47,5 +56,4 @@ class EvidenceTable:
 
 
 _ROW = Struct(f"<I{SIZE_OF_EVIDENCE}s")
-_NONE = bytes(SIZE_OF_EVIDENCE)
 _MOST_TOKENS = 2**32 - 1

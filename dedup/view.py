@@ -121,7 +121,7 @@ class View:
 
     def learn_names(self, record: PageRecord) -> None:
         """Take note of the title and headline of a page that is met: those of many say nothing."""
-        if record.evidence is not None:
+        if record.evidence is not None and self._rule.demands:
             self._names.learn(host(record.key), Evidence.from_bytes(record.evidence))
 
     def nearest_beyond(
@@ -157,7 +157,8 @@ class View:
         claim = self._claims[number] = Claim(claimed)
         self.claims_so_far += 1
         self._texts.add(_key_of(record), number)
-        self._evidence.add(number, record.tokens, record.evidence)
+        if self._rule.demands:
+            self._evidence.add(number, record.tokens, record.evidence)
         if not self._rule.is_short(record):
             self._scope(record.scope).add(self._sketch(record), number)
         return claim
@@ -192,8 +193,9 @@ class View:
         number, texts = 0, Loader(self._texts)
         loaders: dict[str, Loader] = {}
         for piece in pieces:
-            for row in zip(piece.numbers, piece.tokens, piece.evidence, strict=True):
-                self._evidence.add(*row)
+            if self._rule.demands:
+                for row in zip(piece.numbers, piece.tokens, piece.evidence, strict=True):
+                    self._evidence.add(*row)
             for scope, pages in piece.by_scope():
                 self._count += len(pages.numbers)
                 texts.add([_in_scope(digest, scope) for digest in pages.digests], pages.numbers)
