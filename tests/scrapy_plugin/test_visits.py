@@ -303,5 +303,4 @@ def test_nothing_is_a_duplicate_of_a_page_whose_response_goes_while_it_is_looked
             assert verdict is None or verdict.kind is Kind.NEW, moment
     finally:
         gc.enable()
-        gc.unfreeze()
     assert moment > 100
