@@ -83,12 +83,14 @@ def test_the_sample_is_no_larger_than_it_may_be():
     assert len(sample) > 400
 
 
+@pytest.mark.slow
 def test_the_order_of_pages_does_not_matter():
     kept, dropped = pages(4)
     results = {sample_of(kept, dropped, 2000, seed).result() for seed in range(5)}
     assert len(results) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "of_other"), [(10**6, 10**6), (10**6, 700), (700, 10**6)])
 def test_two_samples_together_are_as_one(most, of_other):
     kept, dropped = pages(5)
