@@ -1,8 +1,9 @@
 """Makes the modules that tests share importable by their names, and Ctrl-C work in all of them.
 
-And a disk that is soon full.
+And what makes the tests fast, and a disk that is soon full.
 """
 
+import gc
 import signal
 import subprocess
 import sys
@@ -19,6 +20,25 @@ collect_ignore = ["scrapy_plugin/reactor_crawl.py", "scrapy_plugin/two_crawls.py
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer examples of Hypothesis in the fast loop, where a test names no number of them."""
+    if config.option.markexpr == "not slow":
+        from hypothesis import settings
+
+        settings.register_profile("fast", max_examples=20)
+        settings.load_profile("fast")
+
+
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected, modules and tests, out of each later run of the collector."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

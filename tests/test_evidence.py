@@ -257,6 +257,7 @@ def test_a_text_of_lines_that_are_not_found_takes_time_by_its_length():
     assert seconds(200_000) < 40 * seconds(10_000) + 0.2
 
 
+@pytest.mark.slow
 def test_evidence_is_equal_in_every_process():
     script = (
         "import trafilatura; from dedup.evidence import evidence_of;"

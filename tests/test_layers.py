@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,18 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter"}
 
 
+@cache
+def imports_in(file):
+    nodes = ast.walk(ast.parse(file.read_text("utf-8")))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported_modules(file):
     """The absolute names of all modules that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for node in imports_in(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{file} imports relatively"
             yield node.module
             if node.module == "dedup":

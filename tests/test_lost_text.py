@@ -65,6 +65,7 @@ def test_the_exact_share_is_within_the_stated_error_in_95_of_100_crawls(most):
     assert within >= 91
 
 
+@pytest.mark.slow
 def test_the_error_falls_with_the_size_of_the_sample():
     kept, dropped = pages(2, 400)
     errors = [sample_of(kept, dropped, most).result().error for most in (500, 2000, 8000, 10**6)]
@@ -82,12 +83,14 @@ def test_the_sample_is_no_larger_than_it_may_be():
     assert len(sample) > 400
 
 
+@pytest.mark.slow
 def test_the_order_of_pages_does_not_matter():
     kept, dropped = pages(4)
     results = {sample_of(kept, dropped, 2000, seed).result() for seed in range(5)}
     assert len(results) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "of_other"), [(10**6, 10**6), (10**6, 700), (700, 10**6)])
 def test_two_samples_together_are_as_one(most, of_other):
     kept, dropped = pages(5)
@@ -139,6 +142,7 @@ def test_what_is_kept_after_the_drop_counts_too():
     assert sample.lossiest() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [300, 10**6])
 def test_the_drops_that_lost_most_are_named(most):
     sample = LostTextSample(most)

@@ -202,6 +202,7 @@ def judged(method, *texts):
     ]
 
 
+@pytest.mark.slow
 def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):
     documents = [Document.from_main_text(text) for text in (article(1), forgery)]
     method = SimHash()

@@ -32,12 +32,17 @@ def read(method, *values):
     return FieldReader(method).read(values)
 
 
-@pytest.mark.parametrize("secret", ["", SECRET])
+@pytest.fixture(scope="module")
+def keyed():
+    return KeyedHashing(SECRET)
+
+
+@pytest.mark.parametrize("has_secret", [False, True])
 @pytest.mark.parametrize("name", METHODS)
-def test_what_is_written_is_read_again(name, secret):
+def test_what_is_written_is_read_again(name, has_secret, keyed):
     method = METHODS[name]()
-    if secret:
-        method = with_keyed_hashing(method, KeyedHashing(secret))
+    if has_secret:
+        method = with_keyed_hashing(method, keyed)
     record = record_of(method)
     assert record.sketch is not None
     [found] = read(method, written(method))

@@ -267,5 +267,5 @@ def test_what_is_printed_can_neither_break_nor_steer_a_line(text, shown):
 
 
 def test_a_text_of_which_all_is_printed_is_not_cut():
-    assert printable("\n" * 5_000_000, None) == "\ufffd" * 5_000_000
-    assert len(printable("\n" * 5_000_000)) == 500
+    assert printable("\n" * 100_000, None) == "\ufffd" * 100_000
+    assert len(printable("\n" * 100_000)) == 500

@@ -381,6 +381,7 @@ def test_ctrl_c_ends_without_a_traceback(tmp_path):
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_error(collection):
     with command("evaluate", collection, "--errors", 1, env=BUFFERED) as process:
         process.stdout.close()

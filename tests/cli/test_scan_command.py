@@ -346,6 +346,7 @@ def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, mo
     assert output.read_text() != "of another"
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_and_taken_away(pages, tmp_path):
     control, terminal = pty.openpty()
     with subprocess.Popen(

@@ -53,6 +53,7 @@ def test_13_pieces_of_384_bits_are_seven_of_30_and_six_of_29():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", EVERY, ids=lambda design: f"{design.name} of {design.bits}")
 def test_every_way_to_spread_the_differences_over_the_segments_is_found(design):
     """Pigeonhole, by looking: some table sees no more of the flipped bits than its radius."""

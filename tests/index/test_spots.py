@@ -114,7 +114,8 @@ def test_all_sizes_that_may_match_are_in_partitions_near(max_distance):
     for size in [*range(1, 30), 60, 61, 500, 501]:
         near = list(partitions.near(size))
         for other in range(1, 600):
-            may_match = 1 - Fraction(min(size, other), max(size, other)) <= limit
+            least, most = sorted((size, other))
+            may_match = (most - least) * limit.denominator <= limit.numerator * most
             assert not may_match or partitions.number(other) in near
         assert len(near) <= 3
 
@@ -136,7 +137,7 @@ def test_as_many_spots_are_needed_as_any_match_shares(max_distance):
                 shared
                 for other in range(least_size, 61)
                 for shared in range(1, min(size, other) + 1)
-                if 1 - Fraction(shared, size + other - shared) <= limit
+                if (total := size + other - shared) - shared <= limit * total
             ]
             assert min_shared_spots(size, least_size, max_distance) == min(enough, default=size + 1)
 

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import cache
 from hashlib import blake2b, scrypt
 
 import pytest
@@ -93,6 +94,7 @@ def test_numbers_are_compared_by_the_key():
     assert method.distance(same, again) == 0 < method.distance(same, other)
 
 
+@cache
 def key_of(secret):
     root = scrypt(secret.encode(), salt=b"scrapy-dedup secret", n=2**14, r=8, p=1, dklen=32)
     return blake2b(root, person=b"features", digest_size=32).digest()

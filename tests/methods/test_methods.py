@@ -52,7 +52,13 @@ def method(registered):
     return registered[1]()
 
 
-@pytest.fixture(params=TEXTS.values(), ids=TEXTS)
+# The fast loop has the first two.
+@pytest.fixture(
+    params=[
+        pytest.param(text, id=name, marks=[pytest.mark.slow] * (place > 1))
+        for place, (name, text) in enumerate(TEXTS.items())
+    ]
+)
 def document(request):
     return Document.from_main_text(request.param)
 

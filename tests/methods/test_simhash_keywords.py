@@ -52,6 +52,7 @@ def test_keywords_are_those_of_jieba(text):
     assert [weight for _, weight in found] == pytest.approx(sorted(tags.values())[:-21:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_stop_words_are_those_of_jieba():
     from jieba.analyse.tfidf import TFIDF

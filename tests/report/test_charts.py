@@ -62,6 +62,7 @@ def test_distances_are_put_into_bars(counts, upto, labels, bars):
         assert {label: got[got_labels.index(label)] for label in bars} == bars
 
 
+@pytest.mark.slow
 def test_drawing_leaves_imports_as_they_were():
     """The library of charts puts finders of modules in place, of which one is faulty."""
     script = (

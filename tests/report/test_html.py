@@ -216,6 +216,7 @@ def test_chinese_differences_are_shown_as_they_are_written(browser, tmp_path, op
     assert texts_of(browser, ".diff ins") == ["车站", "2.17"]
 
 
+@pytest.mark.slow
 def test_advice_is_given_with_its_rules(browser, report):
     show(browser, report[1])
     advice = browser.find_element("id", "advice").text
@@ -374,6 +375,7 @@ def test_hostile_pages_only_show(browser, tmp_path, open_store):
     assert len(source) < 300_000
 
 
+@pytest.mark.slow
 def test_even_a_script_that_got_in_would_not_run(browser, report, tmp_path):
     path = tmp_path / "report.html"
     source = report[1].read_text("utf-8")
@@ -386,6 +388,7 @@ def test_even_a_script_that_got_in_would_not_run(browser, report, tmp_path):
     assert any("Content Security Policy" in message for message in console(browser))
 
 
+@pytest.mark.slow
 def test_an_empty_crawl_has_a_report(browser, tmp_path, open_store):
     path = written(tmp_path, report_of([]), open_store(0))
     show(browser, path)

@@ -245,6 +245,7 @@ def test_without_details_the_table_is_the_same(stats, detector, open_store):
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_without_details_a_page_takes_no_memory(stats):
     """Hosts and groups do, and are bounded."""
     summary = Summary(stats, SETTINGS)

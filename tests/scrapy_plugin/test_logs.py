@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,17 @@ HOSTILE = (
     "\x1b[31m\x9b2J\r\n2026-01-01 [dedup] INFO: forged\x85\u2028\u202ecba\u2066\ud800\x00\x07\b"
 )
 WORDS = " ".join(f"word{number}" for number in range(60))
-FILES = list(Path(dedup.__file__).parent.rglob("*.py"))
+
+
+@cache
+def calls():
+    """All calls in the code, each with its file."""
+    return [
+        (path, node)
+        for path in Path(dedup.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+    ]
 
 
 def unsafe(text):
@@ -79,9 +90,8 @@ def test_a_traceback_is_printable_and_no_line_of_it_begins_as_an_entry():
 def test_every_logger_is_one_whose_arguments_are_made_printable():
     makers = [
         (path.name, ast.unparse(node))
-        for path in FILES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("getLogger")
+        for path, node in calls()
+        if ast.unparse(node.func).endswith("getLogger")
     ]
     assert sorted(makers) == [
         ("extraction.py", "logging.getLogger(name)"),  # it switches loggers of libraries off
@@ -94,10 +104,8 @@ def test_what_the_log_is_told_is_a_constant_with_arguments():
     levels = {"debug", "info", "warning", "error", "critical", "exception", "tell_once"}
     others = {
         (path.name, ast.unparse(call.args[0]))
-        for path in FILES
-        for call in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
+        for path, call in calls()
+        if isinstance(call.func, ast.Attribute)
         and call.func.attr in levels
         and ast.unparse(call.func.value) in ("logger", "self._notices")
         and not isinstance(call.args[0], ast.Constant)
@@ -121,9 +129,8 @@ def test_what_commands_print_is_printable():
 
     unsafe_ones = [
         f"{path.name}:{call.lineno}: {ast.unparse(call)}"
-        for path in FILES
-        for call in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("print", "output.print")
+        for path, call in calls()
+        if ast.unparse(call.func) in ("print", "output.print")
         for argument in call.args
         if isinstance(argument, ast.JoinedStr)
         for value in argument.values

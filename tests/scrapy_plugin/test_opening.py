@@ -133,6 +133,7 @@ def test_a_second_crawl_waits_and_then_knows_what_the_first_one_stored(pages, si
     assert lines(tmp_path / "spider2.jsonl") == ["/1"]
 
 
+@pytest.mark.slow
 def test_a_second_crawl_stops_with_an_error_and_leaves_its_feed_alone(pages, site, tmp_path):
     ledger, feed = tmp_path / "pages.sqlite", tmp_path / "spider2.jsonl"
     feed.write_text("of before\n")

@@ -73,6 +73,7 @@ for text in ("x" * 100, "y" * 8000, "z" * 100):
 """
 
 
+@pytest.mark.slow
 def test_what_is_written_in_part_is_taken_back(path):
     """Without a disk of its own: a file may have 4,000 bytes here."""
     done = subprocess.run(

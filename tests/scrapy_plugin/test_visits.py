@@ -208,6 +208,7 @@ def test_nothing_is_left_of_a_crawl_whatever_other_components_do(settings: dict[
     assert max(left) <= 1
 
 
+@pytest.mark.slow
 def test_one_object_for_all_pages_is_dropped_and_kept_as_its_pages_are():
     shared = {"the": "item"}
 
@@ -303,5 +304,4 @@ def test_nothing_is_a_duplicate_of_a_page_whose_response_goes_while_it_is_looked
             assert verdict is None or verdict.kind is Kind.NEW, moment
     finally:
         gc.enable()
-        gc.unfreeze()
     assert moment > 100
