@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dedup.methods.fingerprints import is_number
+from dedup.methods.arguments import is_number
 from dedup.methods.hashing import Array
 
 Counts = Callable[[int], bool]

@@ -10,7 +10,8 @@ from dedup.index.base import Counts, Index, Match
 from dedup.index.design import MOST_KEY_BITS, SCANNED_UP_TO, Design, best_design
 from dedup.index.rows import Rows
 from dedup.index.tables import Tables, WideTables
-from dedup.methods.fingerprints import Fingerprints, is_number
+from dedup.methods.arguments import is_number
+from dedup.methods.fingerprints import Fingerprints
 from dedup.methods.hashing import Array
 
 

@@ -14,7 +14,7 @@ from dedup.index.design import Design, Table, growing_form_bytes, multi_index, p
 from dedup.index.files import read_file, write_file
 from dedup.index.growing import GrowingIndex
 from dedup.index.pairs import batch_matches, chunks, page_pairs, pairs_by_lookup, pairs_by_sorting
-from dedup.methods.fingerprints import is_number
+from dedup.methods.arguments import is_number
 from dedup.methods.hashing import Array
 
 # Up to this distance, sorting finds all pairs faster than look-ups.

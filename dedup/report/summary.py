@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
-from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
@@ -14,7 +13,7 @@ from dedup.report.counts import COUNTER_OF, Counts, StatCollector
 from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.groups import Groups
-from dedup.report.near_misses import NOTHING_NEAR
+from dedup.report.near_misses import NOTHING_NEAR, KeptIndex
 from dedup.report.quantiles import Quantiles
 from dedup.report.report import (
     IndexSize,
@@ -28,8 +27,8 @@ from dedup.report.report import (
 from dedup.report.tally import Tally
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
-from dedup.stores import StoreState
-from dedup.url_advice import Content
+from dedup.stores.base import StoreState
+from dedup.url_advice.contents import Content
 
 logger = get_logger(__name__)
 
@@ -134,7 +133,7 @@ class Summary:
 
     def finish(
         self,
-        detector: Detector | None,
+        detector: KeptIndex | None,
         other_bytes: int = 0,
         store: StoreState | None = None,
         *,

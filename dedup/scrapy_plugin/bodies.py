@@ -12,7 +12,7 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
-from dedup.workers import Pool, ReadError
+from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import Task
 
 

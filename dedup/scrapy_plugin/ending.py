@@ -9,9 +9,14 @@ from scrapy import Spider
 from dedup.detector import Detector
 from dedup.limits import shorten
 from dedup.logs import get_logger
-from dedup.report import Report, Summary, TextStore, as_text, write_html, write_json
+from dedup.report.html import write_html
+from dedup.report.json_file import write_json
+from dedup.report.report import Report
+from dedup.report.summary import Summary
+from dedup.report.table import as_text
+from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.stores import Store
 
 logger = get_logger(__name__)

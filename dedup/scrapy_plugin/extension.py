@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
 
+from dedup.claim import Claim
 from dedup.logs import get_logger
 from dedup.page import PageReader
-from dedup.report import Details, Summary, TextStore
+from dedup.report.details import Details
+from dedup.report.summary import Summary
+from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.checkpoints import Checkpoints
@@ -24,11 +27,11 @@ from dedup.scrapy_plugin.opening import detector_with, open_store, store_when_fr
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.scrapy_plugin.visits import Visits
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store
-from dedup.url_advice import Contents
-from dedup.view import Claim
+from dedup.url_advice.contents import Contents
 from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
@@ -74,7 +77,12 @@ class Extension:
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self._bodies = BodyReader(self._pool, self.backlog)
-        self.pages = ResponsePages(self._bodies, self.visits, self.summary)
+        self.pages = ResponsePages(
+            self._bodies,
+            self.visits,
+            count=self.summary.count,
+            record_time=self.summary.record_time,
+        )
         self.provenance = Provenance(
             self.visits, self._bodies, self.notices, settings.max_page_bytes
         )

@@ -20,10 +20,10 @@ from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes, wishes_of
-from dedup.workers import ReadError
+from dedup.workers.base import ReadError
 
 logger = get_logger(__name__)
 

@@ -9,6 +9,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
+from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.rule import Kind
 from dedup.scopes import SCOPES
@@ -17,10 +18,9 @@ from dedup.scrapy_plugin.gone import GoneResponses
 from dedup.scrapy_plugin.handover import hands_on_values
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.wishes import wishes_of
-from dedup.view import Claim
-from dedup.workers import ReadError
+from dedup.workers.base import ReadError
 
 _HAVE_LINKS_ALREADY = (Kind.EXACT, Kind.NEAR, Kind.REPEATED)
 

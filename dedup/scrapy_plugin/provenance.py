@@ -22,7 +22,7 @@ from dedup.scrapy_plugin.handover import PAGES, TIMES
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.visits import Visit, Visits
-from dedup.workers import ReadError
+from dedup.workers.base import ReadError
 
 
 class Provenance:
