@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from dedup.files import replacing
+from dedup.atomic_file import replacing
 from dedup.lexicon import FORMAT, digest_of
 from dedup.text import Document
 

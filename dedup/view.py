@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from dedup.claim import Claim
 from dedup.evidence import Evidence, Names, Objection
 from dedup.evidence_table import EvidenceTable
-from dedup.index.base import Counts, Index, Match
+from dedup.index.base import Index, Match, PageFilter
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
@@ -292,7 +292,7 @@ class _ScopeIndex:
         else:
             self._few = [entry for entry in self._few if entry[1] != number]
 
-    def query(self, sketch: Any, counts: Counts) -> Match | None:
+    def query(self, sketch: Any, counts: PageFilter) -> Match | None:
         """Return the nearest match among the pages that count, ties to the oldest, or ``None``."""
         if self._few is None:
             return self.index.query(sketch, counts)

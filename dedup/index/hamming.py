@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from dedup.index.array_file import read_file, write_file
 from dedup.index.base import LAST_PAGE, Match, page_number
 from dedup.index.compact import CompactIndex
 from dedup.index.design import Design, Table, growing_form_bytes, multi_index, permuted_tables
-from dedup.index.files import read_file, write_file
 from dedup.index.growing import GrowingIndex
 from dedup.index.pairs import batch_matches, chunks, page_pairs, pairs_by_lookup, pairs_by_sorting
 from dedup.methods.arguments import is_number

@@ -9,7 +9,7 @@ from typing import Any
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.report.counts import COUNTER_OF, Counts, StatCollector
+from dedup.report.counts import COUNTER_OF, CounterReader, StatCollector
 from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.groups import Groups
@@ -57,7 +57,7 @@ class Summary:
         *details*, the report has what the table in the log shows.
         """
         self._stats = stats
-        self._counts = Counts(stats)
+        self._counts = CounterReader(stats)
         self._settings = settings
         self._drops = drops
         self._details = details
@@ -196,7 +196,7 @@ class Summary:
         )
 
 
-def _ledger_use(store: StoreState, counts: Counts) -> LedgerUse:
+def _ledger_use(store: StoreState, counts: CounterReader) -> LedgerUse:
     return LedgerUse(
         path=store.path,
         crawl=store.run,

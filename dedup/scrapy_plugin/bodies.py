@@ -16,7 +16,7 @@ from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import Task
 
 
-def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
+def reason_not_to_read(response: Response, max_page_bytes: int) -> str | None:
     """Return the reason why *response* is not read, ``None`` if it is."""
     if not 200 <= response.status < 300:
         return "status"

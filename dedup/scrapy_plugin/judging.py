@@ -13,7 +13,7 @@ from dedup.record import PageRecord, digest_with
 from dedup.report.summary import Summary
 from dedup.rule import Kind
 from dedup.scopes import SCOPES, scope_within
-from dedup.scrapy_plugin.bodies import reason_to_skip
+from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
@@ -104,7 +104,7 @@ class Judge:
         is_judged = self._settings.enabled and wishes.is_on
         if not is_judged and not self._settings.fields:
             return Judgement(self._detector.skipped("switched_off"))
-        if reason := reason_to_skip(response, self._settings.max_page_bytes):
+        if reason := reason_not_to_read(response, self._settings.max_page_bytes):
             return Judgement(self._detector.skipped(reason))
         page = await self._pages.read(response)
         if not is_judged:

@@ -13,7 +13,7 @@ from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.rule import Kind
 from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.bodies import reason_to_skip
+from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.gone import GoneResponses
 from dedup.scrapy_plugin.handover import hands_on_values
 from dedup.scrapy_plugin.notices import Notices
@@ -81,7 +81,7 @@ class Links:
     async def _decide(self, links: _PageLinks, response: Response) -> None:
         if not (self._settings.enabled and wishes_of(response, self._notices).is_on):
             return
-        if reason_to_skip(response, self._settings.max_page_bytes):
+        if reason_not_to_read(response, self._settings.max_page_bytes):
             return
         page = await self._pages.read(response)
         record = page.record.under(response.url, self._scope(response.url))

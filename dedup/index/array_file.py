@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import xxhash
 
-from dedup.files import replacing
+from dedup.atomic_file import replacing
 from dedup.methods.hashing import Array
 
 _MAGIC = b"scrapy-dedup index 3\n"
