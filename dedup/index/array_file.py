@@ -8,7 +8,7 @@ import numpy as np
 import xxhash
 
 from dedup.atomic_file import replacing
-from dedup.methods.hashing import Array
+from dedup.index.arrays import Array
 
 _MAGIC = b"scrapy-dedup index 3\n"
 _ALIGNED = 64

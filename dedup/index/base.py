@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dedup.index.arrays import Array
 from dedup.methods.arguments import is_number
-from dedup.methods.hashing import Array
 
 PageFilter = Callable[[int], bool]
 """A predicate on page numbers: whether a query may return the page."""

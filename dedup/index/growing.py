@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from dedup.index.arrays import Array
 from dedup.index.base import Index, Match, PageFilter
 from dedup.index.design import MOST_KEY_BITS, SCANNED_UP_TO, Design, best_design
 from dedup.index.rows import Rows
-from dedup.index.tables import Tables, WideTables
+from dedup.index.tables import Tables
 from dedup.methods.arguments import is_number
 from dedup.methods.fingerprints import Fingerprints
-from dedup.methods.hashing import Array
 
 
 class GrowingIndex(Index):
@@ -97,8 +97,7 @@ class GrowingIndex(Index):
         if len(rows) <= self._scanned_up_to and isinstance(self._stored, Rows):
             self._stored = Rows(self._prints, self.max_distance, rows, pages)
         else:
-            kind = Tables if self._prints.words == 1 else WideTables
-            self._stored = kind(self._prints, self.design, rows, pages)
+            self._stored = Tables(self._prints, self.design, rows, pages)
 
     def discard(self, sketch: int, page: int) -> bool:
         return self._stored.discard(self._prints.to_integer(sketch), page)

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from dedup.index.array_file import read_file, write_file
+from dedup.index.arrays import Array
 from dedup.index.base import LAST_PAGE, Match, page_number
 from dedup.index.compact import CompactIndex
 from dedup.index.design import Design, Table, growing_form_bytes, multi_index, permuted_tables
 from dedup.index.growing import GrowingIndex
 from dedup.index.pairs import batch_matches, chunks, page_pairs, pairs_by_lookup, pairs_by_sorting
 from dedup.methods.arguments import is_number
-from dedup.methods.hashing import Array
 
 # Up to this distance, sorting finds all pairs faster than look-ups.
 _MOST_PERMUTED = 3

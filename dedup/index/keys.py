@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from dedup.index.arrays import Array
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.key_table import KeyTable
 from dedup.methods.base import KeyMethod
-from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
 # The page at a position whose sketch was discarded.

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dedup.index.buckets import run_positions, run_positions_in_parts
+from dedup.index.arrays import Array, run_positions, run_positions_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
 from dedup.index.growing import GrowingIndex
-from dedup.methods.hashing import Array
 
 _ROWS_AT_ONCE = 1 << 20
 _QUERIES_AT_ONCE = 4096
