@@ -1,4 +1,4 @@
-"""All pairs of near fingerprints."""
+"""Matches of many fingerprints at once, and all pairs of near ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -17,6 +17,21 @@ def chunks(rows: Array) -> Iterator[tuple[int, Array]]:
     """Yield start and rows of consecutive parts, each as long as is queried at once."""
     for start in range(0, len(rows), _QUERIES_AT_ONCE):
         yield start, rows[start : start + _QUERIES_AT_ONCE]
+
+
+def nearest_of_many(index: GrowingIndex, rows: Array) -> tuple[Array, Array]:
+    """Return the nearest page of each of *rows* in *index*, and its distance; -1 for none."""
+    rows, which = np.unique(rows, axis=0, return_inverse=True)
+    nearest_pages = np.full(len(rows), -1, np.int64)
+    nearest = np.full(len(rows), -1, np.int64)
+    for start, part in chunks(rows):
+        owners, pages, distances = index.matches_of_many(part, nearest=True)
+        order = np.lexsort((pages, distances, owners))
+        owners, pages, distances = owners[order], pages[order], distances[order]
+        first = np.flatnonzero(np.diff(owners, prepend=-1))
+        nearest_pages[start + owners[first]] = pages[first]
+        nearest[start + owners[first]] = distances[first]
+    return nearest_pages[which.ravel()], nearest[which.ravel()]
 
 
 def batch_matches(

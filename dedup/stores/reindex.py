@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
+from typing import Any
 
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
@@ -48,13 +49,11 @@ def reindex(
     """
     with LedgerReader(source) as reader:
         identity = reader.identity
-    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
+    of_method, others = _parts(identity)
     new_method = None if method is None or method.identity == of_method else method
     if new_method is not None:
         of_method = json.loads(json.dumps(new_method.identity))
-    new_identity = {**of_method, **{name: identity.get(name) for name in OTHERS}}
-    if scope is not None:
-        new_identity["scope"] = scope
+    new_identity = {**of_method, **others, "scope": others["scope"] if scope is None else scope}
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
             f"{source} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
@@ -81,6 +80,12 @@ def reindex(
                 "be made of another one: give the feed with all that were stored (--texts)"
             )
     return Reindexed(pages, before - pages)
+
+
+def _parts(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what of *identity* is the method's, and the rest, all of which is there."""
+    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
+    return of_method, {name: identity.get(name) for name in OTHERS}
 
 
 def _sketch(
