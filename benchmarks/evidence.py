@@ -35,7 +35,7 @@ from dedup.evidence import DEMANDS, NORMAL, Demands, Evidence, Names, evidence_o
 from dedup.lost_text import LostTextSample
 from dedup.methods import METHODS, Method
 from dedup.methods.base import KeyMethod
-from dedup.methods.hashing import shingle_hashes
+from dedup.methods.shingles import shingle_hashes
 from dedup.page import digest_of
 from dedup.text import Document, without_surrogates
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dedup.evaluation import read_collection
 from dedup.methods import METHODS
-from dedup.methods.hashing import shingle_hashes
+from dedup.methods.shingles import shingle_hashes
 from dedup.search import index_for
 from dedup.text import Document
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from dedup.claim import Claim
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
@@ -12,7 +13,7 @@ from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Verdict, Witness
 from dedup.scopes import is_within
 from dedup.stores import MemoryStore, News, Store, Stored, finished
-from dedup.view import Claim, Look, View
+from dedup.view import Look, View
 
 
 class Reservation(NamedTuple):

@@ -2,18 +2,14 @@
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import xxhash
 
-from dedup.files import replacing
-from dedup.text import Document
-
-_FORMAT = "scrapy-dedup lexicon 1"
+FORMAT = "scrapy-dedup lexicon 1"
 # The scale of the general lexicon: the rarest words of jieba's list have an idf of 13.9, which is
 # that of one document among a million.
 _GENERAL_DOCUMENTS = 1_000_000
@@ -53,12 +49,13 @@ class Lexicon:
 
 @cache
 def load_lexicon(source: str) -> Lexicon:
-    """Return the lexicon *source*: "general", "jieba", or the path of a file (`write_lexicon`).
+    """Return the lexicon *source*: "general", "jieba", or the path of a file.
 
-    "jieba" is the idf list of jieba (270,132 Chinese words; unlisted terms have its median).
-    "general" adds the English list of pyspellchecker (160,572 words with their frequency in film
-    subtitles); terms in neither list count as in one of a million documents. A process reads each
-    lexicon once, so later changes of the file have no effect.
+    `dedup.lexicon_file` writes such files. "jieba" is the idf list of jieba (270,132 Chinese words;
+    unlisted terms have its median). "general" adds the English list of pyspellchecker (160,572
+    words with their frequency in film subtitles); terms in neither list count as in one of a
+    million documents. A process reads each lexicon once, so later changes of the file have no
+    effect.
 
     Raises ValueError if there is no such file, or if it is not a lexicon of this version.
     """
@@ -73,15 +70,15 @@ def load_lexicon(source: str) -> Lexicon:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{source} is not a lexicon; make one with: dedup lexicon") from error
     format_ = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(format_, str) or not format_.startswith(_FORMAT.rpartition(" ")[0]):
+    if not isinstance(format_, str) or not format_.startswith(FORMAT.rpartition(" ")[0]):
         raise ValueError(f"{source} is not a lexicon; make one with: dedup lexicon")
-    if format_ != _FORMAT:
+    if format_ != FORMAT:
         raise ValueError(
-            f"{source} is a lexicon of another version: {format_!r}, expected {_FORMAT!r}; "
+            f"{source} is a lexicon of another version: {format_!r}, expected {FORMAT!r}; "
             "make it again"
         )
     documents, frequencies = content.get("documents"), content.get("frequencies")
-    if not _are_counts(documents, frequencies) or content.get("digest") != _digest(
+    if not _are_counts(documents, frequencies) or content.get("digest") != digest_of(
         documents, frequencies
     ):
         raise ValueError(f"{source} is damaged: its numbers or its digest are wrong; make it again")
@@ -97,41 +94,8 @@ def _are_counts(documents: object, frequencies: object) -> bool:
     )
 
 
-def count_terms(documents: Iterable[Document]) -> tuple[int, Counter[str]]:
-    """Return the number of *documents*, and how many of them contain each token."""
-    counts: Counter[str] = Counter()
-    number = 0
-    for document in documents:
-        counts.update(set(document.tokens))
-        number += 1
-    return number, counts
-
-
-def write_lexicon(path: Path, documents: int, counts: Mapping[str, int], at_least: int = 2) -> str:
-    """Write the terms that are in *at_least* documents; return the digest of the lexicon.
-
-    Rarer terms become unknown ones, which count as in one document. The file is replaced
-    atomically. Raises ValueError if there are fewer than two documents, or if no term is in
-    *at_least* of them.
-    """
-    if documents < 2:
-        raise ValueError(f"a lexicon needs at least 2 documents, got {documents}")
-    frequencies = {term: count for term, count in sorted(counts.items()) if count >= at_least}
-    if not frequencies:
-        raise ValueError(f"no word is in {at_least} of the {documents} documents")
-    digest = _digest(documents, frequencies)
-    content = {
-        "format": _FORMAT,
-        "documents": documents,
-        "digest": digest,
-        "frequencies": frequencies,
-    }
-    with replacing(path) as file:
-        file.write(json.dumps(content, ensure_ascii=False, indent=0).encode())
-    return digest
-
-
-def _digest(documents: int, frequencies: Mapping[str, int]) -> str:
+def digest_of(documents: int, frequencies: Mapping[str, int]) -> str:
+    """Return what identifies a lexicon with these numbers."""
     state = xxhash.xxh3_64(str(documents).encode())
     for term, count in sorted(frequencies.items()):
         state.update(f"\0{term}\0{count}".encode())

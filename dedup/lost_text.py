@@ -78,7 +78,7 @@ class LostTextSample:
     def add_kept(self, shingles: Array) -> None:
         """Take note of a page that is stored.
 
-        *shingles*: the hashes of its 3-word sequences (`dedup.methods.hashing.shingle_hashes`).
+        *shingles*: the hashes of its 3-word sequences (`dedup.methods.shingles.shingle_hashes`).
         """
         self._kept.update(self._sampled(shingles)[0].tolist())
         self._shrink()

@@ -11,7 +11,8 @@ from dedup.index.batches import BatchIndex, KeyBatches, OneByOne
 from dedup.index.growing import GrowingIndex
 from dedup.index.keys import KeyIndex
 from dedup.index.spots import SpotIndex
-from dedup.methods.base import FingerprintMethod, KeyMethod, Method
+from dedup.methods.base import KeyMethod, Method
+from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.methods.spotsigs import SpotSigs
 from dedup.packed import Packed
 

@@ -104,10 +104,18 @@ class SqliteFile:
                 return " by process {process} on {host}".format(**json.loads(row[0]))
         return ""
 
-    def create(self, identity: Mapping[str, Any]) -> None:
-        """Create the file without records; the caller must hold the lock."""
-        with self.replacement() as file:
-            self.lay_out(file, identity)
+    @contextmanager
+    def own(self, identity: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
+        """Lock the file, make it with *identity* if it is missing, and yield a connection to it.
+
+        Raises LedgerError as `lock` and `connect` do.
+        """
+        with self.lock():
+            if not self.path.exists():
+                with self.replacement() as empty:
+                    self.lay_out(empty, identity)
+            with closing(self.connect()) as file:
+                yield file
 
     def lay_out(self, file: sqlite3.Connection, identity: Mapping[str, Any]) -> None:
         """Make the tables of this kind in *file*, an empty database."""

@@ -5,46 +5,16 @@ from hashlib import blake2b
 from math import inf
 from typing import Any, NamedTuple
 
+from dedup.claim import Claim
 from dedup.evidence import Evidence, Names, Objection
 from dedup.evidence_table import EvidenceTable
-from dedup.index.base import Counts, Index, Match
+from dedup.index.base import Index, Match, PageFilter
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Witness
 from dedup.scopes import host, is_within
 from dedup.search import Loader, index_for
-
-
-class Claim:
-    """A page that is being stored: its content is reserved until it is committed or released."""
-
-    def __init__(self, claimed: Claimed) -> None:
-        self.claimed = claimed
-        self.is_open = True
-        self._callbacks: list[Callable[[], object]] = []
-
-    @property
-    def record(self) -> PageRecord:
-        return self.claimed.record
-
-    @property
-    def number(self) -> int:
-        return self.claimed.number
-
-    def when_ended(self, callback: Callable[[], object]) -> None:
-        """Have *callback* called when the claim is committed or released; now if it has been."""
-        if self.is_open:
-            self._callbacks.append(callback)
-        else:
-            callback()
-
-    def end(self) -> None:
-        """Close the claim and call who waits, the first one first."""
-        self.is_open = False
-        callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()
 
 
 class Look(NamedTuple):
@@ -322,7 +292,7 @@ class _ScopeIndex:
         else:
             self._few = [entry for entry in self._few if entry[1] != number]
 
-    def query(self, sketch: Any, counts: Counts) -> Match | None:
+    def query(self, sketch: Any, counts: PageFilter) -> Match | None:
         """Return the nearest match among the pages that count, ties to the oldest, or ``None``."""
         if self._few is None:
             return self.index.query(sketch, counts)

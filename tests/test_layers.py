@@ -13,9 +13,9 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "evidence", "packed", "files", "limits", "sqlite_file"},
-    {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
-    {"methods", "rule", "evidence_table"},
+    {"text", "lexicon", "evidence", "packed", "atomic_file", "limits", "sqlite_file"},
+    {"lexicon_file", "diff", "records", "logs", "record", "scopes", "extraction"},
+    {"methods", "rule", "evidence_table", "claim"},
     {"record_field"},
     {"index", "stores"},
     {"search"},

@@ -1,13 +1,12 @@
 import json
 import math
-import os
 from contextlib import suppress
 
 import pytest
 
-from dedup.lexicon import Lexicon, _digest, count_terms, load_lexicon, write_lexicon
+from dedup.lexicon import Lexicon, digest_of, load_lexicon
+from dedup.lexicon_file import write_lexicon
 from dedup.methods.i_match import IMatch
-from dedup.text import Document
 
 BUILT_IN = ["general", "jieba"]
 COUNTS = {"the": 90, "ferry": 10, "北京": 2, "once": 1}
@@ -26,49 +25,11 @@ def changed(path, **fields):
     return str(path)
 
 
-def test_a_term_is_counted_once_a_document():
-    documents = map(Document, ["a rose is a rose", "a ferry", "", "a rose"])
-    assert count_terms(documents) == (4, {"a": 3, "rose": 2, "is": 1, "ferry": 1})
-
-
 def test_a_written_lexicon_is_read_again(path):
     lexicon = load_lexicon(str(path))
     assert (lexicon.name, lexicon.documents, lexicon.unknown) == (str(path), 100, 1)
     assert lexicon.frequencies == {"the": 90, "ferry": 10, "北京": 2}
     assert load_lexicon(str(path)) is lexicon
-
-
-def test_rare_terms_are_left_out(tmp_path):
-    for at_least, terms in [(1, 4), (2, 3), (3, 2)]:
-        path = tmp_path / f"lexicon{at_least}"
-        write_lexicon(path, 100, COUNTS, at_least)
-        assert len(load_lexicon(str(path)).frequencies) == terms
-    with pytest.raises(ValueError, match="no word is in 91 of the 100 documents"):
-        write_lexicon(tmp_path / "lexicon", 100, COUNTS, 91)
-    assert not (tmp_path / "lexicon").exists()
-
-
-def test_writing_leaves_nothing_else_and_says_the_digest(path):
-    digest = write_lexicon(path, 100, COUNTS)
-    assert os.listdir(path.parent) == [path.name]
-    assert load_lexicon(str(path)).digest == digest
-
-
-@pytest.mark.parametrize("documents", [0, 1])
-def test_fewer_than_two_documents_make_no_lexicon(tmp_path, documents):
-    with pytest.raises(ValueError, match=f"needs at least 2 documents, got {documents}"):
-        write_lexicon(tmp_path / "lexicon", documents, {"a": 1})
-    assert os.listdir(tmp_path) == []
-
-
-def test_the_digest_is_that_of_the_contents(tmp_path):
-    def digest(documents=100, **changes):
-        counts = {**COUNTS, **changes}
-        return write_lexicon(tmp_path / "lexicon", documents, counts)
-
-    assert digest() == digest(once=0)
-    assert digest() == write_lexicon(tmp_path / "other", 100, dict(reversed(COUNTS.items())))
-    assert len({digest(), digest(101), digest(ferry=11), digest(the=0), digest(more=2)}) == 5
 
 
 def test_a_lexicon_stays_as_it_was_read_whatever_becomes_of_its_file(path):
@@ -124,7 +85,7 @@ def test_a_file_of_something_else_is_refused(path, text):
 def test_what_can_be_no_count_is_refused_even_with_its_digest(path, fields):
     content = {**json.loads(path.read_text("utf-8")), **fields}
     with suppress(AttributeError, TypeError):
-        fields = {**fields, "digest": _digest(content["documents"], content["frequencies"])}
+        fields = {**fields, "digest": digest_of(content["documents"], content["frequencies"])}
     with pytest.raises(ValueError, match="is damaged"):
         load_lexicon(changed(path, **fields))
 

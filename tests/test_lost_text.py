@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dedup.lost_text import LossyDrop, LostText, LostTextSample
-from dedup.methods.hashing import shingle_hashes
+from dedup.methods.shingles import shingle_hashes
 
 WORDS = [f"w{number}" for number in range(20_000)]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from dedup.atomic_file import replacing
 from dedup.calibration import Calibration, Candidates, Pair, find_candidates
 from dedup.cli.answers import Answers, in_order, pairs_as_table
 from dedup.cli.asking import ask
@@ -17,7 +18,6 @@ from dedup.cli.files import add_overwrite, check_outputs, json_lines
 from dedup.cli.methods import create_method, json_object, method_class
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
-from dedup.files import replacing
 from dedup.methods import METHODS
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader

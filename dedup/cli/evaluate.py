@@ -10,13 +10,13 @@ from typing import Any, BinaryIO
 from rich.table import Table
 from rich.text import Text
 
+from dedup.atomic_file import replacing
 from dedup.cli.diff import diff
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
 from dedup.cli.methods import create_method, extractor_of, json_object, method_class, sweep_methods
 from dedup.cli.terminal import console, progress
 from dedup.evaluation import evaluate, read_collection
-from dedup.files import replacing
 from dedup.methods import METHODS
 from dedup.text import printable
 

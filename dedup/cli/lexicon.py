@@ -8,7 +8,7 @@ from typing import Any
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
 from dedup.cli.terminal import progress
-from dedup.lexicon import count_terms, write_lexicon
+from dedup.lexicon_file import count_terms, write_lexicon
 from dedup.text import Document, printable
 
 EXAMPLES = """\

@@ -15,12 +15,12 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
 from dedup.cli.methods import create_method, extractor_of, json_object, method_class
 from dedup.cli.terminal import console, progress
 from dedup.evidence import DEMANDS
-from dedup.files import replacing
 from dedup.methods.base import Method
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dedup.methods.fingerprints import is_number
-from dedup.methods.hashing import Array
+from dedup.index.arrays import Array
+from dedup.methods.arguments import is_number
 
-Counts = Callable[[int], bool]
+PageFilter = Callable[[int], bool]
 """A predicate on page numbers: whether a query may return the page."""
 
 
@@ -81,7 +81,7 @@ class Index(ABC):
         Takes about as long as a query. The memory is used again.
         """
 
-    def query(self, sketch: Any, counts: Counts | None = None) -> Match | None:
+    def query(self, sketch: Any, counts: PageFilter | None = None) -> Match | None:
         """Return the nearest stored page within the threshold, ties to the oldest, or ``None``.
 
         *counts* says which pages to consider; by default all. It is called once per match, the
@@ -96,7 +96,7 @@ class Index(ABC):
 
     @abstractmethod
     def nearest_beyond(
-        self, sketches: Iterable[Any], within: float, counts: Counts | None = None
+        self, sketches: Iterable[Any], within: float, counts: PageFilter | None = None
     ) -> Iterator[Match | None]:
         """Yield the nearest stored page beyond the threshold for each of *sketches*, or ``None``.
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from dedup.index.arrays import Array
 from dedup.index.base import Index, Match
 from dedup.index.key_chains import KeyChains
 from dedup.methods.base import KeyMethod, Method
-from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
 # So that the payloads of all pairs fit into the processor's cache.

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, run_positions
+from dedup.index.arrays import Array, run_positions
+from dedup.index.buckets import Buckets
 from dedup.index.design import Design, most_candidates
 from dedup.methods.fingerprints import Fingerprints
-from dedup.methods.hashing import Array
 
 
 class _Table(NamedTuple):

@@ -4,11 +4,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dedup.index.arrays import (
+    Array,
+    lower_limits,
+    run_positions,
+    run_positions_in_parts,
+    unique_pairs,
+)
 from dedup.index.blocks import flip_masks
-from dedup.index.buckets import lower_limits, run_positions, run_positions_in_parts, unique_pairs
 from dedup.index.design import Design, Table, most_candidates, segments_in_order
 from dedup.methods.fingerprints import Fingerprints
-from dedup.methods.hashing import Array
 
 _NOT_STORED = np.uint32(2**32 - 1)
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from dedup.methods.fingerprints import Fingerprints, Segment, split_bits
+from dedup.methods.bit_runs import Segment, split_bits
 
 # The cost of a query in ns, measured with up to 10^7 fingerprints of 64 bits on one core: per
 # bucket and per candidate in it; for a table that is probed at a radius, per table, per probe, and
@@ -113,12 +113,12 @@ def most_candidates(size: int) -> float:
 
 def growing_form_bytes(design: Design, size: int) -> float:
     """Estimate the bytes per fingerprint when *size* of them are added one by one."""
-    prints = Fingerprints(design.bits)
+    words = -(-design.bits // 64)
     if not design.tables or size <= SCANNED_UP_TO:
-        return 1.25 * (8 * prints.words + 4)
-    inline = prints.words == 1
+        return 1.25 * (8 * words + 4)
+    inline = words == 1
     width = 8 if inline else 4
-    each = 4.0 if inline else 1.25 * (8 * prints.words + 4)
+    each = 4.0 if inline else 1.25 * (8 * words + 4)
     for table in design.tables:
         buckets = 1 << table.key_bits
         room = _ROOM + _ROOM_OF_A_BUCKET / (size / buckets + _ROOM_OF_A_BUCKET / 2)

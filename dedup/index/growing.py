@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.base import Counts, Index, Match
+from dedup.index.arrays import Array
+from dedup.index.base import Index, Match, PageFilter
 from dedup.index.design import MOST_KEY_BITS, SCANNED_UP_TO, Design, best_design
 from dedup.index.rows import Rows
-from dedup.index.tables import Tables, WideTables
-from dedup.methods.fingerprints import Fingerprints, is_number
-from dedup.methods.hashing import Array
+from dedup.index.tables import Tables
+from dedup.methods.arguments import is_number
+from dedup.methods.fingerprints import Fingerprints
 
 
 class GrowingIndex(Index):
@@ -96,13 +97,12 @@ class GrowingIndex(Index):
         if len(rows) <= self._scanned_up_to and isinstance(self._stored, Rows):
             self._stored = Rows(self._prints, self.max_distance, rows, pages)
         else:
-            kind = Tables if self._prints.words == 1 else WideTables
-            self._stored = kind(self._prints, self.design, rows, pages)
+            self._stored = Tables(self._prints, self.design, rows, pages)
 
     def discard(self, sketch: int, page: int) -> bool:
         return self._stored.discard(self._prints.to_integer(sketch), page)
 
-    def query(self, sketch: int, counts: Counts | None = None) -> Match | None:
+    def query(self, sketch: int, counts: PageFilter | None = None) -> Match | None:
         """Return the nearest stored page within *max_distance*, ties to the oldest, or ``None``.
 
         *counts* says which pages to consider; by default all.
@@ -141,7 +141,7 @@ class GrowingIndex(Index):
         return self._stored.matches_of_many(rows, nearest=nearest)
 
     def nearest_beyond(
-        self, sketches: Iterable[int], within: float, counts: Counts | None = None
+        self, sketches: Iterable[int], within: float, counts: PageFilter | None = None
     ) -> Iterator[Match | None]:
         """Yield the nearest page beyond *max_distance* and up to *within* for each fingerprint.
 

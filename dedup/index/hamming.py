@@ -8,14 +8,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from dedup.index.array_file import read_file, write_file
+from dedup.index.arrays import Array
 from dedup.index.base import LAST_PAGE, Match, page_number
 from dedup.index.compact import CompactIndex
 from dedup.index.design import Design, Table, growing_form_bytes, multi_index, permuted_tables
-from dedup.index.files import read_file, write_file
 from dedup.index.growing import GrowingIndex
-from dedup.index.pairs import batch_matches, chunks, page_pairs, pairs_by_lookup, pairs_by_sorting
-from dedup.methods.fingerprints import is_number
-from dedup.methods.hashing import Array
+from dedup.index.pairs import (
+    batch_matches,
+    chunks,
+    nearest_of_many,
+    page_pairs,
+    pairs_by_lookup,
+    pairs_by_sorting,
+)
+from dedup.methods.arguments import is_number
 
 # Up to this distance, sorting finds all pairs faster than look-ups.
 _MOST_PERMUTED = 3
@@ -56,18 +63,7 @@ class HammingIndex(GrowingIndex):
 
     def query_many(self, fingerprints: Any) -> tuple[Array, Array]:
         """Return each fingerprint's nearest page and its distance, shape (n,); -1 for none."""
-        rows = self._prints.array(fingerprints)
-        rows, which = np.unique(rows, axis=0, return_inverse=True)
-        nearest_pages = np.full(len(rows), -1, np.int64)
-        nearest = np.full(len(rows), -1, np.int64)
-        for start, part in chunks(rows):
-            owners, pages, distances = self.matches_of_many(part, nearest=True)
-            order = np.lexsort((pages, distances, owners))
-            owners, pages, distances = owners[order], pages[order], distances[order]
-            first = np.flatnonzero(np.diff(owners, prepend=-1))
-            nearest_pages[start + owners[first]] = pages[first]
-            nearest[start + owners[first]] = distances[first]
-        return nearest_pages[which.ravel()], nearest[which.ravel()]
+        return nearest_of_many(self, self._prints.array(fingerprints))
 
     def check_and_add(self, sketch: int, page: int | None = None) -> Match | None:
         """Return the nearest page; if there is none, store *sketch* and return ``None``."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dedup.methods.hashing import Array
+from dedup.index.arrays import Array
 
 _FIRST_BITS = 12
 _GROWTH_BITS = 2

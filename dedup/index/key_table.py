@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from dedup.index.buckets import Buckets, run_positions, sort_unique
-from dedup.methods.hashing import Array
+from dedup.index.arrays import Array, run_positions, sort_unique
+from dedup.index.buckets import Buckets
 
 # The number of buckets starts low because a crawl with one index per host may have many small ones.
 # It stops growing at the end: rebuilding the table would take long, and long buckets are fast too.

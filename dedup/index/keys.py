@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.base import LAST_PAGE, Counts, Index, Match
+from dedup.index.arrays import Array
+from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.key_table import KeyTable
 from dedup.methods.base import KeyMethod
-from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
 # The page at a position whose sketch was discarded.
@@ -81,7 +81,7 @@ class KeyIndex(Index):
         return sorted(self._within(sketch, self._method.max_distance))
 
     def nearest_beyond(
-        self, sketches: Iterable[Any], within: float, counts: Counts | None = None
+        self, sketches: Iterable[Any], within: float, counts: PageFilter | None = None
     ) -> Iterator[Match | None]:
         """Yield for each of *sketches* the nearest page beyond the threshold, or ``None``.
 

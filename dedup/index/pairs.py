@@ -1,14 +1,13 @@
-"""All pairs of near fingerprints."""
+"""Matches of many fingerprints at once, and all pairs of near ones."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dedup.index.buckets import run_positions, run_positions_in_parts
+from dedup.index.arrays import Array, run_positions, run_positions_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
 from dedup.index.growing import GrowingIndex
-from dedup.methods.hashing import Array
 
 _ROWS_AT_ONCE = 1 << 20
 _QUERIES_AT_ONCE = 4096
@@ -18,6 +17,21 @@ def chunks(rows: Array) -> Iterator[tuple[int, Array]]:
     """Yield start and rows of consecutive parts, each as long as is queried at once."""
     for start in range(0, len(rows), _QUERIES_AT_ONCE):
         yield start, rows[start : start + _QUERIES_AT_ONCE]
+
+
+def nearest_of_many(index: GrowingIndex, rows: Array) -> tuple[Array, Array]:
+    """Return the nearest page of each of *rows* in *index*, and its distance; -1 for none."""
+    rows, which = np.unique(rows, axis=0, return_inverse=True)
+    nearest_pages = np.full(len(rows), -1, np.int64)
+    nearest = np.full(len(rows), -1, np.int64)
+    for start, part in chunks(rows):
+        owners, pages, distances = index.matches_of_many(part, nearest=True)
+        order = np.lexsort((pages, distances, owners))
+        owners, pages, distances = owners[order], pages[order], distances[order]
+        first = np.flatnonzero(np.diff(owners, prepend=-1))
+        nearest_pages[start + owners[first]] = pages[first]
+        nearest[start + owners[first]] = distances[first]
+    return nearest_pages[which.ravel()], nearest[which.ravel()]
 
 
 def batch_matches(

@@ -6,8 +6,8 @@ from sys import getsizeof
 
 import numpy as np
 
+from dedup.index.arrays import Array
 from dedup.methods.fingerprints import Fingerprints
-from dedup.methods.hashing import Array
 
 
 class Repeats:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from dedup.index.arrays import Array, enlarge
 from dedup.methods.fingerprints import Fingerprints
-from dedup.methods.hashing import Array
 
 NO_MATCHES = np.empty(0, np.uint32), np.empty(0, np.uint8)
 
@@ -71,10 +71,3 @@ class Rows:
     @property
     def nbytes(self) -> int:
         return self._rows.nbytes + self._pages.nbytes
-
-
-def enlarge(values: Array) -> Array:
-    """Return a copy of *values* with room for half as many more."""
-    array = np.empty((max(64, len(values) * 3 // 2), *values.shape[1:]), values.dtype)
-    array[: len(values)] = values
-    return array

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from dedup.index.arrays import Array
 from dedup.index.keys import KeyIndex
-from dedup.methods.hashing import Array, mix
+from dedup.methods.hashing import mix
 from dedup.methods.spotsigs import SpotSigs, jaccard_distance
 
 # More spots than a page can have.

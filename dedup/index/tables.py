@@ -4,13 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from dedup.index.arrays import (
+    Array,
+    lower_limits,
+    run_positions_in_parts,
+    sort_unique,
+    unique_pairs,
+)
 from dedup.index.blocks import Blocks
-from dedup.index.buckets import lower_limits, run_positions_in_parts, sort_unique, unique_pairs
 from dedup.index.design import Design, most_candidates
 from dedup.index.repeats import Repeats
-from dedup.index.rows import NO_MATCHES, enlarge
+from dedup.index.rows import NO_MATCHES
+from dedup.index.values import Inline, Positions
 from dedup.methods.fingerprints import Fingerprints
-from dedup.methods.hashing import Array
 
 # Up to so many, the candidates of all tables are compared in one operation. Beyond, copying them
 # together costs more than it saves.
@@ -18,11 +24,10 @@ _COMPARED_AT_ONCE = 8192
 
 
 class Tables:
-    """Fingerprints of up to 64 bits in the tables of a design.
+    """Fingerprints in the tables of a design.
 
-    The buckets contain the fingerprints themselves. So a bucket is compared in one sweep of
-    memory, even if it is very full: real fingerprints are skewed. Each table has a fingerprint
-    once, and the first table also its oldest page; further pages are in `Repeats`.
+    The buckets contain a value for each fingerprint (`dedup.index.values`). Each table has it once,
+    and the first table also the oldest page; further pages are in `Repeats`.
     """
 
     def __init__(self, prints: Fingerprints, design: Design, rows: Array, pages: Array) -> None:
@@ -31,36 +36,9 @@ class Tables:
         self._repeats = Repeats(prints)
         rows, pages = self._repeats.take_repeats(rows, pages)
         self._count = len(rows)
-        self._blocks = Blocks(prints, design, rows, self._values(rows), pages)
+        self._values = (Inline if prints.words == 1 else Positions)(prints, rows)
+        self._blocks = Blocks(prints, design, rows, self._values.of_all(rows), pages)
         self._first = self._blocks.first
-
-    # A bucket stores a value for each fingerprint; here this is the fingerprint itself.
-
-    def _values(self, rows: Array) -> Array:
-        """Return the values of the unique *rows*; the array is not copied."""
-        return rows
-
-    def _put(self, fingerprint: int) -> int:
-        """Allocate and return the value of a new fingerprint."""
-        return fingerprint
-
-    def _drop(self, value: int) -> None:
-        """Free a value that `_put` returned."""
-
-    def _rows_of(self, values: Array) -> Array:
-        """Return the fingerprints of *values*."""
-        return values
-
-    def _all_rows(self) -> Array:
-        """Return all fingerprints, including stale rows."""
-        return self._first.all_rows()
-
-    def _stored_at(self, places: Array) -> Array:
-        """Return the values at *places* of `_all_rows` without the stale ones."""
-        values = self._all_rows()[places]
-        starts, sizes = self._blocks.runs(values)
-        stored: Array = values[(places >= starts) & (places < starts + sizes)]
-        return stored
 
     def add(self, fingerprint: int, page: int, *, is_new: bool = False) -> None:
         """Store *fingerprint*. Pass *is_new* if it is known not to be stored yet.
@@ -73,11 +51,11 @@ class Tables:
             self._repeats.add(fingerprint, newer)
             pages[place] = older
             return
-        value = self._put(fingerprint)
+        value = self._values.add(fingerprint)
         try:
             self._blocks.add(fingerprint, value, page)
         except BaseException:
-            self._drop(value)
+            self._values.free(value)
             raise
         self._count += 1
 
@@ -91,7 +69,7 @@ class Tables:
         if oldest is None:
             value = self._first.columns[0][place]
             self._blocks.remove(fingerprint, value)
-            self._drop(int(value))
+            self._values.free(int(value))
             self._count -= 1
         else:
             self._pages[place] = oldest
@@ -100,7 +78,7 @@ class Tables:
     def _find(self, fingerprint: int) -> int | None:
         """Return the place of a fingerprint in the first table, or ``None`` if it is not stored."""
         run = self._blocks.run(fingerprint)
-        rows = self._rows_of(self._first.columns[0][run])
+        rows = self._values.rows_of(self._first.columns[0][run])
         equal = self._prints.equal(rows, self._prints.row(fingerprint))
         return run.start + int(equal.argmax()) if equal.any() else None
 
@@ -134,7 +112,7 @@ class Tables:
         values = self._near_values(fingerprint, row, nearest)
         if not len(values):
             return NO_MATCHES
-        rows = self._rows_of(values)
+        rows = self._values.rows_of(values)
         pages, distances = self._pages_of(values, rows), self._prints.distances(rows, row)
         if nearest or not self._repeats:
             return pages, distances
@@ -154,7 +132,7 @@ class Tables:
         limit = self._max_distance
         found = []
         for values in candidates:
-            distances = self._prints.distances(self._rows_of(values), row)
+            distances = self._prints.distances(self._values.rows_of(values), row)
             if len(distances) and (closest := int(distances.min())) <= limit:
                 limit = closest if nearest else limit
                 found.append(values[distances <= limit])
@@ -162,11 +140,11 @@ class Tables:
 
     def _scan(self, row: Any, nearest: bool) -> Array:
         """Return the same as `_near_values` by comparing everything."""
-        distances = self._prints.distances(self._all_rows(), row)
-        values = self._stored_at(np.empty(0, np.intp))
+        distances = self._prints.distances(self._values.all_rows(self._first), row)
+        values = self._first.columns[0][:0]
         while not len(values) and (closest := int(distances.min())) <= self._max_distance:
             places = np.flatnonzero(distances <= (closest if nearest else self._max_distance))
-            values = self._stored_at(places)
+            values = self._values.stored_at(places, self._first, self._blocks.runs)
             distances[places] = self._max_distance + 1
         return np.sort(values)
 
@@ -175,10 +153,10 @@ class Tables:
     ) -> tuple[Array, Array, Array]:
         """Return query numbers, and pages and distances as `matches` does for each query."""
         owners, values = self._near_values_of_many(queries, nearest)
-        rows = self._rows_of(values)
+        rows = self._values.rows_of(values)
         distances = self._prints.distances(queries[owners], rows)
         once, which = np.unique(values, return_inverse=True)
-        pages = self._pages_of(once, self._rows_of(once))[which]
+        pages = self._pages_of(once, self._values.rows_of(once))[which]
         if nearest or not self._repeats:
             return owners, pages, distances
         which, pages = self._repeats.expand(rows, pages)
@@ -198,7 +176,7 @@ class Tables:
             sizes[scanned] = 0
             for probes, places in run_positions_in_parts(starts.ravel(), sizes.ravel()):
                 owner, values = probes // sizes.shape[1], column[places]
-                distances = self._prints.distances(queries[owner], self._rows_of(values))
+                distances = self._prints.distances(queries[owner], self._values.rows_of(values))
                 near = distances <= limits[owner]
                 owners.append(owner[near])
                 found.append(values[near])
@@ -209,7 +187,7 @@ class Tables:
     def everything(self) -> tuple[Array, Array]:
         """Return all fingerprints and their pages, in no particular order."""
         places = self._first.rows()
-        rows = self._rows_of(self._first.columns[0][places])
+        rows = self._values.rows_of(self._first.columns[0][places])
         further, pages = self._repeats.everything()
         return np.concatenate([rows, further]), np.concatenate([self._pages[places], pages])
 
@@ -218,37 +196,4 @@ class Tables:
 
     @property
     def nbytes(self) -> int:
-        return self._blocks.nbytes + self._repeats.nbytes
-
-
-class WideTables(Tables):
-    """Tables for more bits: fingerprints are in one array, and buckets contain their positions."""
-
-    def _values(self, rows: Array) -> Array:
-        self._rows, self._used = rows, len(rows)
-        self._free: list[int] = []
-        return np.arange(len(rows), dtype=np.uint32)
-
-    def _put(self, fingerprint: int) -> int:
-        if self._used == len(self._rows) and not self._free:
-            self._rows = enlarge(self._rows)
-        position = self._free.pop() if self._free else self._used
-        self._used = max(self._used, position + 1)
-        self._rows[position] = self._prints.row(fingerprint)
-        return position
-
-    def _drop(self, value: int) -> None:
-        self._free.append(value)
-
-    def _rows_of(self, values: Array) -> Array:
-        return self._rows[values]
-
-    def _all_rows(self) -> Array:
-        return self._rows[: self._used]
-
-    def _stored_at(self, places: Array) -> Array:
-        return places[np.isin(places, self._free, invert=True)].astype(np.uint32)
-
-    @property
-    def nbytes(self) -> int:
-        return super().nbytes + self._rows.nbytes
+        return self._blocks.nbytes + self._repeats.nbytes + self._values.nbytes

@@ -1,9 +1,10 @@
 """Near-duplicate methods, by the short names that settings use."""
 
-from dedup.methods.base import FingerprintMethod, KeyMethod, Method
+from dedup.methods.base import KeyMethod, Method
 from dedup.methods.combined import Combined
 from dedup.methods.exact import Exact
 from dedup.methods.feature_code import FeatureCode
+from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.methods.i_match import IMatch
 from dedup.methods.keywords import Keywords
 from dedup.methods.long_sentences import LongSentences

@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 
 def check_arguments(kind: type, arguments: Mapping[str, Any]) -> None:
     """Raise TypeError, naming the choices, unless the constructor of *kind* takes *arguments*."""
@@ -18,6 +20,14 @@ def check_arguments(kind: type, arguments: Mapping[str, Any]) -> None:
 def is_whole(value: Any) -> bool:
     """Return whether *value* is an int other than a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether *value* is an integer of Python or NumPy, but not a bool."""
+    # The first test is fast, for the most frequent case.
+    return type(value) is int or (
+        isinstance(value, int | np.integer) and not isinstance(value, bool)
+    )
 
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:

@@ -10,9 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dedup.lexicon import load_lexicon
-from dedup.methods.arguments import is_whole
-from dedup.methods.fingerprints import Fingerprints, split_bits
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
+from dedup.methods.hashing import PLAIN, Array, Hashing
 from dedup.text import Document
 
 
@@ -147,65 +145,6 @@ class KeyMethod(Method):
         counts = np.fromiter(map(len, keys), np.int64, len(keys))
         flat = np.fromiter(chain.from_iterable(keys), np.uint64, int(counts.sum()))
         return flat, counts, [self.payload(sketch) for sketch in decoded]
-
-
-class FingerprintMethod(KeyMethod):
-    """A method whose sketch is a fingerprint of *bits* bits, compared by Hamming distance.
-
-    Its keys are the blocks of the fingerprint: so many that two fingerprints within the threshold
-    agree in at least one.
-    """
-
-    bits: int = 64
-    max_distance: int
-
-    def __init__(self, max_distance: int = 3) -> None:
-        """Create the method with the inclusive threshold *max_distance*, from 0 to *bits* - 1.
-
-        Raises ValueError if *max_distance* is outside that range.
-        """
-        if not (is_whole(max_distance) and 0 <= max_distance < self.bits):
-            raise ValueError(
-                f"max_distance must be from 0 to {self.bits - 1}, got {max_distance!r}"
-            )
-        self.max_distance = max_distance
-
-    @property
-    def fingerprint_bits(self) -> int:
-        return self.bits
-
-    @property
-    def near_miss_distance(self) -> int:
-        return max(16, 2 * self.max_distance)
-
-    @abstractmethod
-    def sketch(self, document: Document) -> int | None: ...
-
-    def keys(self, sketch: int) -> Iterable[int]:
-        keys, _, _ = self.keys_of_many([self.to_bytes(sketch)])
-        return keys.tolist()  # type: ignore[no-any-return]
-
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
-        prints = Fingerprints(self.bits)
-        rows = prints.from_bytes(as_rows(sketches, -(-self.bits // 8)))
-        blocks = split_bits(0, self.bits, max(self.max_distance + 1, prints.words))
-        values = np.stack([prints.bits_of(rows, *block) for block in blocks], axis=1)
-        keys = mix(values ^ seeds(len(blocks)))
-        return keys.reshape(-1), np.full(len(rows), len(blocks)), list(sketches)
-
-    def distance(self, sketch: int, other: int) -> int:
-        return (sketch ^ other).bit_count()
-
-    def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        size = -(-self.bits // 8)
-        differing = np.bitwise_count(as_rows(payloads, size) ^ as_rows(others, size))
-        return differing.sum(axis=1, dtype=np.int64)  # type: ignore[no-any-return]
-
-    def to_bytes(self, sketch: int) -> bytes:
-        return sketch.to_bytes(-(-self.bits // 8), "little")
-
-    def from_bytes(self, data: bytes) -> int:
-        return int.from_bytes(data, "little")
 
 
 def as_rows(values: Sequence[bytes], size: int) -> Array:

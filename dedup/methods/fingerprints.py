@@ -5,21 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from dedup.methods.arguments import is_number
 from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
-Segment = tuple[int, int]
-"""A run of bits: the position of its lowest bit, and its width."""
 _NO_DISTANCES = np.empty(0, np.uint8)
 SMALLEST_BITS, LARGEST_BITS = 32, 384
-
-
-def is_number(value: Any) -> bool:
-    """Return whether *value* is an integer of Python or NumPy, but not a bool."""
-    # The first test is fast, for the most frequent case.
-    return type(value) is int or (
-        isinstance(value, int | np.integer) and not isinstance(value, bool)
-    )
 
 
 class Fingerprints:
@@ -138,13 +129,3 @@ class Fingerprints:
         if shift + width > 64:
             value = value | (rows[:, word + 1] << np.uint64(64 - shift))
         return value & np.uint64((1 << width) - 1)
-
-
-def split_bits(start: int, bits: int, count: int) -> list[Segment]:
-    """Return *count* segments of nearly equal width, the wider ones first."""
-    segments = []
-    for number in range(count):
-        width = bits // count + (number < bits % count)
-        segments.append((start, width))
-        start += width
-    return segments

@@ -7,7 +7,8 @@ import numpy as np
 
 from dedup.methods.arguments import check_whole
 from dedup.methods.base import KeyMethod, as_rows
-from dedup.methods.hashing import Array, mix, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import Array, mix, seeds
+from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
 
 # As many as fit into the processor's cache.
@@ -99,7 +100,7 @@ def minimums(hashes: Array, count: int) -> Array:
     Source: Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem",
     Journal of Algorithms 25, 1997 (multiply-add hashing).
 
-    >>> from dedup.methods.hashing import shingle_hashes
+    >>> from dedup.methods.shingles import shingle_hashes
     >>> shingles = shingle_hashes("a rose is a rose is a rose".split(), 3)
     >>> len(shingles), len(minimums(shingles, 84))
     (6, 84)

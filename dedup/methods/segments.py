@@ -8,8 +8,9 @@ import numpy as np
 
 from dedup.methods.arguments import check_choice, check_share, check_whole
 from dedup.methods.digests import DigestMethod, Digests, digests, missing_share
-from dedup.methods.hashing import PLAIN, Hashing, shingle_hashes
+from dedup.methods.hashing import PLAIN, Hashing
 from dedup.methods.sentences import letters
+from dedup.methods.shingles import shingle_hashes
 from dedup.text import Document
 
 # Shorter segments, such as dates, headings and names, say nothing about the page.

@@ -8,8 +8,9 @@ import numpy as np
 
 from dedup.methods.arguments import check_whole
 from dedup.methods.base import KeyMethod, as_rows
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.methods.minhash import minimums
+from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
 
 _MOST_KEYS = 20

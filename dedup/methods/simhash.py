@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_choice, check_whole
-from dedup.methods.base import FingerprintMethod
+from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 

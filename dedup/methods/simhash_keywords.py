@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_whole
-from dedup.methods.base import FingerprintMethod
+from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.methods.simhash import fingerprint
 from dedup.text import Document
 

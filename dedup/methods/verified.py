@@ -9,8 +9,9 @@ import numpy as np
 
 from dedup.methods.arguments import check_share
 from dedup.methods.base import KeyMethod, as_rows
-from dedup.methods.hashing import PLAIN, Hashing, mix, seeds, shingle_hashes_of, shingles
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
+from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
 
 _DIGIT = re.compile(r"\d")

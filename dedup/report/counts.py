@@ -47,7 +47,7 @@ class Counters:
         return self._values
 
 
-class Counts:
+class CounterReader:
     """Reads the counters of *stats*."""
 
     def __init__(self, stats: StatCollector) -> None:

@@ -2,17 +2,17 @@
 
 from collections import Counter
 
-from dedup.detector import Detector
 from dedup.limits import shorten_url
 from dedup.page import Page
 from dedup.record import PageRecord
-from dedup.report.near_misses import KeptPages
+from dedup.report.near_misses import KeptIndex, KeptPages
 from dedup.report.report import LengthBucket, NameCounts, NearestKept, NearMiss, VerdictTimeline
 from dedup.report.tally import Tally, url_pattern
 from dedup.report.texts import TextStore
 from dedup.report.timeline import Timeline
 from dedup.rule import Kind, Verdict
-from dedup.url_advice import Content, Contents, UrlAdvice
+from dedup.url_advice.advice import UrlAdvice
+from dedup.url_advice.contents import Content, Contents
 
 _KINDS = tuple(Kind)
 
@@ -76,7 +76,7 @@ class Details:
             return Content(url, scope, None, verdict.original)
         return Content(verdict.original or url, scope, sketch)
 
-    def near_misses(self, detector: Detector) -> tuple[NearestKept, tuple[NearMiss, ...]]:
+    def near_misses(self, detector: KeptIndex) -> tuple[NearestKept, tuple[NearMiss, ...]]:
         """Return what `KeptPages.near_misses` finds with *detector*, which has the kept pages."""
         return self._kept.near_misses(detector)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dedup.files import replacing
+from dedup.atomic_file import replacing
 from dedup.report import templating
 from dedup.report.diffs import Diffs, size_in_html
 from dedup.report.report import Group, Report

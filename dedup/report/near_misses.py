@@ -1,19 +1,39 @@
 """Kept pages that are just no near-duplicates of each other."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from time import monotonic
+from typing import Protocol
 
-from dedup.detector import Detector
 from dedup.record import PageRecord
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.report import NearestKept, NearMiss
 from dedup.report.sample import Sample
+from dedup.rule import Rule
 
 _SAMPLE = 500
 _SECONDS = 1.5
 _PAIRS_SHOWN = 50
 
 NOTHING_NEAR = NearestKept(0, 0, 0, {})
+
+
+class KeptIndex(Protocol):
+    """What finds kept pages, and knows how many there are: a `Detector`."""
+
+    rule: Rule
+
+    @property
+    def near_miss_distance(self) -> float: ...
+
+    def near_misses(
+        self, records: Sequence[PageRecord], scope: str, within: float
+    ) -> Iterator[tuple[str, float] | None]: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
 
 
 class KeptPages:
@@ -26,7 +46,7 @@ class KeptPages:
         """Add a kept page."""
         self._sample.add(record.key, record)
 
-    def near_misses(self, detector: Detector) -> tuple[NearestKept, tuple[NearMiss, ...]]:
+    def near_misses(self, detector: KeptIndex) -> tuple[NearestKept, tuple[NearMiss, ...]]:
         """Return the distances of the nearest other page beyond the threshold; the nearest pairs.
 
         The search ends after 1.5 s, whatever it has not come to by then.

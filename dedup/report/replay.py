@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dedup.detector import Detector
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.counts import Counters
 from dedup.report.details import Details
+from dedup.report.near_misses import KeptIndex
 from dedup.report.report import Report
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
@@ -44,7 +44,7 @@ def replay(
     spider: str,
     started: datetime,
     seconds: float,
-    detector: Detector | None = None,
+    detector: KeptIndex | None = None,
     contents: Contents | None = None,
 ) -> Report:
     """Return the report of *pages*, given in the order in which they came.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dedup.report import json_form
-from dedup.url_advice import UrlAdvice
+from dedup.url_advice.advice import UrlAdvice
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,14 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
-from dedup.detector import Detector
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.report.counts import COUNTER_OF, Counts, StatCollector
+from dedup.report.counts import COUNTER_OF, CounterReader, StatCollector
 from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.groups import Groups
-from dedup.report.near_misses import NOTHING_NEAR
+from dedup.report.near_misses import NOTHING_NEAR, KeptIndex
 from dedup.report.quantiles import Quantiles
 from dedup.report.report import (
     IndexSize,
@@ -28,8 +27,8 @@ from dedup.report.report import (
 from dedup.report.tally import Tally
 from dedup.rule import Kind, Verdict
 from dedup.scopes import host
-from dedup.stores import StoreState
-from dedup.url_advice import Content
+from dedup.stores.base import StoreState
+from dedup.url_advice.contents import Content
 
 logger = get_logger(__name__)
 
@@ -58,7 +57,7 @@ class Summary:
         *details*, the report has what the table in the log shows.
         """
         self._stats = stats
-        self._counts = Counts(stats)
+        self._counts = CounterReader(stats)
         self._settings = settings
         self._drops = drops
         self._details = details
@@ -134,7 +133,7 @@ class Summary:
 
     def finish(
         self,
-        detector: Detector | None,
+        detector: KeptIndex | None,
         other_bytes: int = 0,
         store: StoreState | None = None,
         *,
@@ -197,7 +196,7 @@ class Summary:
         )
 
 
-def _ledger_use(store: StoreState, counts: Counts) -> LedgerUse:
+def _ledger_use(store: StoreState, counts: CounterReader) -> LedgerUse:
     return LedgerUse(
         path=store.path,
         crawl=store.run,

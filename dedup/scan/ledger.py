@@ -7,7 +7,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,7 @@ class ScanLedger:
         self._new: list[tuple[Any, ...]] = []
         self._last_commit = time.monotonic()
         with ExitStack() as closing_on_failure:
-            closing_on_failure.enter_context(self._file.lock())
-            if not self._file.path.exists():
-                self._file.create(self._identity)
-            self._records = closing_on_failure.enter_context(closing(self._file.connect()))
+            self._records = closing_on_failure.enter_context(self._file.own(self._identity))
             self._check_identity()
             with self._file.errors():
                 [self.count_before], [self.is_whole] = (

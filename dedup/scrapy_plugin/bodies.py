@@ -12,11 +12,11 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
-from dedup.workers import Pool, ReadError
+from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import Task
 
 
-def reason_to_skip(response: Response, max_page_bytes: int) -> str | None:
+def reason_not_to_read(response: Response, max_page_bytes: int) -> str | None:
     """Return the reason why *response* is not read, ``None`` if it is."""
     if not 200 <= response.status < 300:
         return "status"

@@ -6,13 +6,16 @@ from typing import Any
 
 from scrapy import Spider
 
-from dedup.detector import Detector
 from dedup.limits import shorten
 from dedup.logs import get_logger
-from dedup.report import Report, Summary, TextStore, as_text, write_html, write_json
-from dedup.scrapy_plugin.checkpoints import Checkpoints
-from dedup.scrapy_plugin.settings import DedupSettings
-from dedup.stores import Store
+from dedup.report.html import write_html
+from dedup.report.json_file import write_json
+from dedup.report.report import Report
+from dedup.report.summary import Summary
+from dedup.report.table import as_text
+from dedup.report.texts import TextStore
+from dedup.scrapy_plugin.keeper import Keeper
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
 
 logger = get_logger(__name__)
 
@@ -24,10 +27,8 @@ async def end_crawl(
     settings: DedupSettings,
     summary: Summary,
     texts: TextStore,
-    detector: Detector,
+    keeper: Keeper,
     other_bytes: int,
-    store: Store,
-    checkpoints: Checkpoints | None,
 ) -> str:
     """Make the last checkpoint, write the reports, and return the table for the log.
 
@@ -45,6 +46,7 @@ async def end_crawl(
             summary.count("errors")
             logger.exception("Dedup failed on %s; what comes after it is done", what)
 
+    checkpoints = keeper.checkpoints
     report: Report | None = None
     form: dict[str, Any] | None = None
     table = ""
@@ -53,7 +55,7 @@ async def end_crawl(
             await checkpoints.finish()
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = summary.finish(detector, other_bytes, store.state, spider=name)
+        report = summary.finish(keeper.detector, other_bytes, keeper.store.state, spider=name)
         form = report.as_json()
     if report:
         with step("the table of the report"):

@@ -6,29 +6,32 @@ from typing import TYPE_CHECKING
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
 
+from dedup.claim import Claim
 from dedup.logs import get_logger
 from dedup.page import PageReader
-from dedup.report import Details, Summary, TextStore
+from dedup.report.details import Details
+from dedup.report.summary import Summary
+from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
-from dedup.scrapy_plugin.checkpoints import Checkpoints
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.course import Course
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
+from dedup.scrapy_plugin.keeper import Keeper
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, open_store, store_when_free
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.scrapy_plugin.visits import Visits
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store
-from dedup.url_advice import Contents
-from dedup.view import Claim
+from dedup.url_advice.contents import Contents
 from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
@@ -74,7 +77,12 @@ class Extension:
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self._bodies = BodyReader(self._pool, self.backlog)
-        self.pages = ResponsePages(self._bodies, self.visits, self.summary)
+        self.pages = ResponsePages(
+            self._bodies,
+            self.visits,
+            count=self.summary.count,
+            record_time=self.summary.record_time,
+        )
         self.provenance = Provenance(
             self.visits, self._bodies, self.notices, settings.max_page_bytes
         )
@@ -94,23 +102,14 @@ class Extension:
 
     def _use(self, store: Store) -> None:
         """Build what compares pages with those of *store*."""
-        self._store = store
-        self._detector = detector_with(store, self.settings)
-        self._checkpoints = (
-            Checkpoints(
-                store,
-                self._feeds,
-                interval=self.settings.checkpoint_interval,
-                fsync=self.settings.fsync,
-                count=self.summary.count,
-            )
-            if store.is_durable
-            else None
+        detector = detector_with(store, self.settings)
+        self._keeper = Keeper(
+            store, detector, self.settings, self._feeds, self.summary.count, self.notices
         )
         self.judge = Judge(
             self.settings,
             self.pages,
-            self._detector,
+            detector,
             self.provenance,
             self.summary,
             self.visits,
@@ -183,15 +182,8 @@ class Extension:
 
     def spider_opened(self) -> None:
         self._feeds.take_over()
-        if self._checkpoints:
-            self._checkpoints.start()
-            for path in self._feeds.files_to_overwrite() if len(self._detector) else ():
-                logger.warning(
-                    "%s is overwritten, and %s knows %d pages, which are not stored again while "
-                    "they are unchanged: append (-o), use another file, or start afresh (-a "
-                    "dedup_reset=1)", path, self._store.name, len(self._detector),
-                )  # fmt: skip
-        elif self._waits:
+        self._keeper.start()
+        if self._waits:
             logger.error("ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline, which waits for "
                          "the ledger: it is not used")  # fmt: skip
         self._pool.start()
@@ -210,26 +202,15 @@ class Extension:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
 
     async def _join(self) -> None:
-        """Join the store with the first page: a crawl without items changes nothing there."""
-        if not self._store.has_joined:
-            assert self._crawler.spider
-            try:
-                await self._store.join(self._crawler.spider.name)
-            except LedgerError as error:
-                self.notices.tell_once("The ledger is not written: %s", error)
+        assert self._crawler.spider
+        await self._keeper.join(self._crawler.spider.name)
 
     def _end_claim(self, claim: Claim, is_stored: bool) -> None:
-        if is_stored:
-            self._detector.commit(claim)
-        else:
-            self._detector.release(claim)
-        self.summary.count("claims/committed" if is_stored else "claims/released")
+        self._keeper.end_claim(claim, is_stored)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         with ExitStack() as ending:  # whatever fails, the others are closed
-            ending.callback(self._store.close)
-            if self._checkpoints:
-                ending.callback(self._checkpoints.close)
+            ending.callback(self._keeper.close)
             ending.callback(self._texts.close)
             ending.callback(self._pool.close)
             self.visits.gone.settle()
@@ -240,10 +221,8 @@ class Extension:
                     settings=self.settings,
                     summary=self.summary,
                     texts=self._texts,
-                    detector=self._detector,
+                    keeper=self._keeper,
                     other_bytes=self._bodies.nbytes,
-                    store=self._store,
-                    checkpoints=self._checkpoints,
                 )
 
     def engine_stopped(self) -> None:

@@ -13,17 +13,17 @@ from dedup.record import PageRecord, digest_with
 from dedup.report.summary import Summary
 from dedup.rule import Kind
 from dedup.scopes import SCOPES, scope_within
-from dedup.scrapy_plugin.bodies import reason_to_skip
+from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes, wishes_of
-from dedup.workers import ReadError
+from dedup.workers.base import ReadError
 
 logger = get_logger(__name__)
 
@@ -104,7 +104,7 @@ class Judge:
         is_judged = self._settings.enabled and wishes.is_on
         if not is_judged and not self._settings.fields:
             return Judgement(self._detector.skipped("switched_off"))
-        if reason := reason_to_skip(response, self._settings.max_page_bytes):
+        if reason := reason_not_to_read(response, self._settings.max_page_bytes):
             return Judgement(self._detector.skipped(reason))
         page = await self._pages.read(response)
         if not is_judged:
@@ -120,29 +120,26 @@ class Judge:
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
         response = passage.visit.response if passage.visit else None
-        url = get_field(item, "url")
-        key = url if isinstance(url, str) and url else (response.url if response else "")
-        value = get_field(item, self._settings.item_field or "")
-        if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
-            value = "\n".join(value)  # as item loaders leave it
-        content = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
-        if response is not None and not wishes_of(response, self._notices).is_on:
+        wishes = None if response is None else wishes_of(response, self._notices)
+        key = _url_of(item, response)
+        value = _text_of(item, self._settings.item_field or "")
+        size = 0 if value is None else len(value.encode("utf-8", "surrogatepass"))
+        if wishes and not wishes.is_on:
             judgement = Judgement(self._detector.skipped("switched_off"))
-        elif content is None:
+        elif value is None:
             judgement = Judgement(self._detector.skipped("no_field"))
             self._notices.tell_once(
                 "Items without text in the field %r (DEDUP_ITEM_FIELD) are not judged. One is a %s",
                 self._settings.item_field,
                 type(item).__name__,
             )
-        elif len(content) > self._settings.max_page_bytes:
+        elif size > self._settings.max_page_bytes:
             judgement = Judgement(self._detector.skipped("too_big"))
         else:
-            again = response is not None and wishes_of(response, self._notices).again
-            judging = self._judge_field(value, key, passage, again=again)
+            judging = self._judge_field(value, key, passage, again=bool(wishes and wishes.again))
             judgement = await self._kept_on_failure(judging, key)
         judgement.key = key
-        self._record(judgement, key, len(content or b""))
+        self._record(judgement, key, size)
         self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
@@ -209,6 +206,22 @@ class Judge:
                 self._notices.count_error("the scope of <%s>", url)
                 return
         self._summary.record(judgement.verdict, judgement.key, size, page, scope)
+
+
+def _url_of(item: Any, response: Response | None) -> str:
+    """Return what stands for *item* of *response*: its own URL, or that of the page."""
+    url = get_field(item, "url")
+    if isinstance(url, str) and url:
+        return url
+    return response.url if response else ""
+
+
+def _text_of(item: Any, field: str) -> str | None:
+    """Return the text in the *field* of *item*, ``None`` if there is none."""
+    value = get_field(item, field)
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return "\n".join(value)  # as item loaders leave it
+    return value if isinstance(value, str) else None
 
 
 def _with_parts(record: PageRecord, parts: bytes) -> PageRecord:

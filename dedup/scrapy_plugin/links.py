@@ -9,18 +9,18 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
+from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.rule import Kind
 from dedup.scopes import SCOPES
-from dedup.scrapy_plugin.bodies import reason_to_skip
+from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.gone import GoneResponses
 from dedup.scrapy_plugin.handover import hands_on_values
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.settings import DedupSettings
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.wishes import wishes_of
-from dedup.view import Claim
-from dedup.workers import ReadError
+from dedup.workers.base import ReadError
 
 _HAVE_LINKS_ALREADY = (Kind.EXACT, Kind.NEAR, Kind.REPEATED)
 
@@ -81,7 +81,7 @@ class Links:
     async def _decide(self, links: _PageLinks, response: Response) -> None:
         if not (self._settings.enabled and wishes_of(response, self._notices).is_on):
             return
-        if reason_to_skip(response, self._settings.max_page_bytes):
+        if reason_not_to_read(response, self._settings.max_page_bytes):
             return
         page = await self._pages.read(response)
         record = page.record.under(response.url, self._scope(response.url))

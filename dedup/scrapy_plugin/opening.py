@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.settings import LEDGER_OF_A_JOB, DedupSettings, as_switch
+from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
+from dedup.scrapy_plugin.settings.values import as_switch
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
 
 if TYPE_CHECKING:

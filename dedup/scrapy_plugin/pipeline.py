@@ -16,9 +16,9 @@ from dedup.scrapy_plugin.exceptions import (
 )
 from dedup.scrapy_plugin.extension import Extension
 from dedup.scrapy_plugin.items import get_field, set_field
-from dedup.scrapy_plugin.settings import MARK_FIELD, DedupSettings
+from dedup.scrapy_plugin.settings.crawl import MARK_FIELD, DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage
-from dedup.workers import ReadError
+from dedup.workers.base import ReadError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

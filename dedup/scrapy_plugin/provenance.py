@@ -16,13 +16,13 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from dedup.scrapy_plugin.baggage import UNREADABLE, Baggage, Parts, notes_on
-from dedup.scrapy_plugin.bodies import BodyReader, digest_of_body, reason_to_skip
+from dedup.scrapy_plugin.bodies import BodyReader, digest_of_body, reason_not_to_read
 from dedup.scrapy_plugin.fetch_times import FetchTimes
 from dedup.scrapy_plugin.handover import PAGES, TIMES
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.visits import Visit, Visits
-from dedup.workers import ReadError
+from dedup.workers.base import ReadError
 
 
 class Provenance:
@@ -114,7 +114,7 @@ class Provenance:
         identity = self._identities.get(response)
         if identity is None:
             identity = digest_of_body(response)
-            readable = reason_to_skip(response, self._max_page_bytes) is None
+            readable = reason_not_to_read(response, self._max_page_bytes) is None
             if isinstance(response, HtmlResponse) and readable:
                 try:
                     page, _ = await self._bodies.read(response)

@@ -1,11 +1,11 @@
 """The pages of responses and of items' fields, read once, with what that took."""
 
+from collections.abc import Callable
 from time import perf_counter
 
 from scrapy.http import HtmlResponse, Response
 
 from dedup.page import Page, page_of_bytes
-from dedup.report.summary import Summary
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.visits import Visits
 
@@ -13,10 +13,19 @@ from dedup.scrapy_plugin.visits import Visits
 class ResponsePages:
     """Reads the page of each response once, and counts how long that took."""
 
-    def __init__(self, bodies: BodyReader, visits: Visits, summary: Summary) -> None:
+    def __init__(
+        self,
+        bodies: BodyReader,
+        visits: Visits,
+        *,
+        count: Callable[[str, float], object],
+        record_time: Callable[[str, float], object],
+    ) -> None:
+        """Create it; *count* adds to a counter, *record_time* takes a stage and its seconds."""
         self._bodies = bodies
         self._visits = visits
-        self._summary = summary
+        self._count = count
+        self._record_time = record_time
 
     async def read(self, response: Response) -> Page:
         """Return the page of *response*; raises ReadError."""
@@ -26,8 +35,8 @@ class ResponsePages:
                 start = perf_counter()
                 page, is_repeated = await self._bodies.read(response)
                 if is_repeated:
-                    self._summary.count("bodies_repeated")
-                    self._summary.count("seconds_saved", sum(page.seconds.values()))
+                    self._count("bodies_repeated", 1)
+                    self._count("seconds_saved", sum(page.seconds.values()))
                 else:
                     self._count_seconds(page, perf_counter() - start)
             else:
@@ -37,7 +46,7 @@ class ResponsePages:
 
     async def read_again(self, response: HtmlResponse) -> Page:
         """Return the page of *response* with its text, which was not kept; raises ReadError."""
-        self._summary.count("bodies_read_again")
+        self._count("bodies_read_again", 1)
         return await self._bodies.read_again(response)
 
     async def read_field(self, value: str) -> Page:
@@ -49,5 +58,5 @@ class ResponsePages:
 
     def _count_seconds(self, page: Page, waited: float) -> None:
         for stage, seconds in page.seconds.items():
-            self._summary.record_time(stage, seconds)
-        self._summary.record_time("waiting", waited - sum(page.seconds.values()))
+            self._record_time(stage, seconds)
+        self._record_time("waiting", waited - sum(page.seconds.values()))

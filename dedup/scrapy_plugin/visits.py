@@ -9,12 +9,12 @@ from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import Response
 
+from dedup.claim import Claim
 from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.rule import Verdict
 from dedup.scrapy_plugin.baggage import Baggage
 from dedup.scrapy_plugin.gone import GoneResponses
-from dedup.view import Claim
 
 
 @dataclass(slots=True, eq=False)

@@ -10,6 +10,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from dedup.record import Claimed, Event, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError
 
+Texts = Iterable[tuple[str, str | None, str]]
+"""Pages to show: URL, title, main text."""
+
 
 class DuplicateNote(NamedTuple):
     """A duplicate that was met: the page at *key* repeats page *number*; *at*: when."""
@@ -127,13 +130,8 @@ class Store(ABC):
         return math.inf
 
     @abstractmethod
-    async def leave(
-        self,
-        reason: str,
-        report: Mapping[str, Any] | None,
-        texts: Iterable[tuple[str, str | None, str]] = (),
-    ) -> None:
-        """Note how the crawl has ended, and the *texts* of some pages: URL, title, main text."""
+    async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
+        """Note how the crawl has ended, and the *texts* of some pages."""
 
     def damage_error(self, error: Exception) -> LedgerError:
         """Return the error that says that what the store holds cannot be right."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from dedup.packed import Packed
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.stores.base import News, Store, Stored
+from dedup.stores.base import News, Store, Stored, Texts
 
 
 class MemoryStore(Store):
@@ -40,10 +40,7 @@ class MemoryStore(Store):
         return []
 
     async def leave(
-        self,
-        reason: str,
-        report: Mapping[str, Any] | None,
-        texts: Iterable[tuple[str, str | None, str]] = (),
+        self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()
     ) -> None: ...
 
     @property

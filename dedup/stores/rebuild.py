@@ -12,6 +12,7 @@ from dedup.methods import Method
 from dedup.record_field import FieldRecord, MadeWith
 from dedup.scopes import parts_of
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores import tables
 from dedup.stores.sqlite import KIND
 
 
@@ -75,7 +76,7 @@ def rebuild(
             del others["method"], others["digest"]
             identity = json.dumps({**method.identity, **others}, default=str)
             file.execute("UPDATE about SET value = ? WHERE name = 'identity'", (identity,))
-        [done.pages] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
+        done.pages = tables.count_pages(file)
     return done
 
 

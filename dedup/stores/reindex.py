@@ -2,17 +2,19 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
+from typing import Any
 
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import digest_of, digest_with
 from dedup.scopes import SCOPES, parts_of, replace_base
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores import tables
 from dedup.stores.reader import LedgerReader
 from dedup.stores.sqlite import KIND, OTHERS
 from dedup.text import Document
@@ -47,11 +49,11 @@ def reindex(
     """
     with LedgerReader(source) as reader:
         identity = reader.identity
-    others = {name: identity.get(name) for name in OTHERS}
-    if scope is not None:
-        others["scope"] = scope
-    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
-    changed = method is not None and method.identity != of_method
+    of_method, others = _parts(identity)
+    new_method = None if method is None or method.identity == of_method else method
+    if new_method is not None:
+        of_method = json.loads(json.dumps(new_method.identity))
+    new_identity = {**of_method, **others, "scope": others["scope"] if scope is None else scope}
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
             f"{source} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
@@ -66,21 +68,24 @@ def reindex(
         file.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
         with copy:
-            if method is not None and changed:
-                _sketch(copy, method, texts, advance)
-                of_method = json.loads(json.dumps(method.identity))
-            if others["scope"] != identity.get("scope"):
-                _rescope(copy, others["scope"] or "crawl")
-            value = json.dumps({**of_method, **others})
-            copy.execute("UPDATE about SET value = ? WHERE name = 'identity'", (value,))
-        [pages] = copy.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
-        [before] = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()
-        if changed and before and not pages:
+            if new_method is not None:
+                _sketch(copy, new_method, texts, advance)
+            if new_identity["scope"] != identity.get("scope"):
+                _rescope(copy, new_identity["scope"] or "crawl")
+            tables.set_identity(copy, new_identity)
+        pages, before = tables.count_pages(copy), tables.count_pages(file)
+        if new_method is not None and before and not pages:
             raise LedgerError(
                 f"{source} holds the texts of some pages only, for its reports, and no sketch can "
                 "be made of another one: give the feed with all that were stored (--texts)"
             )
     return Reindexed(pages, before - pages)
+
+
+def _parts(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what of *identity* is the method's, and the rest, all of which is there."""
+    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
+    return of_method, {name: identity.get(name) for name in OTHERS}
 
 
 def _sketch(

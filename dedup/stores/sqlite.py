@@ -6,14 +6,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from socket import gethostname
 from typing import Any
 
-from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
 from dedup.stores import tables
-from dedup.stores.base import News, Store, Stored, StoreState
+from dedup.stores.base import News, Store, Stored, StoreState, Texts
 
 KIND = Kind(
     name="ledger of scrapy-dedup",
@@ -73,28 +71,25 @@ class SqliteStore(Store):
         self.run = 0
         self.is_resumed = False
         try:
-            self._closing.enter_context(self._file.lock())
-            if not self.path.exists():
-                self._file.create(self._identity)
+            self._reader = self._closing.enter_context(self._file.own(self._identity))
             self._inode = self.path.stat().st_ino
             with self._file.errors():
-                self._reader = self._closing.enter_context(closing(self._file.connect()))
                 self._writer = self._closing.enter_context(closing(self._file.connect(fsync=fsync)))
-                self._find_job()
+                run = None if job is None else tables.unfinished_run(self._reader, job)
+                if run is not None:
+                    self.run, self.is_resumed = run, True
                 self._reset = reset and not self.is_resumed
                 if not self._reset:
                     self._check_identity()
                 self._expired = 0.0
                 if max_age:
                     self._expired = time.time() - max_age * _SECONDS_OF_A_DAY
-                last = "SELECT coalesce(max(id), 0) FROM pages"
-                self._next = 1 + (0 if self._reset else int(tables.value(self._reader, last)))
-                self._sign()
-                run = self.run if self.is_resumed else -1
-                self._has_earlier = not self._reset and bool(
-                    tables.value(
-                        self._reader, "SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", run
-                    )
+                self._next = 1 + (0 if self._reset else tables.last_page(self._reader))
+                with self._writer as file:
+                    tables.sign(file)
+                own = self.run if self.is_resumed else -1
+                self._has_earlier = not self._reset and tables.has_pages_of_others(
+                    self._reader, own
                 )
         except BaseException:
             self.close()
@@ -116,50 +111,21 @@ class SqliteStore(Store):
         )
         raise LedgerError(f"{self.path} was made with other settings: {told}. {ways}")
 
-    def _sign(self) -> None:
-        """Write down who uses the file, for others that want to."""
-        user = {"process": os.getpid(), "host": gethostname()}
-        with self._writer as file:
-            file.execute("REPLACE INTO about VALUES ('used by', ?)", (json.dumps(user),))
-
-    def _find_job(self) -> None:
-        if self._job is None:
-            return
-        last = self._reader.execute(
-            "SELECT id, reason FROM crawls WHERE job = ? ORDER BY id DESC LIMIT 1", (self._job,)
-        ).fetchone()
-        if last and last[1] != "finished":
-            self.run, self.is_resumed = last[0], True
-
     async def join(self, spider: str) -> None:
         """Begin a crawl, or go on with the job's: from here on the file is changed.
 
         Raises LedgerError if it cannot be written.
         """
-        now = time.time()
         with self._file.errors(), self._writer as file:
             if self._reset:
-                for table in ("matches", "pages", "crawls", "texts"):
-                    file.execute(f"DELETE FROM {table}")
-                file.execute(
-                    "UPDATE about SET value = ? WHERE name = 'identity'",
-                    (json.dumps(self._identity),),
-                )
+                tables.clear(file)
+                tables.set_identity(file, self._identity)
             if self._expired:
-                file.execute(
-                    "UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?",
-                    (now, self._expired),
-                )
+                tables.expire(file, self._expired)
             if self.is_resumed:
-                file.execute(
-                    "UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (self.run,)
-                )
+                tables.resume_run(file, self.run)
             else:
-                added = file.execute(
-                    "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
-                    (tables.storable(shorten(spider)), self._job, now),
-                )
-                self.run = added.lastrowid or 0
+                self.run = tables.insert_run(file, spider, self._job)
         self.has_joined = True
 
     @property
@@ -223,13 +189,8 @@ class SqliteStore(Store):
     def state(self) -> StoreState:
         return StoreState(self.name, self.run, self.is_resumed, self.unpublished)
 
-    async def leave(
-        self,
-        reason: str,
-        report: Mapping[str, Any] | None,
-        texts: Iterable[tuple[str, str | None, str]] = (),
-    ) -> None:
-        """Note how the crawl has ended, and the *texts* of some pages: URL, title, main text.
+    async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
+        """Note how the crawl has ended, and the *texts* of some pages.
 
         Each is there even if what follows it cannot be written. Raises sqlite3.Error for that.
         """

@@ -1,16 +1,18 @@
 """The tables of a ledger: what is written into them, and read from them."""
 
 import json
+import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from socket import gethostname
 from time import time
 from typing import Any
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.stores.base import News, Stored
+from dedup.stores.base import News, Stored, Texts
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -27,6 +29,65 @@ def _row(file: sqlite3.Connection, query: str, *arguments: Any) -> tuple[Any, ..
     if row is None:
         raise sqlite3.DatabaseError(f"nothing is there for {query!r} {arguments}")
     return row  # type: ignore[no-any-return]
+
+
+def last_page(file: sqlite3.Connection) -> int:
+    """Return the highest number of a page, 0 if there is none."""
+    return int(value(file, "SELECT coalesce(max(id), 0) FROM pages"))
+
+
+def has_pages_of_others(file: sqlite3.Connection, run: int) -> bool:
+    """Return whether there are pages of other crawls than *run*."""
+    return bool(value(file, "SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", run))
+
+
+def unfinished_run(file: sqlite3.Connection, job: str) -> int | None:
+    """Return the number of the last crawl of *job*; ``None`` if it has finished, or without one."""
+    row = file.execute(
+        "SELECT id, reason FROM crawls WHERE job = ? ORDER BY id DESC LIMIT 1", (job,)
+    ).fetchone()
+    return row[0] if row and row[1] != "finished" else None
+
+
+def sign(file: sqlite3.Connection) -> None:
+    """Write down which process uses the file, for others that want to."""
+    user = {"process": os.getpid(), "host": gethostname()}
+    file.execute("REPLACE INTO about VALUES ('used by', ?)", (json.dumps(user),))
+
+
+def clear(file: sqlite3.Connection) -> None:
+    """Forget all pages and crawls."""
+    for table in ("matches", "pages", "crawls", "texts"):
+        file.execute(f"DELETE FROM {table}")
+
+
+def count_pages(file: sqlite3.Connection) -> int:
+    """Return how many pages are compared with new ones."""
+    return int(value(file, "SELECT count(*) FROM pages WHERE ended IS NULL"))
+
+
+def set_identity(file: sqlite3.Connection, identity: Mapping[str, Any]) -> None:
+    """Write down what the sketches depend on, as JSON."""
+    file.execute("UPDATE about SET value = ? WHERE name = 'identity'", (json.dumps(identity),))
+
+
+def expire(file: sqlite3.Connection, before: float) -> None:
+    """Have the pages end that were stored *before* that time."""
+    file.execute("UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?", (time(), before))
+
+
+def insert_run(file: sqlite3.Connection, spider: str, job: str | None) -> int:
+    """Write down that a crawl of *spider* begins, for *job* if it can go on; return its number."""
+    row = file.execute(
+        "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
+        (storable(shorten(spider)), job, time()),
+    )
+    return row.lastrowid or 0
+
+
+def resume_run(file: sqlite3.Connection, run: int) -> None:
+    """Write down that the crawl *run* goes on."""
+    file.execute("UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (run,))
 
 
 def insert_news(file: sqlite3.Connection, news: News, run: int) -> None:
@@ -124,8 +185,8 @@ def insert_report(file: sqlite3.Connection, run: int, report: Mapping[str, Any])
     file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, run))
 
 
-def insert_texts(file: sqlite3.Connection, texts: Iterable[tuple[str, str | None, str]]) -> None:
-    """Write *texts* of pages: URL, title, main text."""
+def insert_texts(file: sqlite3.Connection, texts: Texts) -> None:
+    """Write *texts* of pages."""
     rows = (
         (storable(url), title and storable(title), zlib.compress(storable(text).encode()))
         for url, title, text in texts

@@ -1,9 +1,12 @@
 """Advice about a part of URLs, and the confidence in it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
-from dedup.url_advice.rules import Rule
+Rule = Mapping[str, Any]
+"""An entry of a rule file for duplicate-url-discarder."""
 
 LEAST_COMPARED = 5
 """The fewest compared pages that a rule needs."""

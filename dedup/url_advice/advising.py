@@ -19,7 +19,7 @@ from itertools import chain
 from dedup.url_advice.advice import Advice, Effect, UrlAdvice
 from dedup.url_advice.pages import Pages
 from dedup.url_advice.parts import Finding, Parts
-from dedup.url_advice.rules import CanonicalUrls, deny_rule, hosts_of
+from dedup.url_advice.rules import CanonicalUrls, deny_rule, hosts_of, parameters_of
 from dedup.url_advice.sameness import Near
 from dedup.url_advice.urls import Url
 
@@ -122,7 +122,7 @@ def _check_discarder_rules(
         if rule and hosts_of(rule) & set(incomplete):
             advice = replace(advice, discarder=None)
         elif rule:
-            changes = canonical.changes(rule, pages.urls_for(rule))
+            changes = canonical.changes(rule, pages.urls_of(hosts_of(rule), parameters_of(rule)))
             before, after = canonical.classes(changes)
             (compared, agreed), (compared_then, agreed_then) = (
                 pages.evidence(classes.values()) for classes in (before, after)

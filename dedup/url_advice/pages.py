@@ -3,10 +3,9 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, product
 from operator import itemgetter
 
-from dedup.url_advice.rules import Rule, hosts_of, parameters_of
 from dedup.url_advice.sameness import Near, Sameness
 from dedup.url_advice.urls import Part, Url
 
@@ -83,11 +82,11 @@ class Pages:
         )
         return of_all == of_members == len(members)
 
-    def urls_for(self, rule: Rule) -> Iterable[Url]:
-        """Return the URLs that *rule* may change."""
-        hosts = hosts_of(rule)
-        if names := parameters_of(rule):
-            return {url: None for h in hosts for n in names for url in self._by_parameter[h, n]}
+    def urls_of(self, hosts: Iterable[str], parameters: Sequence[str]) -> Iterable[Url]:
+        """Return the URLs of *hosts*; if *parameters* are named, those that have any of these."""
+        if parameters:
+            pairs = product(hosts, parameters)
+            return {url: None for pair in pairs for url in self._by_parameter[pair]}
         return chain.from_iterable(self._by_host[host] for host in hosts)
 
 

@@ -3,13 +3,13 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import nlargest
-from itertools import chain, combinations, islice, starmap
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
-from dedup.url_advice.advice import LEAST_COMPARED, Advice, confidence, is_advised
+from dedup.url_advice.advice import LEAST_COMPARED, Advice, Rule, confidence, is_advised
 from dedup.url_advice.pages import Pages
-from dedup.url_advice.rules import Rule, discarder_rule, www_rule
+from dedup.url_advice.rules import discarder_rule, www_rule
+from dedup.url_advice.siblings import best_rivals
 from dedup.url_advice.urls import (
     Part,
     Url,
@@ -19,10 +19,6 @@ from dedup.url_advice.urls import (
     without_parts,
 )
 
-# Siblings are, for example, the versions of a documentation. All pairs are compared by their texts;
-# each is compared by sketches only with those that share most texts with it.
-_MOST_SIBLINGS = 64
-_MOST_RIVALS = 4
 # Where to look for examples.
 _PAIRS_OF_A_CLASS = 100
 # Each part costs time, and a hostile site could have any number.
@@ -123,46 +119,9 @@ class Parts:
             ),
         )
         pages = [members[part] for part in parts]
-        for number, other in self._best_rivals(pages):
+        for number, other in best_rivals(pages, self._pages.contents, self._pages.sameness):
             both = [(url, pages[other][b]) for b, url in pages[number].items() if b in pages[other]]
             yield self._sibling_finding(parts[number], parts[other], both, pages[number].values())
-
-    def _best_rivals(self, pages: Sequence[Mapping[Url, Url]]) -> Iterator[tuple[int, int]]:
-        """Yield pairs of numbers: a sibling in *pages*, and the later one that it repeats most."""
-        times = Counter(chain.from_iterable(pages))
-        repeats = (base for base, count in times.items() if count > 1)
-        numbers = {base: number for number, base in enumerate(repeats)}
-        of_urls = self._pages.contents
-        contents = [
-            {numbers[base]: of_urls[url] for base, url in urls.items() if base in numbers}
-            for urls in pages
-        ]
-        siblings_of: list[list[int]] = [[] for _ in numbers]
-        for number, content_of in enumerate(contents):
-            for base in content_of:
-                siblings_of[base].append(number)
-        common_bases: Counter[tuple[int, int]] = Counter()
-        common_texts: Counter[tuple[int, int]] = Counter()
-        for base, siblings in enumerate(siblings_of):
-            by_content: dict[int, list[int]] = defaultdict(list)
-            for number in siblings[-_MOST_SIBLINGS:]:
-                by_content[contents[number][base]].append(number)
-            common_bases.update(combinations(siblings[-_MOST_SIBLINGS:], 2))
-            for equals in by_content.values():
-                common_texts.update(combinations(equals, 2))
-        rivals: dict[int, list[int]] = defaultdict(list)
-        for (number, other), count in common_bases.items():
-            if count >= LEAST_COMPARED:
-                rivals[number].append(other)
-        for number, others in sorted(rivals.items()):
-            agreements: Counter[int] = Counter()
-            for other in nlargest(_MOST_RIVALS, others, key=lambda o: (common_texts[number, o], o)):
-                both = contents[number].keys() & contents[other].keys()
-                pairs = [(contents[number][base], contents[other][base]) for base in both]
-                self._pages.sameness.compare(pairs)
-                agreements[other] = sum(starmap(self._pages.sameness.are_same, pairs))
-            # On a tie the latest wins: it is the one that the others repeat.
-            yield number, max(agreements, key=lambda other: (agreements[other], other))
 
     def _sibling_finding(
         self, part: Part, other: Part, both: Sequence[tuple[Url, Url]], urls: Collection[Url]

@@ -5,10 +5,8 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
+from dedup.url_advice.advice import Rule
 from dedup.url_advice.urls import Part, Url
-
-Rule = Mapping[str, Any]
-"""An entry of a rule file for duplicate-url-discarder."""
 
 _Classes = dict[Url, list[Url]]
 """URLs by their canonical form."""

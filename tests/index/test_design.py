@@ -10,7 +10,7 @@ import pytest
 from dedup.index import HammingIndex, multi_index, nested_tables, permuted_tables
 from dedup.index.compact import CompactIndex, permute, restore
 from dedup.index.design import growing_form_bytes, segments_in_order
-from dedup.methods.fingerprints import split_bits
+from dedup.methods.bit_runs import split_bits
 
 EVERY = [
     multi_index(64, 3, 4),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
 
 from dedup.methods import hashing
-from dedup.methods.hashing import PLAIN, mix, seeds, shingle_hashes, shingle_hashes_of
+from dedup.methods.hashing import PLAIN, mix, seeds
+from dedup.methods.shingles import shingle_hashes, shingle_hashes_of
 from dedup.text import Document, tokenise
 
 TOKENS = [*tokenise(ENGLISH.lower()), *tokenise(CHINESE)]

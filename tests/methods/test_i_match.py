@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.lexicon import write_lexicon
+from dedup.lexicon_file import write_lexicon
 from dedup.methods.hashing import PLAIN
 from dedup.methods.i_match import IMatch, terms_in_lexicons
 from dedup.text import Document

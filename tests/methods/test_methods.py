@@ -16,7 +16,7 @@ from texts import CHINESE, ENGLISH
 
 from dedup.index import Index
 from dedup.methods import METHODS, FingerprintMethod, KeyMethod, Method
-from dedup.methods.fingerprints import split_bits
+from dedup.methods.bit_runs import split_bits
 from dedup.search import index_for
 from dedup.text import Document
 

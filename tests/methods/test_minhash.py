@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.methods import minhash
-from dedup.methods.hashing import mix, seeds, shingle_hashes
+from dedup.methods.hashing import mix, seeds
 from dedup.methods.minhash import MinHash, minimums
+from dedup.methods.shingles import shingle_hashes
 from dedup.search import index_for
 from dedup.text import Document
 

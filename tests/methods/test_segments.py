@@ -9,8 +9,8 @@ from texts import article
 from dedup.index import Match
 from dedup.index.keys import KeyIndex
 from dedup.methods import METHODS
-from dedup.methods.hashing import shingle_hashes
 from dedup.methods.segments import Segments, content_defined_segments, equal_segments
+from dedup.methods.shingles import shingle_hashes
 from dedup.search import index_for
 from dedup.text import Document
 

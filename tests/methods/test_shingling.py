@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import xxhash
 
-from dedup.methods.hashing import shingle_hashes
 from dedup.methods.minhash import minimums
+from dedup.methods.shingles import shingle_hashes
 from dedup.methods.shingling import Shingling, hashes_of_parts
 from dedup.search import index_for
 from dedup.text import Document

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.methods.hashing import PLAIN, shingle_hashes
+from dedup.methods.hashing import PLAIN
+from dedup.methods.shingles import shingle_hashes
 from dedup.methods.verified import Verified, number_hashes
 from dedup.search import index_for
 from dedup.text import Document

@@ -583,7 +583,7 @@ def test_a_header_of_several_lines_is_written_whole(tmp_path):
 
 
 def test_an_output_that_another_makes_meanwhile_is_not_replaced(tmp_path):
-    from dedup.files import replacing
+    from dedup.atomic_file import replacing
 
     path = tmp_path / "unique.jsonl"
     writing = replacing(path, is_new=True)

@@ -216,7 +216,7 @@ def test_a_folder_of_reports_that_is_gone_is_made_again(paths):
 
 def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):
     def parse(self: Any, response: Any) -> Any:
-        ledger = self.crawler.get_extension(Extension)._store
+        ledger = self.crawler.get_extension(Extension)._keeper.store
         [count] = ledger._writer.execute("PRAGMA page_count").fetchone()
         ledger._writer.execute(f"PRAGMA max_page_count = {count}")
         yield {"url": response.url}

@@ -36,7 +36,7 @@ def test_who_waits_for_a_claim_goes_on_when_its_response_is_gone():
         extension = self.crawler.get_extension(Extension)
         read = await extension.pages.read(response)
         held.append(Response("http://gone/"))
-        claim = (await extension._detector.reserve(read.record.under("http://gone/"))).claim
+        claim = (await extension._keeper.detector.reserve(read.record.under("http://gone/"))).claim
         extension.visits.of(held[0]).claims.append(claim)
         held.clear()
         gc.collect()

@@ -13,6 +13,7 @@ from scrapy.http import Response
 from texts import article, edited, page
 from web import served
 
+from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.methods import METHODS
 from dedup.page import PageReader
@@ -21,7 +22,6 @@ from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin import Extension
 from dedup.scrapy_plugin.visits import Judgement, Visits
 from dedup.stores import finished
-from dedup.view import Claim
 
 NEW = Verdict(Kind.NEW, "simhash")
 

@@ -14,8 +14,8 @@ from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds import torn_files
 from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
-from dedup.scrapy_plugin.feeds.other_stores import has_other_store
-from dedup.scrapy_plugin.feeds.torn_files import TornFeedError
+from dedup.scrapy_plugin.feeds.sinks import has_other_sink
+from dedup.scrapy_plugin.feeds.torn_lines import TornFeedError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -96,7 +96,7 @@ class Feeds:
     @property
     def has_storage(self) -> bool:
         """Whether anybody, a feed or another component, stores items, as far as can be told."""
-        return self._exporter is not None or has_other_store(self._crawler)
+        return self._exporter is not None or has_other_sink(self._crawler)
 
     def export(self, item: Any, spider: Spider) -> bool:
         """Export *item* to all feeds, and flush those that can be flushed.

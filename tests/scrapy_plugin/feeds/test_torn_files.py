@@ -24,7 +24,7 @@ from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.utils.test import get_crawler
 
 from dedup.scrapy_plugin.feeds import torn_files
-from dedup.scrapy_plugin.feeds.torn_files import TornFeedError
+from dedup.scrapy_plugin.feeds.torn_lines import TornFeedError
 
 TEXTS = (
     "plain",

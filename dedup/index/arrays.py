@@ -1,0 +1,75 @@
+"""Operations on arrays, and on runs of positions in them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+_MEMBERS_AT_ONCE = 1 << 20
+
+
+def run_positions_in_parts(starts: Array, sizes: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield run numbers and the positions in these runs, about a million positions at a time."""
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        last = int(np.searchsorted(ends, before + _MEMBERS_AT_ONCE, "right"))
+        if last > first:
+            part = slice(first, last)
+            yield (
+                np.repeat(np.arange(first, last), sizes[part]),
+                run_positions(starts[part], sizes[part]),
+            )
+            first = last
+            continue
+        # A single run longer than a part.
+        end = int(starts[first] + sizes[first])
+        for begin in range(int(starts[first]), end, _MEMBERS_AT_ONCE):
+            positions = np.arange(begin, min(begin + _MEMBERS_AT_ONCE, end))
+            yield np.full(len(positions), first), positions
+        first += 1
+
+
+def run_positions(starts: Array, sizes: Array) -> Array:
+    """Return the positions in all runs: start, start + 1, ... for each run in turn.
+
+    >>> run_positions(np.array([10, 50]), np.array([3, 2])).tolist()
+    [10, 11, 12, 50, 51]
+    """
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    positions: Array = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
+    return positions
+
+
+def sort_unique(numbers: Array) -> Array:
+    """Sort *numbers* in place and return the unique ones; for few, faster than np.unique."""
+    numbers.sort()
+    is_first = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    return numbers[is_first]
+
+
+def unique_pairs(owners: Array, values: Array) -> tuple[Array, Array]:
+    """Return the unique pairs of *owners* and *values*, sorted."""
+    order = np.lexsort((values, owners))
+    owners, values = owners[order], values[order]
+    is_first = np.ones(len(owners), bool)
+    is_first[1:] = (owners[1:] != owners[:-1]) | (values[1:] != values[:-1])
+    return owners[is_first], values[is_first]
+
+
+def lower_limits(limits: Array, owners: Array, distances: Array) -> None:
+    """Lower the limit of each of the sorted *owners* to the least of its *distances*."""
+    if len(owners):
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        limits[owners[firsts]] = np.minimum.reduceat(distances, firsts)
+
+
+def enlarge(values: Array) -> Array:
+    """Return a copy of *values* with room for half as many more."""
+    array = np.empty((max(64, len(values) * 3 // 2), *values.shape[1:]), values.dtype)
+    array[: len(values)] = values
+    return array
