@@ -21,7 +21,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -144,7 +144,8 @@ class Site:
                 (distance, kept[other], other) for other, distance in near if other in kept
             )
             candidates = texts[page.digest] + [other for *_, other in found]
-            may_go = (one for one in candidates if self._may_drop(page, one, demands, names))
+            may_drop = partial(self._may_drop, page, method=method, demands=demands, names=names)
+            may_go = (one for one in candidates if may_drop(one))
             original = next(may_go, None)
             if original is None:
                 kept[number] = age
@@ -153,11 +154,14 @@ class Site:
                 drops.append((number, original))
         return drops
 
-    def _may_drop(self, page: Read, original: int, demands: Demands | None, names: Names) -> bool:
+    def _may_drop(
+        self, page: Read, original: int, *, method: str, demands: Demands | None, names: Names
+    ) -> bool:
         other = self.pages[original]
         return demands is None or not objection(
             page.evidence, other.evidence, tokens=page.tokens, original_tokens=other.tokens,
-            is_exact=page.digest == other.digest, demands=demands, names=names, host=self.name,
+            is_exact=page.digest == other.digest, finds_parts=METHODS[method].finds_parts,
+            demands=demands, names=names, host=self.name,
         )  # fmt: skip
 
     def judge(
@@ -267,10 +271,11 @@ def matches(
         for other in numbers[place + 1 :]
     }
     found: defaultdict[int, dict[int, float]] = defaultdict(dict)
-    for one, other in pairs:
-        distance = method.distance(sketches[one], sketches[other])
-        if distance <= method.max_distance:
-            found[one][other] = found[other][one] = distance
+    for pair in pairs:
+        for one, other in (pair, pair[::-1]):
+            distance = method.distance(sketches[one], sketches[other])
+            if distance <= method.max_distance:
+                found[one][other] = distance
     return dict(found)
 
 

@@ -181,12 +181,12 @@ class Detector:
         """Return the verdict on a page that is to be stored, and what it takes the place of.
 
         That is what was stored under its key; where a key stands for several contents, those of
-        them that are near.
+        them that are near: it is the stored page that goes.
         """
         method = self._method
         own = None if record.sketch is None else method.from_bytes(record.sketch)
         distances = {
-            number: method.distance(own, method.from_bytes(stored.sketch))
+            number: method.distance(method.from_bytes(stored.sketch), own)
             for number, stored in earlier
             if own is not None and stored.sketch is not None
         }

@@ -11,7 +11,7 @@ from typing import Any
 
 from dedup.extraction import Extractor
 from dedup.methods.base import Method
-from dedup.search import index_for
+from dedup.search import index_for, order_to_compare
 from dedup.text import Document, tokenise
 
 LABELS = ("dup", "part", "grey", "tmpl")
@@ -224,11 +224,12 @@ def evaluate(
     documents = collection.documents
     pairs: set[Pair] = set()
     seconds = 0.0
-    for number, document in enumerate(documents):
+    for number in order_to_compare(method, documents):
         before = process_time()
-        sketch = method.sketch(document)
+        sketch = method.sketch(documents[number])
         if sketch is not None:
-            pairs.update((match.page, number) for match in index.query_all(sketch))
+            found = (match.page for match in index.query_all(sketch))
+            pairs.update((min(page, number), max(page, number)) for page in found)
             index.add(sketch, number)
         seconds += process_time() - before
         progress()

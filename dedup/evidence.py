@@ -90,13 +90,15 @@ def objection(
     tokens: int,
     original_tokens: int,
     is_exact: bool,
+    finds_parts: bool = False,
     demands: Demands = NORMAL,
     names: "Names | None" = None,
     host: str = "",
 ) -> Objection | None:
     """Return what speaks against dropping *page* for *original*, whose main texts match.
 
-    *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal. *names*
+    *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
+    *finds_parts*: they match if the page stands in the original, however long that is. *names*
     knows what the pages of *host* share in their titles. What is equal but for its chrome goes in
     any case. ``None`` is a text of which nobody saw the page: nothing speaks against it.
     """
@@ -107,7 +109,7 @@ def objection(
     is_longer = not is_exact and tokens >= demands.longer * original_tokens
     if is_longer or page.size >= demands.longer * original.size:
         return Objection.LONGER
-    if not is_exact and original_tokens >= demands.longer * tokens:
+    if not (is_exact or finds_parts) and original_tokens >= demands.longer * tokens:
         return Objection.SHORTER
     is_enough = is_exact and demands.titled_tokens is not None and tokens >= demands.titled_tokens
     if not is_enough and _names_differ(page, original, names, host):

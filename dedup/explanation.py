@@ -100,6 +100,21 @@ class Explanation:
         weights = [self.method.weighted_features(side.document) for side in (self.one, self.other)]
         return sorted(_features(*weights), key=lambda item: (-max(item.one, item.other), item.text))
 
+    @property
+    def contained(self) -> tuple[float, float] | None:
+        """What shares of the features of A stand in B, and of B in A, if the method `finds_parts`.
+
+        Exact, whatever the sketches estimate; ``None`` if a page has no features, too.
+        """
+        own, others = (
+            sum(bool(f.one) for f in self.features),
+            sum(bool(f.other) for f in self.features),
+        )
+        if not (self.method.finds_parts and own and others):
+            return None
+        both = own + others - len(self.features)
+        return both / own, both / others
+
     @cached_property
     def sketches(self) -> tuple[Any, Any]:
         """The sketches of both pages by the method."""
@@ -143,6 +158,7 @@ class Explanation:
         return list(word_diff(self.one.extraction.text, self.other.extraction.text))
 
     def as_json(self) -> dict[str, Any]:
+        contained = self.contained
         fingerprints = self.fingerprints and {
             "bits": self.bits,
             "a": f"{self.fingerprints[0]:#x}",
@@ -159,6 +175,7 @@ class Explanation:
                 {"feature": feature.text, "a": feature.one, "b": feature.other}
                 for feature in self.features
             ],
+            "contained": contained and {"a_in_b": contained[0], "b_in_a": contained[1]},
             "fingerprints": fingerprints,
             "judgements": [judgement.as_json() for judgement in self.judgements],
             "diff": [part._asdict() for part in self.diff],
@@ -178,7 +195,7 @@ def judge(
     """
     rule, sketches = Rule(min_tokens), [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
-    distance = method.distance(*sketches) if have_sketches else None
+    distance = method.distance(*reversed(sketches)) if have_sketches else None
     records = [
         PageRecord(
             tokens=len(document.tokens),
@@ -212,7 +229,8 @@ def _verdict(
     if finding.kind is not Kind.NEW:
         is_exact = finding.kind is Kind.EXACT
         witnesses = Witness.of(page), Witness.of(stored)
-        if objection := rule.objection(*witnesses, is_exact=is_exact):
+        objection = rule.objection(*witnesses, is_exact=is_exact, finds_parts=method.finds_parts)
+        if objection:
             return f"kept ({objection})"
         return "duplicate" if finding.kind is Kind.EXACT else "near-duplicate"
     if any(record.tokens < rule.min_tokens for record in records):

@@ -126,12 +126,14 @@ class Rule:
         original: Witness,
         *,
         is_exact: bool,
+        finds_parts: bool = False,
         names: Names | None = None,
         host: str = "",
     ) -> Objection | None:
         """Return what speaks against dropping *page* for *original*, whose main texts match.
 
-        *is_exact*: the texts are equal. *names* knows what pages of *host* share in their titles.
+        *is_exact*: the texts are equal. *finds_parts*: of the method by which they match. *names*
+        knows what pages of *host* share in their titles.
         """
         if self.demands is None:
             return None
@@ -141,6 +143,7 @@ class Rule:
             tokens=page.tokens,
             original_tokens=original.tokens,
             is_exact=is_exact,
+            finds_parts=finds_parts,
             demands=self.demands,
             names=names,
             host=host,

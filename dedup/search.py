@@ -15,6 +15,7 @@ from dedup.methods.base import KeyMethod, Method
 from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.methods.spotsigs import SpotSigs
 from dedup.packed import Packed
+from dedup.text import Document
 
 
 @singledispatch
@@ -57,6 +58,17 @@ def _(method: KeyMethod) -> BatchIndex:
 @batch_index_for.register(FingerprintMethod)
 def _(method: Method) -> BatchIndex:
     return OneByOne(index_for(method), method)
+
+
+def order_to_compare(method: Method, documents: Sequence[Document]) -> list[int]:
+    """Return the numbers of *documents* in the order in which an index of *method* finds all pairs.
+
+    A part is only found if what contains it was added before: the longest first.
+    """
+    numbers = range(len(documents))
+    if not method.finds_parts:
+        return list(numbers)
+    return sorted(numbers, key=lambda number: -documents[number].token_count)
 
 
 class Loader:

@@ -62,6 +62,7 @@ class View:
         """
         open_numbers: list[int] = []
         objections = _Objections(self._rule, self._evidence, self._names, record)
+        objections.finds_parts = self._method.finds_parts
 
         def counts(number: int) -> bool:
             if number >= below or number in self._ended or number in without:
@@ -232,6 +233,7 @@ class _Objections:
         self._page = Witness.of(record)
         self._left = _MOST_OBJECTIONS
         self.is_exact = True
+        self.finds_parts = False
         self.first: tuple[Objection | None, int] = None, -1
         """The first objection that there was, and to which page."""
 
@@ -243,7 +245,12 @@ class _Objections:
             return True
         original = Witness(*self._evidence.get(number))
         objection = self._rule.objection(
-            self._page, original, is_exact=self.is_exact, names=self._names, host=self._host
+            self._page,
+            original,
+            is_exact=self.is_exact,
+            finds_parts=self.finds_parts,
+            names=self._names,
+            host=self._host,
         )
         if objection:
             self._left -= 1

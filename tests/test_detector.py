@@ -8,6 +8,7 @@ from dedup.detector import Detector
 from dedup.evidence import Evidence, Objection
 from dedup.limits import shorten_url
 from dedup.methods import SimHash
+from dedup.methods.containment import Containment
 from dedup.page import PageReader
 from dedup.record import PageRecord, digest_of
 from dedup.rule import Kind, Rule, Verdict
@@ -239,6 +240,44 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_beyond_the_threshold():
     assert found == ("b", distance(BRIDGE, far))
     assert list(detector.near_misses([page(BRIDGE)], "one scope", 3)) == [None]
     assert list(detector.near_misses([page(BRIDGE)], "another scope", 16)) == [None]
+
+
+@pytest.mark.parametrize("several_a_key", [False, True])
+def test_a_page_is_dropped_for_one_that_contains_it_but_never_the_reverse(several_a_key):
+    method = Containment()
+    reader = PageReader(lambda html: html, method)
+    part, whole = (reader.read_html(text).record for text in (BRIDGE, f"{GOATS} {BRIDGE}"))
+    for first, then, kind in ((whole, part, Kind.NEAR), (part, whole, Kind.NEW)):
+        detector = Detector(method, several_a_key=several_a_key)
+        assert detector.judge(first.under("first", "")).kind is Kind.NEW
+        verdict = detector.judge(then.under("then", ""))
+        assert verdict.kind is kind
+        assert verdict.original == ("first" if kind is Kind.NEAR else None)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kinds"),
+    [
+        (BRIDGE, f"{GOATS} {BRIDGE}", [Kind.NEW, Kind.CHANGED]),
+        (f"{GOATS} {BRIDGE}", BRIDGE, [Kind.NEW, Kind.NEW]),
+    ],
+)
+def test_of_several_items_one_is_replaced_by_what_contains_it_but_not_the_reverse(
+    tmp_path, first, then, kinds
+):
+    """What is replaced counts as stored no more: so all of it must stand in what replaces it."""
+    method, said = Containment(), []
+    reader = PageReader(lambda html: html, method)
+    for text in (first, then):
+        with closing(SqliteStore(tmp_path / "pages.sqlite", {})) as ledger:
+            finished(ledger.join("test"))
+            detector = Detector(method, store=ledger, several_a_key=True)
+            detector.load()
+            record = reader.read_html(text).record.under("key", "")
+            said.append(detector.judge(record).kind)
+            publish(ledger)
+    assert said == kinds
+    assert len(detector) == kinds.count(Kind.NEW)
 
 
 def test_judging_without_claims_does_not_wait(detector):

@@ -172,6 +172,16 @@ def test_edited_pairs_are_scored_apart(tmp_path):
     assert (verified.recall, verified.f1_edited) == (1, 1)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_part_is_found_whether_it_comes_before_or_after_what_contains_it(tmp_path, order):
+    pages = dict(
+        [("part", ENGLISH), ("whole", f"{ENGLISH} {WORDS}"), ("other", WORDS[::-1])][::order]
+    )
+    collection = read_collection(write(tmp_path / "x", pages, [("part", "whole", "dup")]))
+    result = evaluate(collection, METHODS["containment"]())
+    assert (result.precision, result.recall) == (1, 1)
+
+
 def test_the_figures_can_be_written_as_json(tmp_path):
     result = evaluate(read_collection(write(tmp_path / "x")), SimHash(5))
     figures = json.loads(json.dumps(result.as_json()))

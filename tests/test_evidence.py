@@ -302,6 +302,17 @@ def test_nothing_speaks_against_a_copy(is_exact):
     assert said(PAGE, OTHER, is_exact) is None
 
 
+def test_a_part_may_be_as_short_as_it_likes_but_not_longer_and_not_of_another_name():
+    sizes = {"tokens": 100, "original_tokens": 1000}
+    assert said(PAGE, OTHER, **sizes) is Objection.SHORTER
+    assert said(PAGE, OTHER, finds_parts=True, **sizes) is None
+    assert said(PAGE, OTHER, finds_parts=True, tokens=125) is Objection.LONGER
+    assert said(PAGE._replace(size=1250), OTHER, finds_parts=True, **sizes) is Objection.LONGER
+    assert said(PAGE._replace(coverage=0), OTHER, finds_parts=True, **sizes) is Objection.WEAK
+    other_name = PAGE._replace(title=b"x", headline=b"y")
+    assert said(other_name, OTHER, finds_parts=True, **sizes) is Objection.TITLE
+
+
 @pytest.mark.parametrize("is_exact", [True, False])
 @pytest.mark.parametrize("coverages", [(0.4, 1), (1, 0.4), (0.4, 0.4)])
 def test_a_weak_text_is_no_evidence_on_either_side(is_exact, coverages):

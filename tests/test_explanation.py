@@ -104,6 +104,18 @@ def test_all_methods_judge_and_the_one_asked_for_with_its_arguments():
     ] == "near-duplicate"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_second_page_is_judged_as_a_part_of_the_first(order):
+    part, whole = LONG, f"{LONG} {' '.join(f'other{number}' for number in range(300))}"
+    pair = explanation(*(whole, part)[::order], METHODS["containment"]())
+    assert pair.judgement.verdict == ("near-duplicate" if order == 1 else "different")
+    assert (pair.judgement.distance == 0) is (order == 1)
+    shares = pair.as_json()["contained"]
+    assert [shares["b_in_a"], shares["a_in_b"]][::order] == [1, pytest.approx(0.58, abs=0.02)]
+    assert explanation(part, whole).as_json()["contained"] is None
+    assert explanation("", whole, METHODS["containment"]()).contained is None
+
+
 def test_a_method_of_ones_own_comes_first():
     class Own(SimHash):
         name = "own"

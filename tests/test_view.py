@@ -16,7 +16,14 @@ from dedup.text import Document
 from dedup.view import Look, View
 
 TEXTS = [ENGLISH, ENGLISH.upper(), *(replaced(ENGLISH, count) for count in (1, 2, 4, 10, 20))]
-TEXTS += [article(1), edited(article(1)), "word", "a few words", "A few words!"]
+TEXTS += [
+    ENGLISH + article(1),
+    article(1),
+    edited(article(1)),
+    "word",
+    "a few words",
+    "A few words!",
+]
 WITHIN = scope_within("", b"\7")
 SCOPES = ["", "a.com", WITHIN]
 
@@ -199,6 +206,7 @@ AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=50, 
 TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 TestAnyOrderOfSimhash = of_texts("simhash")
 TestAnyOrderOfVerified = of_texts("verified")
+TestAnyOrderOfContainment = of_texts("containment")
 TestAnyOrderOfSpotsigs = of_texts("spotsigs")
 TestAnyOrderOfExact = of_texts("exact")
 

@@ -9,7 +9,7 @@ from dedup.calibration.judgements import Pair
 from dedup.index.base import Index
 from dedup.methods.base import Method
 from dedup.methods.hashing import PLAIN, Hashing
-from dedup.search import index_for
+from dedup.search import index_for, order_to_compare
 from dedup.text import Document
 
 # Once there are this many pairs, a threshold that adds more than half as many pairs again finds
@@ -73,16 +73,18 @@ def find_candidates(
     sketches = [method.sketch(document) for document in documents]
     index = index_for(method)
     strata: list[list[Pair]] = [[] for _ in thresholds]
-    for number, sketch in enumerate(sketches):
-        if sketch is not None:
+    order = order_to_compare(method, documents)
+    for place, number in enumerate(order):
+        if (sketch := sketches[number]) is not None:
             for match in index.query_all(sketch):
-                strata[bisect_left(thresholds, match.distance)].append((match.page, number))
+                pair = min(match.page, number), max(match.page, number)
+                strata[bisect_left(thresholds, match.distance)].append(pair)
             index.add(sketch, number)
         enough = len(strata) if has_limit else count_before_chance(strata, len(documents))
         if enough < len(strata):
             del strata[enough:], thresholds[enough:]
             method = _with_threshold(kind, arguments, thresholds[-1])
-            index = _index_of(method, sketches[: number + 1])
+            index = _index_of(method, {n: sketches[n] for n in order[: place + 1]})
         progress()
     return Candidates(method, dict(zip(thresholds, strata, strict=True)))
 
@@ -93,9 +95,9 @@ def _with_threshold(kind: type[Method], arguments: Mapping[str, Any], threshold:
     return kind(**{**arguments, "max_distance": threshold})
 
 
-def _index_of(method: Method, sketches: Sequence[Any]) -> Index:
+def _index_of(method: Method, sketches: Mapping[int, Any]) -> Index:
     index = index_for(method)
-    for number, sketch in enumerate(sketches):
+    for number, sketch in sketches.items():
         if sketch is not None:
             index.add(sketch, number)
     return index

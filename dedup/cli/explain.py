@@ -119,6 +119,11 @@ def _show_pages(output: Console, explanation: Explanation) -> None:
     else:
         judgement = explanation.judgement
         output.print(Text(f"{judgement.method.name}: {_sentence(judgement)}.", "bold"))
+    if explanation.contained:
+        ours, theirs = explanation.contained
+        output.print(
+            f"Of the word sequences of B, {theirs:.1%} stand in A; of those of A, {ours:.1%} in B."
+        )
     output.print()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")

@@ -2,6 +2,7 @@
 
 from dedup.methods.base import KeyMethod, Method
 from dedup.methods.combined import Combined
+from dedup.methods.containment import Containment
 from dedup.methods.exact import Exact
 from dedup.methods.feature_code import FeatureCode
 from dedup.methods.fingerprint_method import FingerprintMethod
@@ -34,6 +35,7 @@ METHODS: dict[str, type[Method]] = {
     "text-profile": TextProfile,
     "exact": Exact,
     "verified": Verified,
+    "containment": Containment,
 }
 
 __all__ = ["METHODS", "FingerprintMethod", "KeyMethod", "Method", "SimHash", "SpotSigs"]

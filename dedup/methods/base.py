@@ -36,6 +36,9 @@ class Method(ABC):
     sweep: ClassVar[tuple[str, tuple[Any, ...]]] = ("max_distance", ())
     """The argument that makes the method stricter or looser, and values to try for it."""
 
+    finds_parts: ClassVar[bool] = False
+    """Whether a page is near one that contains it, but not the reverse."""
+
     hashing: Hashing = PLAIN
     """The hash functions to use. With a secret, nobody else can choose texts by their hashes."""
 
@@ -92,7 +95,11 @@ class Method(ABC):
 
     @abstractmethod
     def distance(self, sketch: Any, other: Any) -> float:
-        """Return the distance of two sketches: 0 if equal, above `max_distance` if no match."""
+        """Return the distance of two sketches: 0 if equal, above `max_distance` if no match.
+
+        It says whether the page of *sketch* may be dropped for that of *other*. If the method
+        `finds_parts`, the reverse is another question.
+        """
 
     @abstractmethod
     def to_bytes(self, sketch: Any) -> bytes:
@@ -107,7 +114,7 @@ class Method(ABC):
         return self.to_bytes(sketch)
 
     def distances(self, sketch: Any, payloads: Sequence[bytes]) -> list[float]:
-        """Return the distances of *sketch* to others, given by their *payloads*."""
+        """Return the distances of *sketch* to others, given by their *payloads*, in order."""
         return [self.distance(sketch, self.from_bytes(data)) for data in payloads]
 
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:

@@ -147,5 +147,5 @@ class _Page:
             number
             for number, _, sketch, _ in earlier
             if sketch is not None
-            and method.distance(own, method.from_bytes(sketch)) <= method.max_distance
+            and method.distance(method.from_bytes(sketch), own) <= method.max_distance
         ]

@@ -127,6 +127,8 @@ class Contents:
                 [self._payloads[n] for n in column] for column in zip(*comparable, strict=True)
             )
             is_near = method.distances_of_pairs(firsts, seconds) <= method.max_distance
+            if method.finds_parts:
+                is_near &= method.distances_of_pairs(seconds, firsts) <= method.max_distance
             yield from (pair for pair, near in zip(comparable, is_near, strict=True) if near)
 
     def _is_original_of(self, original: int, content: int) -> bool:

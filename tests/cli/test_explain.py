@@ -4,6 +4,7 @@ import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from texts import CHINESE, article, edited, page
@@ -74,10 +75,19 @@ def test_two_pages_are_explained_from_their_texts_to_their_words(explain):
     assert features[0].startswith("in both ")
     assert ["otherwise", "–", "1.693"] in table(section(lines, "what differs most"))
     judged = table(section(lines, "All methods"))
-    assert [row[0] for row in judged[:17]] == ["method", *METHODS]
+    assert [row[0] for row in judged[: 1 + len(METHODS)]] == ["method", *METHODS]
     assert judged[1] == ["simhash", "2", "3", "kept (other title)"]
     assert judged[15][3] == "different"
     assert "{+otherwise+}" in " ".join(section(lines, "What differs, word by word"))
+
+
+def test_how_much_of_each_page_stands_in_the_other_is_said_where_it_counts(explain):
+    Path("whole.txt").write_text(f"{ARTICLE} {article(2)}")
+    lines = explain("whole.txt", "one.txt", "--method", "containment")
+    assert lines[0] == "containment: near-duplicate, distance 0 of up to 0.1."
+    told = "Of the word sequences of B, 100.0% stand in A; of those of A, "
+    assert lines[1].startswith(told)
+    assert not any(line.startswith("Of the word") for line in explain("whole.txt", "one.txt"))
 
 
 def test_the_bits_that_differ_are_marked_below_them(explain):

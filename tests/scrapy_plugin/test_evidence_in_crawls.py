@@ -123,6 +123,31 @@ def extract_paragraph(html: str) -> Any:
     return Extraction(text, title, evidence=evidence_of(tree, text, title))
 
 
+@pytest.mark.parametrize(("evidence", "title", "kept"), [
+    ("normal", "A statement", ["/comment", "/whole"]),
+    ("strict", "A statement", ["/comment", "/whole"]),
+    ("normal", "Of the mill", ["/comment", "/whole", "/statement"]),
+    ("off", "Of the mill", ["/comment", "/whole"]),
+])  # fmt: skip
+def test_a_statement_that_a_comment_quotes_is_dropped_but_no_page_that_quotes_another(
+    evidence: str, title: str, kept: list[str]
+):
+    """However short it is beside it; under another title and headline it is another page."""
+    statement, comment = article(1, 150), article(2, 300)
+    site = {
+        "/comment": page(comment, title="The mayor"),
+        "/whole": page(f"{comment} {statement} {article(3, 150)}", title="A statement"),
+        "/statement": page(statement, title=title),
+    }
+    with served(site) as url:
+        stored, dropped, result = crawled(
+            site, url, DEDUP_EVIDENCE=evidence, DEDUP_METHOD="containment"
+        )
+    assert stored == kept
+    assert dropped == [path for path in site if path not in kept]
+    assert objections(result) == ({"other_title": 1} if len(kept) == 3 else {})
+
+
 EDITED = {
     "/one": page(article(1), title="The ferry"),
     "/copy": page(replaced(article(1), 3), title="The ferry"),

@@ -87,6 +87,18 @@ def test_with_an_item_field_each_content_counts_until_a_near_one_follows(tmp_pat
         assert reader.identity["item_field"] == "body"
 
 
+def test_an_item_takes_the_place_of_a_part_of_it_but_not_of_what_contains_it(tmp_path, target):
+    part, whole = article(1), f"{article(2)} {article(1)}"
+    for number, (texts, count) in enumerate((((part, whole), 1), ((whole, part), 2))):
+        feed = write(
+            tmp_path / f"{number}.jsonl",
+            *(record_of(t, method=METHODS["containment"](), item_field="body") for t in texts),
+        )
+        ledger = target.with_stem(str(number))
+        assert rebuilt(ledger, feed, arguments=["--method", "containment"]) == 0
+        assert len(stored(ledger)) == count
+
+
 def test_pages_count_as_stored_when_their_feed_was_written_but_not_in_the_future(tmp_path, target):
     feeds = [write(tmp_path / f"{n}.jsonl", record_of(article(n), f"http://{n}/")) for n in (1, 2)]
     os.utime(feeds[0], (1_000_000, 1_000_000))

@@ -58,6 +58,18 @@ def test_two_contents_are_the_same_or_not(one, other, is_same, order):
     assert ("/one/" in advised(two_folders(*pairs))) is is_same
 
 
+def test_a_content_is_not_the_same_as_a_part_of_it():
+    method = METHODS["containment"]()
+    reader = PageReader(lambda html: html, method)
+    parts = [article(n) for n in range(6)]
+    sketched = [
+        [Content(text, "", reader.read_html(text).record.sketch) for text in (part, part + rest)]
+        for part, rest in zip(parts, parts[::-1], strict=True)
+    ]
+    for pairs in (sketched, [pair[::-1] for pair in sketched]):
+        assert "/one/" not in advised(two_folders(*pairs, method=method))
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_sketches_of_every_method_are_compared(name):
     method = METHODS[name]()

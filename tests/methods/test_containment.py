@@ -1,0 +1,153 @@
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from texts import CHINESE, ENGLISH, article
+
+from dedup.methods.containment import Containment
+from dedup.methods.hashing import shingle_hashes
+from dedup.search import index_for
+from dedup.text import Document
+
+METHOD = Containment()
+
+
+def words(count, name="word"):
+    return [f"{name}{number}" for number in range(count)]
+
+
+def sketch(tokens, method=METHOD):
+    text = tokens if isinstance(tokens, str) else " ".join(tokens)
+    return method.sketch(Document.from_main_text(text))
+
+
+def distance(page, stored, method=METHOD):
+    return method.distance(sketch(page, method), sketch(stored, method))
+
+
+def missing(page, stored, width=5):
+    """The exact share of the shingles of a page that the stored one lacks."""
+    own, others = ({tuple(t[i : i + width]) for i in range(len(t) - 4)} for t in (page, stored))
+    return len(own - others) / len(own)
+
+
+def matches(page, stored, method=METHOD):
+    index = index_for(method)
+    index.add(sketch(stored, method))
+    return bool(index.query(sketch(page, method)))
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["English", "Chinese"])
+@pytest.mark.parametrize("before", ["", "A comment of the editor comes first. "])
+def test_a_page_matches_what_quotes_it_whole_but_not_the_reverse(text, before):
+    quoting = f"{before}{text} {article(1, 150)}"
+    assert distance(text, quoting) == 0
+    assert matches(text, quoting)
+    assert not matches(quoting, text)
+
+
+def test_the_distance_of_short_pages_is_the_exact_share_that_is_missing():
+    chooser = random.Random(1)
+    for _ in range(50):
+        stored = chooser.choices(words(1000), k=200)
+        start = chooser.randrange(100)
+        page = stored[start : start + 90]
+        for place in chooser.sample(range(90), chooser.randrange(6)):
+            page[place] = "changed"
+        assert distance(page, stored) == pytest.approx(missing(page, stored))
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.5])
+def test_of_long_pages_it_is_estimated_without_bias(share):
+    errors = []
+    for seed in range(40):
+        stored = words(2000, f"n{seed}x")
+        page = stored[:500]
+        page[: round(500 * share)] = words(round(500 * share), "other")
+        errors.append(distance(page, stored) - missing(page, stored))
+    # At least 32 hashes are compared: a standard deviation of .09 at most, .014 for the mean.
+    assert abs(np.mean(errors)) < 0.04
+    assert max(map(abs, errors)) < 0.3
+
+
+def test_a_sketch_is_the_least_hashes_of_the_shingles():
+    tokens = words(1000)
+    hashes = sorted(set((shingle_hashes(tokens, 5) >> np.uint64(32)).tolist()))
+    assert sketch(tokens).tolist() == hashes[:256]
+    assert sketch(tokens[:100]).tolist() == sorted(
+        set((shingle_hashes(tokens[:100], 5) >> np.uint64(32)).tolist())
+    )
+
+
+@pytest.mark.parametrize("tokens", [10**3, 10**5])
+def test_a_sketch_is_bounded_however_long_the_text(tokens):
+    assert len(METHOD.to_bytes(sketch(words(tokens)))) == 1024
+
+
+def test_a_part_of_a_page_that_is_too_long_to_know_is_kept():
+    stored = words(5000)
+    assert distance(stored[100:200], stored) == math.inf
+    assert distance(stored[:2500], stored) == 0
+    more = Containment(hashes=4096)
+    assert distance(stored[100:200], stored, more) == 0
+
+
+def test_few_hashes_are_enough_if_they_are_all_that_a_page_has():
+    stored = words(240)
+    assert len(sketch(stored[:24])) == 20 < METHOD.min_sample
+    assert distance(stored[:24], stored) == 0
+
+
+@pytest.mark.parametrize(("own", "matched"), [(0, True), (1, True), (2, True), (12, False)])
+def test_a_template_with_words_of_its_own_is_no_part_of_another_page_with_it(own, matched):
+    """One word more costs one sequence more; so 12 own words of 100 are 16 of 96."""
+    template = words(100 - own, "template")
+    page = template[:50] + words(own, "own") + template[50:]
+    stored = template + words(200, "other")
+    assert matches(page, stored) is matched
+
+
+def test_words_that_were_changed_here_and_there_count_more_than_a_block():
+    stored = words(200)
+    scattered, block = stored[:100], stored[:100]
+    scattered[20], scattered[40], scattered[60] = "a", "b", "c"
+    block[40:43] = "a", "b", "c"
+    assert distance(block, stored) == pytest.approx(7 / 96)
+    assert distance(scattered, stored) == pytest.approx(15 / 96)
+
+
+@given(st.integers(0, 10**6), st.integers(30, 400), st.floats(1, 6))
+def test_a_part_shares_a_key_with_what_contains_it(seed, size, times):
+    chooser = random.Random(seed)
+    stored = [str(chooser.getrandbits(60)) for _ in range(round(size * times))]
+    part, whole = sketch(stored[-size:]), sketch(stored)
+    common = np.intersect1d(part, whole)
+    shared = np.intersect1d(METHOD.keys(part), METHOD.keys(whole))
+    assert set(common[common % 6 == 0].tolist()) <= set(shared.tolist())
+    # Five sixths of the hashes are no keys.
+    assert len(shared) > 0 or len(common) < 100
+
+
+@pytest.mark.parametrize("data", [b"", b"abc"])
+def test_bytes_that_are_no_sketch_are_refused(data):
+    with pytest.raises(ValueError, match="a sketch is truncated"):
+        METHOD.keys_of_many([METHOD.to_bytes(sketch(ENGLISH)), data])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"max_distance": 1.1},
+        {"max_distance": True},
+        {"width": 0},
+        {"hashes": 0},
+        {"min_sample": 0},
+        {"hashes": 10, "min_sample": 11},
+    ],
+)
+def test_a_wrong_argument_is_refused(arguments):
+    with pytest.raises(ValueError, match=" must be "):
+        Containment(**arguments)
