@@ -138,6 +138,11 @@ class Scope:
         """Whether it depends on the language of a page, which has to be read before."""
         return "language" in self.arguments
 
+    @property
+    def needs_url(self) -> bool:
+        """Whether it depends on the URL: all pages without one have the same scope otherwise."""
+        return "url" in self.arguments and self.name != "crawl"
+
     def name_of(
         self, url: str, language: str | None = None, item: Mapping[str, Any] | None = None
     ) -> str | None:
@@ -227,6 +232,8 @@ def _name_of(part: Any) -> str:
 @cache
 def _arguments_of(part: Callable[..., Any]) -> tuple[str, ...]:
     """Return which arguments *part* takes; raises ValueError if it wants another one."""
+    if inspect.iscoroutinefunction(part):
+        raise ValueError("may not be async")
     found = []
     for name, parameter in inspect.signature(
         part.__call__ if isinstance(part, Field) else part
@@ -248,7 +255,7 @@ def _is_empty(value: Any) -> bool:
         value = value.values()
     if isinstance(value, Collection) and not isinstance(value, bytes):
         return all(map(_is_empty, value))
-    return value is None
+    return value is None or value != value  # not a number: what tables have for nothing
 
 
 def _written(value: Any) -> Any:

@@ -119,6 +119,10 @@ def of_a_page(page):
     return page
 
 
+async def of_later(url):
+    return url
+
+
 @pytest.mark.parametrize(
     ("value", "name"),
     [
@@ -157,6 +161,7 @@ def test_the_name_of_a_scope_makes_it_again(value, name):
         (lambda url: url, "a function that has a name"),
         (partial(path_of, url=""), "a function that has a name"),
         (of_a_page, "may take url, language and item, by these names, and not 'page'"),
+        (of_later, "may not be async"),
         (of_nothing, "must take url, language or item"),
     ],
 )
