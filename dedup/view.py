@@ -206,7 +206,8 @@ class View:
                     if sketch is not None and tokens >= self._rule.min_tokens
                 ]
                 index = self._scope(scope)
-                if has_few_pages(scope):
+                is_small = scope not in loaders and len(long) <= _MOST_WITHOUT_INDEX
+                if is_small and has_few_pages(scope):
                     for number, sketch in long:
                         index.add(self._method.from_bytes(sketch), number)
                     continue
