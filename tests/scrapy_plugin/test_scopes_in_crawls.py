@@ -418,3 +418,41 @@ def test_several_scopes_keep_all_that_one_of_them_keeps(scopes, random):
     for scope in scopes:
         alone = {path for path, _ in run(pages, skus, DEDUP_SCOPE=scope).stored}
         assert alone <= together
+
+
+def test_a_later_crawl_knows_the_texts_of_items_by_their_number(tmp_path):
+    options = {
+        "DEDUP_SCOPE": "field:sku",
+        "DEDUP_ITEM_FIELD": "body",
+        "DEDUP_INDEX": tmp_path / "pages.sqlite",
+    }
+    bodies = {1: TEXT, 2: TEXT, 3: article(2)}
+
+    def parse(self: Any, response: Any) -> Any:
+        for sku, body in bodies.items():
+            yield {"url": "http://shop.example/list", "sku": sku, "body": body}
+
+    def stored() -> list[Any]:
+        return [item["sku"] for item in run({"/": LAMP}, parse=parse, **options).items]
+
+    assert stored() == [1, 2, 3]
+    assert stored() == []
+    bodies[4] = TEXT
+    assert stored() == [4]
+    bodies[2] = article(5)
+    assert stored() == [2]
+    assert stored() == []
+
+
+def test_a_later_crawl_knows_pages_by_their_language(tmp_path):
+    options = {"DEDUP_SCOPE": "language", "DEDUP_INDEX": tmp_path / "pages.sqlite"}
+    pages = {"/en": LAMP, "/de": in_language(TEXT, "de")}
+    with served(pages) as url:
+
+        def stored(*paths: str) -> list[Any]:
+            result = crawl(spider_over(*(url + path for path in paths)), **options)
+            return [item["url"].removeprefix(url) for item in result.items]
+
+        assert stored("/en", "/de") == ["/en", "/de"]
+        pages |= {"/fr": in_language(TEXT, "fr"), "/en-gb": in_language(TEXT, "en-GB")}
+        assert stored("/en", "/de", "/fr", "/en-gb") == ["/fr"]
