@@ -11,7 +11,7 @@ from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Verdict, Witness
-from dedup.scopes import is_within
+from dedup.scopes import are_versions, is_within
 from dedup.stores import MemoryStore, News, Store, Stored, finished
 from dedup.view import Look, View
 
@@ -101,6 +101,7 @@ class Detector:
             stored
             for stored in await self._store.earlier(record.key)
             if not self._view.has_ended(stored.number)
+            and are_versions(record.scope, stored.record.scope)
         ]
         without = {stored.number for stored in earlier}
         claims_so_far = self._view.claims_so_far

@@ -13,7 +13,7 @@ from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Witness
-from dedup.scopes import host, is_within
+from dedup.scopes import has_few_pages, host
 from dedup.search import Loader, index_for
 
 
@@ -177,7 +177,8 @@ class View:
                     if sketch is not None and tokens >= self._rule.min_tokens
                 ]
                 index = self._scope(scope)
-                if is_within(scope):
+                is_small = scope not in loaders and len(long) <= _MOST_WITHOUT_INDEX
+                if is_small and has_few_pages(scope):
                     for number, sketch in long:
                         index.add(self._method.from_bytes(sketch), number)
                     continue
@@ -199,7 +200,8 @@ class View:
     def _scope(self, scope: str) -> "_ScopeIndex":
         pages = self._scopes.get(scope)
         if pages is None:
-            pages = self._scopes[scope] = _ScopeIndex(self._method, begins_small=is_within(scope))
+            small = has_few_pages(scope)
+            pages = self._scopes[scope] = _ScopeIndex(self._method, begins_small=small)
         return pages
 
     def _sketch(self, record: PageRecord) -> Any:

@@ -1,4 +1,4 @@
-"""Methods and extractors, from the names and arguments on the command line."""
+"""Methods, extractors and scopes, from the names and arguments on the command line."""
 
 import importlib.util
 import json
@@ -16,6 +16,7 @@ from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.scopes import Scope
 
 SECRET = "DEDUP_SECRET"
 
@@ -50,6 +51,15 @@ def extractor_of(name: str) -> Extractor:
     if not importlib.util.find_spec(name):
         raise CommandError(f"--extractor {name} needs: pip install 'scrapy-dedup[{name}]'")
     return EXTRACTORS[name]
+
+
+def scope_of(name: str) -> Scope:
+    """Return the scope that *name* stands for, as in DEDUP_SCOPE."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        return Scope.of(name)
+    except ValueError as error:
+        raise CommandError(f"--scope {error}") from error
 
 
 def json_object(option: str, value: str) -> dict[str, Any]:

@@ -8,12 +8,11 @@ from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
-from dedup.cli.methods import create_method, json_object, method_class
+from dedup.cli.methods import create_method, json_object, method_class, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Folder, Format, RawRecord, RecordError, format_of
 from dedup.records.warc import Warc
-from dedup.scopes import SCOPES
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import reindex
 from dedup.text import printable
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", metavar="NAME", help="the new method, as in DEDUP_METHOD")
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
-    parser.add_argument("--scope", choices=SCOPES, help="the new scope, as in DEDUP_SCOPE")
+    parser.add_argument("--scope", metavar="NAME", help="the new scope, as in DEDUP_SCOPE")
     parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
         help="for --method: JSONL feeds with the main texts of the pages")  # fmt: skip
     parser.add_argument("--text-field", default="text", metavar="NAME",
@@ -137,7 +136,7 @@ def _convert(options: argparse.Namespace) -> None:
             options.ledger,
             options.output,
             method=method,
-            scope=options.scope,
+            scope=None if options.scope is None else scope_of(options.scope).name,
             texts=_texts(options.texts, options.url_field, options.text_field),
             advance=advance,
         )

@@ -18,7 +18,7 @@ from rich.text import Text
 from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
-from dedup.cli.methods import create_method, extractor_of, json_object, method_class
+from dedup.cli.methods import create_method, extractor_of, json_object, method_class, scope_of
 from dedup.cli.terminal import console, progress
 from dedup.evidence import DEMANDS
 from dedup.methods.base import Method
@@ -26,6 +26,7 @@ from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.rule import Rule
 from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clusters
+from dedup.scopes import Scope
 from dedup.text import printable
 
 EXAMPLES = """\
@@ -35,6 +36,7 @@ examples:
   dedup scan pages.csv.zst -o unique.csv.zst --html-field body --key-field link
   dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
   dedup scan pages.jsonl -o unique.jsonl --record-field dedup_record   compare no texts
+  dedup scan shop.jsonl -o unique.jsonl --scope field:sku  compare records of one product
   dedup scan site/ -o unique/ --clusters clusters.jsonl    compare files of HTML or text
 
 The end of a file's name says what format it has:
@@ -69,6 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
     parser.add_argument("--evidence", choices=tuple(DEMANDS), default="normal",
         help="what pages of HTML must show besides equal texts (default: normal)")  # fmt: skip
+    parser.add_argument("--scope", metavar="NAME",
+        help="what must be equal in records that are compared, as in DEDUP_SCOPE")  # fmt: skip
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
         help="texts with fewer words can only be exact duplicates (default: 20)")  # fmt: skip
     parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
@@ -98,11 +102,12 @@ def run(options: argparse.Namespace) -> None:
     workers = _cores() if options.workers is None else options.workers
     if workers < 1:
         raise CommandError(f"--workers must be 1 or more, got {workers}")
-    format_ = _format(options)
+    scope = None if options.scope is None else scope_of(options.scope)
+    format_ = _format(options, scope)
     _check_outputs(options, format_)
-    with _ledger(options, format_, method) as ledger, progress(None) as advance:
+    with _ledger(options, format_, method, scope) as ledger, progress(None) as advance:
         outcome = scan(
-            RecordReader(format_, method, extractor),
+            RecordReader(format_, method, extractor, scope),
             workers=workers,
             keep=options.keep,
             rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
@@ -130,12 +135,18 @@ def run(options: argparse.Namespace) -> None:
     _show(figures, options)
 
 
-def _format(options: argparse.Namespace) -> Format:
+def _format(options: argparse.Namespace, scope: Scope | None) -> Format:
     kind = format_of(options.inputs)
     own_fields = kind in (Folder, Warc)
     given = options.text_field, options.html_field, options.record_field, options.key_field
     if own_fields and any(given):
         raise CommandError(f"a {kind.name} has no fields to be named")
+    if scope and own_fields and scope.needs_item:
+        raise CommandError(f"--scope {scope.name} needs fields, and a {kind.name} has none")
+    if scope and kind is Folder and scope.name in ("host", "domain"):
+        raise CommandError(f"--scope {scope.name} needs URLs, and a {kind.name} has none")
+    if scope and options.record_field and scope.needs_language:
+        raise CommandError(f"--scope {scope.name} needs a language, which no record of a page has")
     if options.record_field and options.ledger:
         raise CommandError("--ledger is for texts: what --record-field names is read as fast")
     if options.date_field and (own_fields or options.keep != "newest"):
@@ -161,6 +172,7 @@ def _format(options: argparse.Namespace) -> Format:
         options.date_field,
         options.encoding,
         bool(options.record_field),
+        scope is not None and scope.needs_item,
     )
     if kind is Folder:
         return Folder(options.inputs, fields, follow_links=options.follow_links)
@@ -195,7 +207,7 @@ def _check_outputs(options: argparse.Namespace, format_: Format) -> None:
 
 @contextmanager
 def _ledger(
-    options: argparse.Namespace, format_: Format, method: Method
+    options: argparse.Namespace, format_: Format, method: Method, scope: Scope | None
 ) -> Iterator[ScanLedger | None]:
     if options.ledger is None:
         yield None
@@ -208,6 +220,7 @@ def _ledger(
         "key field": fields.key,
         "date field": fields.date,
         "extractor": options.extractor if format_.has_html else None,
+        "scope": scope and scope.name,
         **method.identity,
     }
     with closing(ScanLedger(options.ledger, identity)) as ledger:
@@ -259,6 +272,7 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "kept_empty": outcome.count(Fate.EMPTY),
         "kept_short": outcome.short,
         "kept_unread": outcome.count(Fate.UNREAD),
+        "kept_without_scope": outcome.count(Fate.NO_SCOPE),
         "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
         "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
@@ -286,6 +300,7 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
         ("kept_empty", "    without text"),
         ("kept_short", "    too short for near-duplicates"),
         ("kept_unread", "    that could not be read"),
+        ("kept_without_scope", "    without a value for --scope"),
     ):
         if figures[name]:
             table.add_row(label, share(name))

@@ -48,6 +48,8 @@ class Delimited(Format):
             _position(name, self._columns, str(paths[0]))
             for name in (fields.content, key, fields.date)
         ]
+        if fields.with_all:
+            self._positions += range(len(self._columns))
 
     def raw_records(self) -> Iterator[RawRecord]:
         return (raw for raw, _ in self._rows())
@@ -101,7 +103,7 @@ class Delimited(Format):
         return csv.reader(decode(), delimiter=self._delimiter, strict=True)
 
     def parse(self, data: list[str | None]) -> Record:
-        content, key, date = data
+        content, key, date, *row = data
         for value in (content, key, date):
             if value and not value.isascii():
                 try:
@@ -110,7 +112,8 @@ class Delimited(Format):
                     byte = ord(value[error.start]) & 0xFF
                     raise RecordError(f"not {self.fields.encoding} (byte 0x{byte:02x})") from error
         seconds = timestamp(date, self.fields.date) if self.fields.date else None
-        return record_of(content, key or None, seconds, self.fields)
+        all_fields = dict(zip(self._columns, row, strict=True)) if row else {}
+        return record_of(content, key or None, seconds, self.fields, all_fields)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:

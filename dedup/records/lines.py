@@ -65,6 +65,7 @@ class JsonLines(Format):
             key_of(value.get(fields.key or DEFAULT_KEY)),
             timestamp(value.get(fields.date), fields.date) if fields.date else None,
             fields,
+            value if fields.with_all else {},
         )
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:

@@ -48,7 +48,8 @@ def scan(
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
     and if there is no record, or none has the fields that were asked for. Raises LedgerError.
     """
-    has_pages = reader.format.has_html or reader.format.fields.is_object
+    fields_of_crawls = reader.format.fields.is_object
+    has_pages = reader.format.has_html or fields_of_crawls or reader.scope is not None
     judge = RecordJudge(reader.method, rule, has_pages=has_pages)
     outcome = judge.outcome
     order = KEEP[keep]
@@ -92,6 +93,10 @@ def _take_in(
         elif record.unread is not None:
             outcome.first_unread = outcome.first_unread or record.unread
             fate = Fate.UNREAD
+            fields.see(record)
+        elif not record.has_scope:
+            fate = Fate.NO_SCOPE
+            fields.see(record)
         else:
             fields.see(record)
             numbers.append(len(outcome.fates))
@@ -107,6 +112,8 @@ class _FieldsSeen:
         self._format = reader.format
         self._records = 0
         self._wanted = {"text": False, "key": False, "date": False}
+        self._scope = reader.scope
+        self._has_scope = False
 
     def see(self, record: ReadRecord) -> None:
         self._records += 1
@@ -114,6 +121,7 @@ class _FieldsSeen:
         seen["text"] = seen["text"] or record.has_field
         seen["key"] = seen["key"] or record.has_key
         seen["date"] = seen["date"] or record.date is not None
+        self._has_scope |= record.has_scope
         if self._records == _RECORDS_WITHOUT_FIELD:
             self.check()
 
@@ -124,6 +132,16 @@ class _FieldsSeen:
             links = self._format.links_left_out
             but = f", but {links:,} links, which --follow-links follows" if links else ""
             raise RecordError(f"there is no record in {names}{but}")
+        if self._scope and not self._has_scope:
+            raise RecordError(
+                f"none of the first {self._records:,} records has a value for --scope "
+                f"{self._scope.name}"
+            )
+        if self._scope and self._scope.needs_url and not self._wanted["key"]:
+            raise RecordError(
+                f"none of the first {self._records:,} records has a URL for --scope "
+                f"{self._scope.name}; --key-field names its field"
+            )
         fields = self._format.fields
         names_of = {"text": fields.content, "key": fields.key, "date": fields.date}
         for kind, name in names_of.items():

@@ -19,7 +19,7 @@ from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
 _KIND = Kind(
     name="ledger of a scan",
     application_id=0x7363616E,  # "scan"
-    version=3,
+    version=4,
     schema=Path(__file__).with_name("schema.sql"),
     user="scan",
     memory="read",
@@ -31,6 +31,7 @@ _SECONDS_BETWEEN_COMMITS = 2.0
 _COLUMN_TYPES: tuple[set[Any], ...] = (
     {bytes, type(None)}, {float, type(None)}, {int}, {int}, {int}, {bytes, type(None)},
     {bytes, type(None)}, {bytes, type(None)}, {str, type(None)}, {str, type(None)},
+    {str, type(None)},
 )  # fmt: skip
 
 
@@ -106,7 +107,7 @@ class ScanLedger:
     def _commit(self) -> None:
         with self._file.errors(), self._records as file:
             file.executemany(
-                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new
+                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new
             )
         self._new = []
         self._last_commit = time.monotonic()
@@ -149,7 +150,8 @@ def _row(number: int, record: ReadRecord) -> tuple[Any, ...]:
     )
     read = record.date, record.has_field, record.length
     content = page.tokens, page.digest, page.sketch, page.evidence
-    return number, key, *read, *content, error, unread
+    scope = page.scope if record.has_scope else None
+    return number, key, *read, *content, error, unread, scope
 
 
 def _record(
@@ -163,7 +165,9 @@ def _record(
     evidence: bytes | None,
     error: str | None,
     unread: str | None,
+    scope: str | None,
 ) -> ReadRecord:
     text = "" if key is None else key.decode("utf-8", "surrogatepass")
-    page = PageRecord(text, "", tokens, digest, sketch, evidence)
-    return ReadRecord(page, key is not None, date, bool(has_field), length, error, unread)
+    page = PageRecord(text, scope or "", tokens, digest, sketch, evidence)
+    known = scope is not None
+    return ReadRecord(page, key is not None, date, bool(has_field), length, error, unread, known)

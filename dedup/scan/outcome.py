@@ -18,6 +18,7 @@ class Fate(IntEnum):
     NEW = 3
     EMPTY = 4
     UNREAD = 5
+    NO_SCOPE = 6
 
 
 @dataclass

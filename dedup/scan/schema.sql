@@ -18,5 +18,6 @@ CREATE TABLE records (
     sketch BLOB,              -- NULL for a text with too little content
     evidence BLOB,            -- what a page of HTML shows besides; NULL without HTML
     error TEXT,               -- why the record is a bad one
-    unread TEXT               -- why its text could not be found out
+    unread TEXT,              -- why its text or scope could not be found out
+    scope TEXT                -- where it is compared; NULL if that is not known
 );

@@ -11,6 +11,8 @@ from scrapy.http import HtmlResponse, Response
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.page import Page
 from dedup.record import PageRecord
+from dedup.scopes import LONGEST_LANGUAGE
+from dedup.scopes import language as language_of
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
 from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import Task
@@ -92,12 +94,13 @@ class BodyReader:
 
 def _pack(page: Page) -> bytes:
     record, seconds = page.record, sum(page.seconds.values())
-    values = record.digest or b"", record.tokens, seconds, record.evidence or b""
+    language = language_of(page.language).encode()
+    values = record.digest or b"", record.tokens, seconds, record.evidence or b"", language
     return _PAGE.pack(*values) + (record.sketch or b"")
 
 
 def _unpack(packed: bytes) -> Page:
-    digest, tokens, seconds, evidence = _PAGE.unpack_from(packed)
+    digest, tokens, seconds, evidence, language = _PAGE.unpack_from(packed)
     has_text = any(digest)
     sketch = packed[_PAGE.size :] or None
     record = PageRecord(
@@ -106,10 +109,15 @@ def _unpack(packed: bytes) -> Page:
         sketch=sketch,
         evidence=evidence if any(evidence) else None,
     )
-    return Page(record, None if has_text else "", seconds={"read": seconds})
+    return Page(
+        record,
+        None if has_text else "",
+        language=language.rstrip(b"\0").decode() or None,
+        seconds={"read": seconds},
+    )
 
 
-_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}s")
+_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}s{LONGEST_LANGUAGE}s")
 
 
 def _body_key(response: HtmlResponse) -> bytes:

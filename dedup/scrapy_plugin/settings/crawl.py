@@ -17,10 +17,10 @@ from dedup.logs import get_logger
 from dedup.methods.base import Method
 from dedup.record_field import MadeWith
 from dedup.rule import SHORT_PAGES, Rule
-from dedup.scopes import SCOPES
+from dedup.scopes import Scope
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.settings.paths import Placeholders, feed_files, find_shared
-from dedup.scrapy_plugin.settings.plugins import check_for_workers, extractor, read_method
+from dedup.scrapy_plugin.settings.plugins import check_for_workers, extractor, read_method, scope
 from dedup.scrapy_plugin.settings.values import (
     Reader,
     SettingError,
@@ -73,7 +73,7 @@ class DedupSettings:
     min_tokens: Annotated[int, whole_number(20, at_least=0)]
     short_pages: Annotated[str, choice(SHORT_PAGES)]
     evidence: Annotated[str, choice(tuple(DEMANDS))]
-    scope: Annotated[str, choice(tuple(SCOPES))]
+    scope: Annotated[Scope, scope()]
     action: Annotated[str, choice(("drop", "mark"))]
     follow_duplicates: Annotated[bool, switch(True)]
     fields: Annotated[Mapping[str, str], fields_of_items()]
@@ -139,6 +139,11 @@ class DedupSettings:
                 "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page, DEDUP_ITEM_FIELD gives "
                 "one on each item: set one of them only"
             )
+        if self.scope.needs_item and not self.follow_duplicates:
+            raise SettingError(
+                "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page, DEDUP_SCOPE = "
+                f"{self.scope.name!r} gives one on each item: set one of them only"
+            )
         if self.item_field and self.fields:
             raise SettingError(
                 "DEDUP_FIELDS needs the text of the page, DEDUP_ITEM_FIELD uses the item's own: "
@@ -188,7 +193,7 @@ class DedupSettings:
         return {
             "extractor": self.shown["DEDUP_EXTRACTOR"],
             "item_field": self.item_field,
-            "scope": self.scope,
+            "scope": self.scope.name,
         }
 
 

@@ -1,4 +1,4 @@
-"""The method and the extractor of a crawl, which settings name or hold as objects."""
+"""The method, the extractor and the scope of a crawl, which settings name or hold as objects."""
 
 import importlib.util
 import inspect
@@ -14,6 +14,7 @@ from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.scopes import Scope
 from dedup.scrapy_plugin.settings.values import (
     Reader,
     Setting,
@@ -37,6 +38,11 @@ def _parse_extractor(value: Any) -> Any:
     if not callable(loaded):
         raise ValueError(f"must be callable, got {value!r}")
     return loaded
+
+
+def scope() -> Setting:
+    """What `Scope.of` takes."""
+    return Setting("crawl", Scope.of, lambda _given, parsed: parsed.name)
 
 
 def read_method(reader: Reader) -> Method:

@@ -1,5 +1,6 @@
 """Every setting: its default, its forms, and what a wrong value is told."""
 
+import json
 import logging
 import os
 import re
@@ -114,7 +115,14 @@ WRONG = [
     ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_SHORT_PAGES", "drop", "must be 'exact' or 'keep', got 'drop'"),
-    ("DEDUP_SCOPE", "site", "must be 'crawl' or 'domain' or 'host', got 'site'"),
+    ("DEDUP_SCOPE", "hots", "got 'hots'; did you mean 'host'?"),
+    ("DEDUP_SCOPE", "filed:sku", "got 'filed:sku'; did you mean 'field:sku'?"),
+    ("DEDUP_SCOPE", "host,langauge", "got 'langauge'; did you mean 'language'?"),
+    ("DEDUP_SCOPE", "field:", "got 'field:'; did you mean 'field:NAME'?"),
+    ("DEDUP_SCOPE", "no_such.module", "got 'no_such.module': No module named 'no_such'"),
+    ("DEDUP_SCOPE", ["field:a,b"], "cannot take a field with a comma in its name: 'a,b'"),
+    ("DEDUP_SCOPE", json.dumps, "json.dumps: may take url, language and item, by these names"),
+    ("DEDUP_SCOPE", lambda url: url, "must be a function that has a name"),
     ("DEDUP_ACTION", "delete", "must be 'drop' or 'mark', got 'delete'"),
     ("DEDUP_FOLLOW_DUPLICATES", "maybe", "must be True or False, got 'maybe'"),
     ("DEDUP_ITEM_FIELD", 7, "must be a string, got 7"),
@@ -190,7 +198,7 @@ class Incomplete(FingerprintMethod):
         ({"DEDUP_METHOD": Incomplete}, "lacks sketch"),
         ({"DEDUP_EXTRACTOR": lambda html: html}, "DEDUP_EXTRACTOR cannot be sent to a worker"),
         ({"DEDUP_EXTRACTOR": []}, "DEDUP_EXTRACTOR must be callable, got []"),
-        ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain' or 'host', got []"),
+        ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain'"),
         ({"DEDUP_LOG_LEVEL": []}, "DEDUP_LOG_LEVEL must be 'CRITICAL'"),
         ({"DEDUP_METHOD_ARGS": {"max_distance": 99}}, "DEDUP_METHOD_ARGS: max_distance must be"),
         (
