@@ -12,10 +12,10 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "evidence", "packed", "files", "limits", "sqlite_file"},
+    {"text", "evidence", "packed", "files", "limits", "sqlite_file", "suggestion"},
     {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
     {"methods", "rule", "evidence_table"},
-    {"record_field"},
+    {"record_field", "plugins"},
     {"index", "stores"},
     {"search"},
     {"page", "url_advice", "view", "lost_text"},

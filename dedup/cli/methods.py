@@ -1,55 +1,46 @@
 """Methods and extractors, from the names and arguments on the command line."""
 
-import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.evaluation import sweep_of
-from dedup.extraction import EXTRACTORS, Extractor
-from dedup.methods import METHODS
+from dedup.extraction import Extractor
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.plugins import load_extractor, load_method_class
 
 SECRET = "DEDUP_SECRET"
 
 
-def method_class(name: str) -> Any:
+def method_class(name: str) -> type[Method]:
     """Return the class of a method, given its short name or import path."""
-    if name in METHODS:
-        return METHODS[name]
-    module, _, attribute = name.rpartition(".")
-    if not module:
-        choices = ", ".join(METHODS)
-        near = get_close_matches(name, METHODS, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise CommandError(
-            f"--method must be an import path or one of {choices}, got {name!r}{hint}"
-        )
-    sys.path.insert(0, os.getcwd())
-    try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise CommandError(f"--method {name}: {error}") from error
-    if not (isinstance(kind, type) and issubclass(kind, Method)):
-        raise CommandError(f"--method {name} must be a subclass of dedup.methods.Method")
-    return kind
+    with _option("--method"):
+        return load_method_class(name)
 
 
 def extractor_of(name: str) -> Extractor:
-    """Return the extractor with a short *name*."""
-    if name not in EXTRACTORS:
-        choices = ", ".join(EXTRACTORS)
-        raise CommandError(f"--extractor must be one of {choices}, got {name!r}")
-    if not importlib.util.find_spec(name):
-        raise CommandError(f"--extractor {name} needs: pip install 'scrapy-dedup[{name}]'")
-    return EXTRACTORS[name]
+    """Return the extractor with a short *name* or import path."""
+    with _option("--extractor"):
+        extractor: Extractor = load_extractor(name)
+        return extractor
+
+
+@contextmanager
+def _option(option: str) -> Iterator[None]:
+    """Let import paths begin in the current folder, and name *option* in messages of errors."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        yield
+    except ValueError as error:
+        raise CommandError(f"{option} {error}") from error
 
 
 def json_object(option: str, value: str) -> dict[str, Any]:

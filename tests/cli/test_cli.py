@@ -162,7 +162,8 @@ WRONG = [
         "--method must be an import path or one of simhash, ",
     ),
     (["evaluate", "news", "--method", "simhsh"], "'simhsh'; did you mean simhash?"),
-    (["evaluate", "news", "--method", "a.b"], "--method a.b: No module named 'a'"),
+    (["evaluate", "news", "--method", "a.b"], "got 'a.b': No module named 'a'"),
+    (["evaluate", "news", "--extractor", "a.b"], "got 'a.b': No module named 'a'"),
     (["evaluate", "news", "--method", "json.dumps"], "must be a subclass of dedup.methods.Method"),
     (["evaluate", "news", "--args", "{"], "--args must be an object in JSON, got '{'"),
     (["evaluate", "news", "--args", "[]"], "--args must be an object in JSON, got '[]'"),
@@ -170,7 +171,7 @@ WRONG = [
     (["evaluate", "news", "--args", '{"bits": "x"}'], "--args: simhash: "),
     (["evaluate", "news", "--args", '{"bts": 1}'], "--args: simhash takes max_distance, features,"),
     (["evaluate", "news", "--args", '{"bits": 1}'], "--args: simhash: bits must be from 32 to 384"),
-    (["evaluate", "news", "--extractor", "x"], "--extractor must be one of trafilatura, resilip"),
+    (["evaluate", "news", "--extractor", "x"], "--extractor must be an import path or one"),
     (["evaluate", "news", "--json", "there"], "there exists; --overwrite replaces it"),
     (["evaluate", "news", "--json", "a/b"], "a/b must be a file in a folder that exists"),
     (["evaluate", "news", "--json", "news"], "news must be a file in a folder that exists"),
@@ -226,8 +227,18 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
 def test_an_extractor_that_is_not_installed_is_told_of(collection, capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = run(capsys, "evaluate", collection, "--extractor", "resiliparse")
-    message = "--extractor resiliparse needs: pip install 'scrapy-dedup[resiliparse]'"
+    message = "--extractor 'resiliparse' needs: pip install 'scrapy-dedup[resiliparse]'"
     assert (code, err) == (2, f"dedup evaluate: {message}\n")
+
+
+def test_an_extractor_is_an_import_path_too(collection, tmp_path, capsys, monkeypatch):
+    (tmp_path / "own_extractor.py").write_text("def extract(html): return 'its own text'\n")
+    (tmp_path / "page.html").write_text("<!doctype html><html><body><p>One page</body></html>")
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--extractor", "own_extractor.extract")
+    code, out, _ = run(capsys, "explain", "page.html", "page.html", *arguments)
+    assert (code, "its own text" in out) == (0, True)
+    assert run(capsys, "evaluate", collection, *arguments)[0] == 0
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(collection, capsys, monkeypatch):

@@ -202,7 +202,10 @@ def test_nothing_in_a_page_steers_the_terminal(explain, name, arguments):
         (["one.txt", "one.txt", "--method", "x"], "--method must be "),
         (["one.txt", "one.txt", "--method", "all"], "--method must be one method, got 'all'"),
         (["one.txt", "one.txt", "--args", '{"bits": 1}'], "--args: simhash: bits must be"),
-        (["one.txt", "one.txt", "--extractor", "x"], "--extractor must be one of trafilatura"),
+        (
+            ["one.txt", "one.txt", "--extractor", "x"],
+            "--extractor must be an import path or one",
+        ),
         (["one.txt", "one.txt", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
         (["\x1b[2J", "one.txt"], "\ufffd[2J cannot be read"),
     ],

@@ -259,7 +259,7 @@ WRONG = [
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
     (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be an import path or one of"),
-    (["a.jsonl", "-o", "n.jsonl", "--extractor", "x"], "--extractor must be one of trafilatura"),
+    (["a.jsonl", "-o", "n.jsonl", "--extractor", "x"], "--extractor must be an import path or one"),
 ]  # fmt: skip
 
 
