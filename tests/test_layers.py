@@ -12,7 +12,7 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "evidence", "packed", "files", "limits", "sqlite_file", "suggestion"},
+    {"text", "evidence", "packed", "files", "limits", "sqlite_file", "suggestion", "units"},
     {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
     {"methods", "rule", "evidence_table"},
     {"record_field", "plugins"},

@@ -1,5 +1,6 @@
 """Methods and extractors, from the names and arguments on the command line."""
 
+import argparse
 import json
 import os
 import sys
@@ -10,13 +11,61 @@ from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.evaluation import sweep_of
+from dedup.evidence import DEMANDS
 from dedup.extraction import Extractor
+from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.plugins import load_extractor, load_method_class
 
 SECRET = "DEDUP_SECRET"
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--method", default="simhash", metavar="NAME",
+        help="the name of a method, or an import path (default: simhash)")  # fmt: skip
+    _add_arguments(parser)
+
+
+def add_methods(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
+        help="names or import paths of methods, or all (default: simhash)")  # fmt: skip
+    _add_arguments(parser)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--args", default="{}", metavar="JSON",
+        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
+        help="texts with fewer words can only be exact duplicates; each Han character is one "
+        "(default: 20)")  # fmt: skip
+
+
+def add_extractor(parser: argparse.ArgumentParser, default: str | None = "trafilatura") -> None:
+    parser.add_argument("--extractor", default=default, metavar="NAME",
+        help="what extracts the main text from HTML: a name or an import path (default: "
+        f"{default or 'none, the texts are taken'})")  # fmt: skip
+
+
+def add_evidence(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--evidence", choices=tuple(DEMANDS), default=default,
+        help="what pages of HTML must show besides matching texts, as in DEDUP_EVIDENCE (default: "
+        f"{default})")  # fmt: skip
+
+
+def method_of(options: argparse.Namespace) -> Method:
+    """Return the method that --method and --args describe."""
+    return create_method(method_class(options.method), json_object("--args", options.args))
+
+
+def methods_of(options: argparse.Namespace) -> list[Method]:
+    """Return the methods that --method and --args describe, with --sweep many of each."""
+    names = METHODS if options.method == ["all"] else options.method
+    create = sweep_of if getattr(options, "sweep", False) else _only
+    arguments = json_object("--args", options.args)
+    kinds = [method_class(name) for name in names]
+    return [method for kind in kinds for method in _create_methods(kind, arguments, create)]
 
 
 def method_class(name: str) -> type[Method]:
@@ -60,13 +109,12 @@ def create_method(kind: type[Method], arguments: dict[str, Any]) -> Method:
 
     The secret comes from the environment, since other users can see the arguments of a command.
     """
-    [method] = _create_methods(kind, arguments, lambda kind, arguments: [kind(**arguments)])
+    [method] = _create_methods(kind, arguments, _only)
     return method
 
 
-def sweep_methods(kind: type[Method], arguments: dict[str, Any]) -> list[Method]:
-    """Return the methods of the class *kind* with each value of its sweep."""
-    return _create_methods(kind, arguments, sweep_of)
+def _only(kind: type[Method], arguments: dict[str, Any]) -> list[Method]:
+    return [kind(**arguments)]
 
 
 def _create_methods(

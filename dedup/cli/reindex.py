@@ -17,6 +17,7 @@ from dedup.scopes import SCOPES
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import reindex
 from dedup.text import printable
+from dedup.units import count_of
 
 EXAMPLES = """\
 examples:
@@ -80,7 +81,7 @@ def _rebuild(options: argparse.Namespace) -> None:
         raise CommandError(f"{options.output} is a feed; give the ledger another name")
     with progress(None) as advance:
         done = rebuild(options.output, method, feeds, advance)
-    print(f"{printable(str(options.output))}: {done.pages:,} pages")
+    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.passed_over:
         print(
             f"{done.passed_over:,} items are passed over, and their pages stored again when met; "
@@ -141,7 +142,7 @@ def _convert(options: argparse.Namespace) -> None:
             texts=_texts(options.texts, options.url_field, options.text_field),
             advance=advance,
         )
-    print(f"{printable(str(options.output))}: {done.pages:,} pages")
+    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.without_text:
         print(f"{done.without_text:,} pages are without a text, and are stored again when met")
 

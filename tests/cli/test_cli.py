@@ -440,3 +440,75 @@ def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):
     assert ended.value.code == 2
     assert "usage: dedup scan" in err
     assert "unrecognized arguments: --max-distance 5" in err
+
+
+def json_of(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--json", "-")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_json_for_the_standard_output_takes_the_place_of_what_is_shown(
+    collection, tmp_path, capsys
+):
+    pages = tmp_path / "pages.jsonl"
+    pages.write_text('{"text": "one word and one more word"}\n' * 2)
+    [scores] = json_of(capsys, "evaluate", collection)
+    assert scores["method"] == "simhash"
+    assert json_of(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl")["kept"] == 1
+    assert json_of(capsys, "explain", pages, pages)["equal"] is True
+    assert not (tmp_path / "-").exists()
+
+
+def test_json_goes_to_a_file_and_the_rest_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.txt").write_text(WORDS)
+    arguments = ("explain", "one.txt", "one.txt", "--json", "figures")
+    code, out, _ = run(capsys, *arguments)
+    assert (code, "Exact duplicates" in out) == (0, True)
+    assert json.loads((tmp_path / "figures").read_text())["equal"] is True
+    assert run(capsys, *arguments)[2] == (
+        "dedup explain: figures exists; --overwrite replaces it\n"
+    )
+
+
+def test_evidence_is_demanded_by_explain_as_in_a_crawl_and_by_nobody_if_it_is_off(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.html").write_text(TITLED.format(name))
+
+    def verdict(*arguments):
+        explained = json_of(capsys, "explain", "one.html", "other.html", *arguments)
+        return explained["judgement"]["verdict"]
+
+    assert verdict() == verdict("--evidence", "normal") == "kept (other title)"
+    assert verdict("--evidence", "strict") == "kept (other title)"
+    assert verdict("--evidence", "off") == "duplicate"
+
+
+def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
+    folder = tmp_path / "titled"
+    folder.mkdir()
+    documents = []
+    for name in ("one", "other"):
+        (folder / f"{name}.html").write_text(TITLED.format(name))
+        documents.append({"id": name, "text": "", "ntok": 30, "html": f"{name}.html"})
+    lines = "".join(f"{json.dumps(document)}\n" for document in documents)
+    (folder / "docs.jsonl").write_text(lines)
+    (folder / "pairs.tsv").write_text("id1\tid2\tlabel\none\tother\tdup\n")
+
+    def found(*arguments):
+        options = ("--extractor", "trafilatura", *arguments)
+        [scores] = json_of(capsys, "evaluate", folder, *options)
+        return scores["pairs_found"]
+
+    assert found() == found("--evidence", "off") == 1
+    assert found("--evidence", "normal") == found("--evidence", "strict") == 0
+
+
+TITLED = """<!doctype html><html><head><title>The page of {0}</title></head><body>
+<article><p>The ferry across the Wend has carried cattle, brides and one grand
+piano. The ferryman says that the piano was the quietest of them, and that the brides were not.</p>
+</article></body></html>"""

@@ -58,7 +58,7 @@ def explain_in_a_project_with(settings: str, folder: Path) -> "subprocess.Comple
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
     (folder / "project.py").write_text(settings)
     (folder / "text.txt").write_text(TEXT)
-    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", folder=folder)
+    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", "-", folder=folder)
     assert "horse" not in done.stdout + done.stderr
     return done
 
