@@ -10,9 +10,12 @@ from importlib import import_module
 import pytest
 from test_evaluation import WORDS, write
 from texts import ENGLISH, article, page
+from trafilatura import load_html
 
 from dedup.cli import COMMANDS, main
 from dedup.cli.diff import diff
+from dedup.evidence import evidence_of
+from dedup.extraction import Extraction
 from dedup.lexicon import load_lexicon
 from dedup.methods import METHODS
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -476,11 +479,12 @@ def test_evidence_is_demanded_by_explain_as_in_a_crawl_and_by_nobody_if_it_is_of
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    for name in ("one", "other"):
-        (tmp_path / f"{name}.html").write_text(TITLED.format(name))
+    files = ["one.html", "other.html"]
+    for name in files:
+        (tmp_path / name).write_text(TITLED.format(name))
 
     def verdict(*arguments):
-        explained = json_of(capsys, "explain", "one.html", "other.html", *arguments)
+        explained = json_of(capsys, "explain", *files, "--extractor", PARAGRAPHS, *arguments)
         return explained["judgement"]["verdict"]
 
     assert verdict() == verdict("--evidence", "normal") == "kept (other title)"
@@ -500,7 +504,7 @@ def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
     (folder / "pairs.tsv").write_text("id1\tid2\tlabel\none\tother\tdup\n")
 
     def found(*arguments):
-        options = ("--extractor", "trafilatura", *arguments)
+        options = ("--extractor", PARAGRAPHS, *arguments)
         [scores] = json_of(capsys, "evaluate", folder, *options)
         return scores["pairs_found"]
 
@@ -509,6 +513,16 @@ def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
 
 
 TITLED = """<!doctype html><html><head><title>The page of {0}</title></head><body>
-<article><p>The ferry across the Wend has carried cattle, brides and one grand
-piano. The ferryman says that the piano was the quietest of them, and that the brides were not.</p>
-</article></body></html>"""
+<h1>All about {0}</h1><p>The ferry across the Wend has carried cattle, brides and one grand piano.
+The ferryman says that the piano was the quietest of them, and that the brides were not.</p>
+</body></html>"""
+
+
+def paragraphs(html):
+    """Extract the paragraphs, without headlines."""
+    tree = load_html(html)
+    text = "\n".join(paragraph.text_content() for paragraph in tree.iter("p"))
+    return Extraction(text, evidence=evidence_of(tree, text, tree.findtext(".//title")))
+
+
+PARAGRAPHS = f"{__name__}.paragraphs"
