@@ -116,7 +116,7 @@ def _read_page(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRecords:
+class ReadTask:
     """The task of a worker."""
 
     raws: list[Any]
