@@ -526,3 +526,28 @@ def paragraphs(html):
 
 
 PARAGRAPHS = f"{__name__}.paragraphs"
+
+
+def completed(script, *words):
+    """What bash offers for the last of *words*."""
+    call = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _shtab_dedup {words[0]}"
+    command = f'{script}\n{call} "{words[-1]}" "{words[-2]}"; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.slow
+def test_a_shell_completes_commands_options_and_choices(capsys):
+    pytest.importorskip("shtab")
+    code, script, err = run(capsys, "--print-completion", "bash")
+    assert (code, err) == (0, "")
+    assert completed(script, "dedup", "cal") == ["calibrate"]
+    assert completed(script, "dedup", "scan", "--evi") == ["--evidence"]
+    assert completed(script, "dedup", "scan", "--evidence", "st") == ["strict"]
+
+
+def test_without_the_library_for_completion_it_is_said_how_to_install_it(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    code, out, err = run(capsys, "--print-completion", "zsh")
+    assert (code, out) == (2, "")
+    assert err == "dedup: --print-completion needs: pip install 'scrapy-dedup[completion]'\n"
