@@ -9,7 +9,8 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from dedup.extraction import Extractor
+from dedup.evidence import Demands, Evidence, Objection, objection
+from dedup.extraction import Extraction, Extractor
 from dedup.methods.base import Method
 from dedup.search import index_for, order_to_compare
 from dedup.text import Document, tokenise
@@ -35,6 +36,8 @@ class Collection:
     keys: list[str]
     texts: list[str]
     labels: dict[Pair, str]
+    evidence: Mapping[int, Evidence] = field(default_factory=dict)
+    """What the pages that were read from HTML show besides their texts, by number."""
 
     @cached_property
     def _documents_and_seconds(self) -> tuple[list[Document], float]:
@@ -72,32 +75,42 @@ def read_collection(
 
     Raises CollectionError if a file cannot be read or is malformed.
     """
-    keys: list[str] = []
+    numbers: dict[str, int] = {}
     texts: list[str] = []
+    evidence: dict[int, Evidence] = {}
     ids: set[str] = set()
-    for number, page in _objects(folder / "docs.jsonl"):
-        key, text = page.get("id"), page.get("text")
-        where = f"{folder / 'docs.jsonl'}, line {number}"
-        if not isinstance(key, str) or not isinstance(text, str):
-            raise CollectionError(f'{where}: "id" and "text" must be strings')
-        if key in ids:
-            raise CollectionError(f"{where}: the id {key!r} is a repetition")
-        ids.add(key)
-        size, html = page.get("ntok"), page.get("html")
-        if not (size is None or (isinstance(size, int) and size >= 0)):
-            raise CollectionError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
+    for where, page in _pages(folder / "docs.jsonl"):
+        if page["id"] in ids:
+            raise CollectionError(f"{where}: the id {page['id']!r} is a repetition")
+        ids.add(page["id"])
+        text, tokens = page["text"], page.get("ntok")
         if page.get("kind", "page") != "page":
             continue
-        if (_size(text) if size is None else size) < min_tokens:
+        if (_size(text) if tokens is None else tokens) < min_tokens:
             continue
-        if extractor and html:
-            text = _extract(folder, html, where, extractor)
-        keys.append(key)
+        if extractor and page.get("html"):
+            extraction = _extract(folder, page["html"], where, extractor)
+            text = extraction.text
+            if extraction.evidence:
+                evidence[len(texts)] = extraction.evidence
+        numbers[page["id"]] = len(texts)
         texts.append(text)
-    if not keys:
+    if not texts:
         raise CollectionError(f"{folder / 'docs.jsonl'} has no page of {min_tokens} tokens or more")
-    labels = _labels(folder / "pairs.tsv", {key: n for n, key in enumerate(keys)}, ids)
-    return Collection(folder.resolve().name, keys, texts, labels)
+    labels = _labels(folder / "pairs.tsv", numbers, ids)
+    return Collection(folder.resolve().name, list(numbers), texts, labels, evidence)
+
+
+def _pages(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of *path* after their places; raises CollectionError for wrong fields."""
+    for number, page in _objects(path):
+        where = f"{path}, line {number}"
+        if not isinstance(page.get("id"), str) or not isinstance(page.get("text"), str):
+            raise CollectionError(f'{where}: "id" and "text" must be strings')
+        size = page.get("ntok")
+        if not (size is None or (isinstance(size, int) and size >= 0)):
+            raise CollectionError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
+        yield where, page
 
 
 def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -158,7 +171,7 @@ def _size(text: str) -> int:
     return sum(len(word) if word > "\u2e80" else 1 for word in tokenise(text))
 
 
-def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> str:
+def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> Extraction:
     if not isinstance(html, str) or "\0" in html:
         raise CollectionError(f'{where}: "html" must be the name of a file')
     path = folder / html
@@ -168,10 +181,8 @@ def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> str:
         content = path.read_text("utf-8", "replace")
     except OSError as error:
         raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
-    main_text = extractor(content)
-    if isinstance(main_text, str):
-        return main_text
-    return main_text.text if main_text else ""
+    result = extractor(content)
+    return result if isinstance(result, Extraction) else Extraction(result or "")
 
 
 @dataclass(frozen=True)
@@ -214,11 +225,16 @@ class Evaluation:
 
 
 def evaluate(
-    collection: Collection, method: Method, progress: Callable[[], object] = lambda: None
+    collection: Collection,
+    method: Method,
+    progress: Callable[[], object] = lambda: None,
+    *,
+    demands: Demands | None = None,
 ) -> Evaluation:
     """Find the pairs of *collection* with *method* and its index; compare them with the labels.
 
-    *progress* is called for every page.
+    *progress* is called for every page. *demands*: what is asked of the evidence of a pair, as in
+    a crawl; ``None`` for nothing, so that the method alone is scored.
     """
     index = index_for(method)
     documents = collection.documents
@@ -233,6 +249,8 @@ def evaluate(
             index.add(sketch, number)
         seconds += process_time() - before
         progress()
+    if demands:
+        pairs = {pair for pair in pairs if not _objection(collection, pair, demands)}
     pages = max(1, len(collection))
     false, missed, scores = compare(pairs, collection, [document.text for document in documents])
     return Evaluation(
@@ -246,6 +264,19 @@ def evaluate(
         bytes_per_page=index.nbytes / pages,
         false_pairs=false,
         missed_pairs=missed,
+    )
+
+
+def _objection(collection: Collection, pair: Pair, demands: Demands) -> Objection | None:
+    """Return what speaks against taking the later page of *pair* for a copy of the earlier one."""
+    original, page = (collection.documents[number] for number in pair)
+    return objection(
+        collection.evidence.get(pair[1]),
+        collection.evidence.get(pair[0]),
+        tokens=len(page.tokens),
+        original_tokens=len(original.tokens),
+        is_exact=page.text == original.text,
+        demands=demands,
     )
 
 

@@ -13,10 +13,10 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "lexicon", "evidence", "packed", "atomic_file", "limits", "sqlite_file"},
-    {"lexicon_file", "diff", "records", "logs", "record", "scopes", "extraction"},
-    {"methods", "rule", "evidence_table", "claim"},
-    {"record_field"},
+    {"text", "evidence", "packed", "atomic_file", "limits", "sqlite_file", "suggestion", "units"},
+    {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
+    {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
+    {"record_field", "plugins"},
     {"index", "stores"},
     {"search"},
     {"page", "url_advice", "view", "lost_text"},

@@ -150,7 +150,15 @@ class Format(ABC):
         return [(state.st_size, state.st_mtime_ns) for state in states]
 
 
-def text_of(value: Any, field: str) -> str | None:
+def check_column(name: str, columns: Sequence[str], source: Path) -> None:
+    """Raise RecordError unless one of the *columns* of *source* has the *name*."""
+    if (count := columns.count(name)) != 1:
+        raise RecordError(
+            f"{source} has {count or 'no'} columns named {name!r}; it has {', '.join(columns):.200}"
+        )
+
+
+def _text_of(value: Any, field: str) -> str | None:
     """Return the *value* of *field*; raises RecordError if it is neither a string nor ``None``."""
     if value is None or isinstance(value, str):
         return value
@@ -158,17 +166,22 @@ def text_of(value: Any, field: str) -> str | None:
 
 
 def record_of(
-    value: Any,
-    key: str | None,
-    date: float | None,
+    content: Any,
+    key: Any,
+    date: Any,
     fields: Fields,
     all_fields: Mapping[str, Any] = MappingProxyType({}),
 ) -> Record:
-    """Return the record whose content is *value*; raises RecordError if that cannot be content."""
+    """Return the record of the values of its *fields*; raises RecordError if one is malformed.
+
+    A number as *key* becomes its string.
+    """
+    key = key if key is None or isinstance(key, str) else str(key)
+    seconds = timestamp(date, fields.date) if fields.date else None
     if fields.is_object:
-        return Record(None, False, key, date, _object_of(value, fields.content), all_fields)
-    text = text_of(value, fields.content)
-    return Record(text, fields.is_html, key, date, fields=all_fields)
+        return Record(None, False, key, seconds, _object_of(content, fields.content), all_fields)
+    text = _text_of(content, fields.content)
+    return Record(text, fields.is_html, key, seconds, fields=all_fields)
 
 
 def _object_of(value: Any, field: str) -> dict[str, Any] | None:
@@ -181,11 +194,6 @@ def _object_of(value: Any, field: str) -> dict[str, Any] | None:
     if value is None or value == "" or isinstance(value, dict):
         return value or None
     raise RecordError(f"the field {field!r} must be an object, got {type(value).__name__}")
-
-
-def key_of(value: Any) -> str | None:
-    """Return *value* as a key; a number becomes its string."""
-    return value if value is None or isinstance(value, str) else str(value)
 
 
 def timestamp(value: Any, field: str) -> float | None:

@@ -11,9 +11,8 @@ from dedup.records.base import (
     RawRecord,
     Record,
     RecordError,
-    key_of,
+    check_column,
     record_of,
-    timestamp,
 )
 from dedup.records.decoding import decode_html
 
@@ -40,11 +39,7 @@ class Parquet(Format):
         self._all_columns = list(dict.fromkeys(names)) if fields.with_all else []
         self._columns = [fields.content, key, fields.date, *self._all_columns]
         for name in filter(None, self._columns):
-            if names.count(name) != 1:
-                count = names.count(name) or "no"
-                raise RecordError(
-                    f"{paths[0]} has {count} columns named {name!r}; it has {', '.join(names):.200}"
-                )
+            check_column(name, names, paths[0])
 
     def raw_records(self) -> Iterator[RawRecord]:
         for path in self.paths:
@@ -68,9 +63,8 @@ class Parquet(Format):
         content, key, date, *row = data
         if isinstance(content, bytes) and self.fields.is_html:
             content = decode_html(content)
-        seconds = timestamp(date, self.fields.date) if self.fields.date else None
         all_fields = dict(zip(self._all_columns, row, strict=True))
-        return record_of(content, key_of(key), seconds, self.fields, all_fields)
+        return record_of(content, key, date, self.fields, all_fields)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np

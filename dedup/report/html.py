@@ -53,7 +53,12 @@ def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> s
             "charts": figures.draw_charts(report),
             "is_sample": figures.is_sample(report),
             "tables": [
-                ("hosts", "host", figures.bars_of_names(report.hosts), report.hosts.names),
+                (
+                    "hosts",
+                    "host",
+                    [] if only_host else figures.bars_of_names(report.hosts),
+                    report.hosts.names,
+                ),
                 (
                     "url_patterns",
                     "url_pattern",

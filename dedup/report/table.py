@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dedup.report.report import Copy, Group, Report
 from dedup.text import Lines, printable
+from dedup.units import count_of, format_bytes, format_seconds
 
 _WIDTH = 100
 _GROUPS = 5
@@ -148,20 +149,20 @@ def _cost_rows(report: Report) -> Rows:
     if saved := report.saved:
         yield (
             "saved",
-            f"{_format_bytes(saved.bytes)} not stored; {saved.pages_not_read_again:,} pages "
-            f"({saved.seconds:.1f} s of work) not read twice",
+            f"{format_bytes(saved.bytes)} not stored; "
+            f"{count_of(saved.pages_not_read_again, 'page')} ({format_seconds(saved.seconds)} of "
+            "work) not read twice",
         )
     for stage, time in report.seconds_per_page.items():
-        yield (
-            f"time: {stage}",
-            f"median {_format_milliseconds(time.median)}, "
-            f"95 % within {_format_milliseconds(time.p95)}, sum {time.sum:.2f} s",
-        )
+        # Many pages wait at once, so that the sum is no time that anybody spent.
+        total = "" if stage == "waiting" else f", sum {format_seconds(time.sum)}"
+        within = f"95 % within {_time(time.p95)}"
+        yield f"time: {stage}", f"median {_time(time.median)}, {within}{total}"
     index = report.index
-    yield "memory of the index", f"{_format_bytes(index.bytes)} for {index.pages:,} pages"
+    yield "memory of the index", f"{format_bytes(index.bytes)} for {count_of(index.pages, 'page')}"
     if ledger := report.ledger:
         missing = ledger.pages_not_written
-        without = f", without {missing:,} pages" if missing else ""
+        without = f", without {count_of(missing, 'page')}" if missing else ""
         yield "ledger", printable(ledger.path) + without
 
 
@@ -182,15 +183,5 @@ def _share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.1%})" if count and total else f"{count:,}"
 
 
-def _format_milliseconds(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds * 1000:.3g} ms"
-
-
-def _format_bytes(count: float) -> str:
-    if count < 1000:
-        return f"{count:,.0f} bytes"
-    for unit in ("kB", "MB"):
-        count /= 1000
-        if count < 1000:
-            return f"{count:,.1f} {unit}"
-    return f"{count / 1000:,.1f} GB"
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_seconds(seconds)

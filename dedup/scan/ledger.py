@@ -14,9 +14,9 @@ from typing import Any
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
-from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
+from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile, differences
 
-_KIND = Kind(
+_KIND = LedgerType(
     name="ledger of a scan",
     application_id=0x7363616E,  # "scan"
     version=4,

@@ -153,7 +153,7 @@ def _in_scope(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRecords:
+class ReadTask:
     """The task of a worker."""
 
     raws: list[Any]

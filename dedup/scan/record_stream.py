@@ -9,7 +9,7 @@ from itertools import islice
 from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
 from dedup.scan.ledger import ScanLedger
-from dedup.scan.reader import ReadRecord, ReadRecords, RecordReader
+from dedup.scan.reader import ReadRecord, ReadTask, RecordReader
 from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
 
 # A task is large enough that pipes and pickles cost little, and what is under way stays small.
@@ -74,7 +74,7 @@ def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[
     while True:
         for batch in islice(batches, tasks - len(under_way)):
             data = [raw.data for raw in batch if raw.error is None]
-            under_way.append((batch, pool.submit(ReadRecords(data))))
+            under_way.append((batch, pool.submit(ReadTask(data))))
         if not under_way:
             return
         batch, future = under_way.popleft()
@@ -115,5 +115,5 @@ def _result(
         result
         for raw in batch
         if raw.error is None
-        for result in _result(pool.submit(ReadRecords([raw.data])), [raw], pool)
+        for result in _result(pool.submit(ReadTask([raw.data])), [raw], pool)
     ]

@@ -322,6 +322,16 @@ def test_a_person_answers_in_the_terminal_and_goes_on_later(terminal, pages):
 
 
 @pytest.mark.slow
+def test_an_unknown_key_shows_what_the_keys_mean(terminal, pages):
+    command = terminal("pages.jsonl")
+    command.read_until(QUESTION)
+    command.answer("x")
+    assert "s, skip  hard to say; the pair does not count" in command.read_until(QUESTION)
+    command.answer("q")
+    assert command.end()[1] == 0
+
+
+@pytest.mark.slow
 def test_long_differences_are_cut_until_the_texts_are_asked_for(terminal, pages):
     texts = [article(1, 6000), replaced(article(1, 6000), 120)]
     lines = [json.dumps({"url": str(n), "text": text}) for n, text in enumerate(texts)]

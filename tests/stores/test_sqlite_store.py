@@ -187,12 +187,20 @@ def test_old_entries_expire(path):
         assert numbers(ledger) == [2]
 
 
+def test_an_identity_that_lacks_a_setting_is_named(path):
+    filled(path, 1)
+    with pytest.raises(LedgerError, match="other settings: item_field missing there, None here"):
+        SqliteStore(path, {**IDENTITY, "item_field": None})
+
+
 def test_another_identity_is_refused_and_the_differences_are_named(path):
     filled(path, 1)
     with pytest.raises(LedgerError) as caught:
         SqliteStore(path, {**IDENTITY, "version": 2, "ngram": 3})
     message = str(caught.value)
-    assert f"{path} was made with other settings: ngram None there, 3 here; version 1 " in message
+    assert (
+        f"{path} was made with other settings: ngram missing there, 3 here; version 1 " in message
+    )
     for way_out in ("DEDUP_INDEX", "DEDUP_RESET", "dedup reindex"):
         assert way_out in message
     filled(path, 2)  # it is unlocked, and unchanged

@@ -1,25 +1,18 @@
 """The method, the extractor and the scope of a crawl, which settings name or hold as objects."""
 
-import importlib.util
-import inspect
 import os
 import pickle
-from collections.abc import Mapping
 from typing import Any
 
-from scrapy.utils.misc import load_object
-
-from dedup.extraction import EXTRACTORS
-from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.plugins import load_extractor, load_method_class
 from dedup.scopes import Scope
 from dedup.scrapy_plugin.settings.values import (
     Reader,
     Setting,
     SettingError,
-    alternatives,
     parse_dictionary,
     parse_number,
 )
@@ -28,16 +21,7 @@ from dedup.search import index_for
 
 def extractor() -> Setting:
     """A callable that turns HTML into main text, or its name."""
-    return Setting("trafilatura", _parse_extractor, _name)
-
-
-def _parse_extractor(value: Any) -> Any:
-    if isinstance(value, str) and value in EXTRACTORS and not importlib.util.find_spec(value):
-        raise ValueError(f"{value!r} needs: pip install 'scrapy-dedup[{value}]'")
-    loaded = _load(EXTRACTORS, value)
-    if not callable(loaded):
-        raise ValueError(f"must be callable, got {value!r}")
-    return loaded
+    return Setting("trafilatura", load_extractor, _name)
 
 
 def scope() -> Setting:
@@ -47,7 +31,7 @@ def scope() -> Setting:
 
 def read_method(reader: Reader) -> Method:
     """Return the method that four settings describe; raises SettingError."""
-    method_class = reader.read("DEDUP_METHOD", Setting("simhash", _parse_method_class, _name))
+    method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, _name))
     arguments = reader.read("DEDUP_METHOD_ARGS", Setting({}, parse_dictionary))
     distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
     if distance is not None and arguments.setdefault("max_distance", distance) != distance:
@@ -70,16 +54,6 @@ def read_method(reader: Reader) -> Method:
     reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
     secret = Setting(os.environ.get("DEDUP_SECRET", ""), _parse_secret, _name_of_secret)
     return _add_secret(method, reader.read("DEDUP_SECRET", secret))
-
-
-def _parse_method_class(value: Any) -> type[Method]:
-    method_class = _load(METHODS, value)
-    if not (isinstance(method_class, type) and issubclass(method_class, Method)):
-        raise ValueError(f"must be a subclass of dedup.methods.Method, got {value!r}")
-    if inspect.isabstract(method_class):
-        missing = ", ".join(sorted(method_class.__abstractmethods__))
-        raise ValueError(f"{value!r} lacks {missing}")
-    return method_class
 
 
 def _parse_distance(value: Any) -> float | None:
@@ -133,21 +107,6 @@ def check_for_workers(name: str, plugin: Any) -> None:
             f"{name} is defined in the main script, which a worker process cannot import; "
             "define it in a module, or set DEDUP_WORKERS = 0"
         )
-
-
-def _load(by_short_name: Mapping[str, Any], value: Any) -> Any:
-    """Return what *value* names, or *value* itself if it is no string."""
-    if not isinstance(value, str):
-        return value
-    if value in by_short_name:
-        return by_short_name[value]
-    choices = f"{alternatives(tuple(by_short_name))}, an import path or an object"
-    if "." not in value:
-        raise ValueError(f"must be {choices}, got {value!r}")
-    try:
-        return load_object(value)
-    except (ImportError, NameError, AttributeError, ValueError) as error:
-        raise ValueError(f"must be {choices}, got {value!r}: {error}") from error
 
 
 def _name(given: Any, loaded: Any) -> str:

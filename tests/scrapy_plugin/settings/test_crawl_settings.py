@@ -17,6 +17,7 @@ from scrapy.settings import Settings
 from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, Method, SimHash
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.scrapy_plugin.settings.crawl import _OTHER_NAMES
 
 
 def read(**settings: Any) -> DedupSettings:
@@ -99,8 +100,10 @@ def test_an_extractor_is_a_short_name_an_import_path_or_a_function(extractor: An
 
 WRONG = [
     ("DEDUP_ENABLED", "perhaps", "must be True or False, got 'perhaps'"),
-    ("DEDUP_METHOD", "simhsh", "must be 'simhash' or "),
-    ("DEDUP_METHOD", "simhsh", "an import path or an object, got 'simhsh'"),
+    ("DEDUP_METHOD", "simhsh", "must be an import path or one of simhash, "),
+    ("DEDUP_METHOD", "verfied", "got 'verfied'; did you mean verified?"),
+    ("DEDUP_EXTRACTOR", "trafilatur", "got 'trafilatur'; did you mean trafilatura?"),
+    ("DEDUP_SCOPE", "hosts", "got 'hosts'; did you mean host?"),
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
     ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
@@ -110,7 +113,7 @@ WRONG = [
     ("DEDUP_MAX_DISTANCE", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MAX_DISTANCE", "three", "must be a number of at least 0, got 'three'"),
     ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
-    ("DEDUP_EXTRACTOR", "trafilature", "must be 'trafilatura' or 'resiliparse', an import path"),
+    ("DEDUP_EXTRACTOR", "trafilature", "must be an import path or one of trafilatura, resi"),
     ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
     ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
@@ -247,12 +250,28 @@ def test_an_extractor_whose_library_is_missing_says_how_to_install_it(monkeypatc
         read(DEDUP_EXTRACTOR="resiliparse")
 
 
-def test_a_misspelt_setting_is_warned_of(caplog: pytest.LogCaptureFixture):
+@pytest.mark.parametrize(
+    ("unknown", "hint"),
+    [
+        ("DEDUP_MAX_DISTANCES", "; did you mean DEDUP_MAX_DISTANCE?"),
+        ("DEDUP_THRESHOLD", "; did you mean DEDUP_MAX_DISTANCE?"),
+        ("DEDUP_TRESHOLD", "; did you mean DEDUP_MAX_DISTANCE?"),
+        ("DEDUP_LEDGER", "; did you mean DEDUP_INDEX?"),
+        ("DEDUP_WEATHER", ""),
+    ],
+)
+def test_an_unknown_setting_is_warned_of_with_the_one_that_is_like_it(
+    caplog: pytest.LogCaptureFixture, unknown: str, hint: str
+):
     with caplog.at_level(logging.WARNING):
-        read(DEDUP_MAX_DISTANCES=5)
-    assert caplog.messages == [
-        "There is no setting DEDUP_MAX_DISTANCES; did you mean DEDUP_MAX_DISTANCE?"
-    ]
+        read(**{unknown: 5})
+    assert caplog.messages == [f"There is no setting {unknown}{hint}"]
+
+
+def test_other_names_of_settings_are_no_settings_and_mean_some():
+    names = set(DedupSettings.defaults())
+    assert set(_OTHER_NAMES.values()) <= names
+    assert names.isdisjoint(_OTHER_NAMES)
 
 
 def test_paths_name_the_spider_its_attributes_and_the_time(tmp_path: Path):
