@@ -2,9 +2,10 @@
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable
 from struct import Struct
 
-from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
+from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, view_in
 
 
 class EvidenceTable:
@@ -31,20 +32,37 @@ class EvidenceTable:
         self._numbers.insert(place, number)
         self._rows[place * _ROW.size : place * _ROW.size] = row
 
+    def add_many(self, rows: Iterable[tuple[int, int, bytes | None]]) -> None:
+        """Add *rows*: the number, the tokens and the evidence of each page."""
+        for row in rows:
+            self.add(*row)
+
     def discard(self, number: int) -> None:
         """Forget page *number*, if it is there."""
-        place = bisect_left(self._numbers, number)
-        if place < len(self._numbers) and self._numbers[place] == number:
+        place = self._place(number)
+        if place is not None:
             del self._numbers[place]
             del self._rows[place * _ROW.size : (place + 1) * _ROW.size]
 
     def get(self, number: int) -> tuple[int, Evidence | None]:
         """Return the tokens and the evidence of page *number*; 0 and ``None`` if it has none."""
-        place = bisect_left(self._numbers, number)
-        if place == len(self._numbers) or self._numbers[place] != number:
+        place = self._place(number)
+        if place is None:
             return 0, None
         tokens, evidence = _ROW.unpack_from(self._rows, place * _ROW.size)
         return tokens, Evidence.from_bytes(evidence)
+
+    def view(self, number: int) -> bytes | None:
+        """Return the view of page *number*; ``None`` if it has no evidence."""
+        place = self._place(number)
+        if place is None:
+            return None
+        return view_in(_ROW.unpack_from(self._rows, place * _ROW.size)[1])
+
+    def _place(self, number: int) -> int | None:
+        place = bisect_left(self._numbers, number)
+        is_there = place < len(self._numbers) and self._numbers[place] == number
+        return place if is_there else None
 
     def __len__(self) -> int:
         return len(self._numbers)

@@ -1,7 +1,7 @@
 """URL -> the name of the set of pages that it is compared with."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
@@ -24,9 +24,8 @@ def host(url: str) -> str:
     >>> host("https://User@Docs.Example.co.uk:8080/a"), host("http://example.com:80/")
     ('docs.example.co.uk:8080', 'example.com')
     """
-    parts = _parse(url)
-    name = parts.netloc.rpartition("@")[2].lower()
-    return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
+    # What follows the third slash is of no account; without it, many URLs are one.
+    return _host_of("/".join(url[:LONGEST_URL].split("/", 3)[:3]))
 
 
 def domain(url: str) -> str:
@@ -75,6 +74,13 @@ _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 SCOPES: dict[str, Callable[[str], str]] = {"crawl": crawl, "domain": domain, "host": host}
 """The scopes by the name that settings use."""
+
+
+@lru_cache(maxsize=1024)
+def _host_of(root: str) -> str:
+    parts = _parse(root)
+    name = parts.netloc.rpartition("@")[2].lower()
+    return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
 
 
 def _parse(url: str) -> SplitResult:

@@ -17,7 +17,7 @@ LAYERS = [
     {"methods", "rule", "evidence_table"},
     {"record_field"},
     {"index", "stores"},
-    {"search"},
+    {"search", "earlier"},
     {"page", "url_advice", "view", "lost_text"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
