@@ -54,6 +54,7 @@ class Detector:
         self._several_a_key = several_a_key
         self._store = MemoryStore() if store is None else store
         self._view = View(method, self.rule)
+        self._nothing_earlier = EarlierPages(method, self.rule, (), several_a_key=several_a_key)
         # Never contended, so that no event loop is needed, unless the store waits.
         self._exchange_lock = Lock()
 
@@ -93,7 +94,9 @@ class Detector:
         never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
         changed, then.
         """
-        record = record._replace(key=shorten_url(record.key), scope=shorten_url(record.scope))
+        key, scope = shorten_url(record.key), shorten_url(record.scope)
+        if (key, scope) != (record.key, record.scope):
+            record = record.under(key, scope)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
         earlier = await self._earlier(record.key)
@@ -123,10 +126,11 @@ class Detector:
 
     async def _earlier(self, key: str) -> EarlierPages:
         """Return what earlier crawls stored under *key*."""
-        stored = [
-            page for page in await self._store.earlier(key) if not self._view.has_ended(page.number)
-        ]
-        return EarlierPages(self._method, self.rule, stored, several_a_key=self._several_a_key)
+        stored = await self._store.earlier(key)
+        if not stored:
+            return self._nothing_earlier
+        counting = [page for page in stored if not self._view.has_ended(page.number)]
+        return EarlierPages(self._method, self.rule, counting, several_a_key=self._several_a_key)
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done.

@@ -73,11 +73,8 @@ class Evidence(NamedTuple):
 _STORED = Struct("<B16sI4s4s")
 SIZE_OF_EVIDENCE = _STORED.size
 """The length of what `Evidence.to_bytes` gives."""
-
-
-def view_in(data: bytes) -> bytes:
-    """Return the *view* of what `Evidence.to_bytes` has given, without reading the rest."""
-    return data[1:17]
+VIEW = slice(1, 17)
+"""Where the *view* stands in that."""
 
 
 class Objection(StrEnum):

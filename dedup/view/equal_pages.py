@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import compress
 
 import numpy as np
 
-from dedup.evidence import view_in
+from dedup.evidence import SIZE_OF_EVIDENCE, VIEW
 from dedup.index.base import Counts, Match
 from dedup.methods.exact import Exact
 from dedup.record import PageRecord, RecordColumns
@@ -61,16 +62,10 @@ class EqualPages:
         digests = [_in_scope(digest, scope) for digest in pages.digests]
         texts.add(digests, pages.numbers)
         if self._by_view:
-            rows = [
-                (digest, evidence, number)
-                for digest, evidence, number in zip(
-                    digests, pages.evidence, pages.numbers, strict=True
-                )
-                if evidence is not None
-            ]
-            if rows:
-                shown, evidence, numbers = zip(*rows, strict=True)
-                views.add(_both_of_many(shown, evidence), numbers)
+            has = [data is not None for data in pages.evidence]
+            shown = [data for data in pages.evidence if data is not None]
+            keys = _both_of_many(list(compress(digests, has)), shown)
+            views.add(keys, list(compress(pages.numbers, has)))
 
     def finish_loading(self) -> None:
         """Add the pages that `load` has left."""
@@ -88,14 +83,13 @@ class EqualPages:
 
 
 def _both(digest: bytes, evidence: bytes) -> bytes:
-    view = int.from_bytes(view_in(evidence), "little")
+    view = int.from_bytes(evidence[VIEW], "little")
     return (int.from_bytes(digest, "little") ^ view).to_bytes(16, "little")
 
 
 def _both_of_many(digests: Sequence[bytes], evidence: Sequence[bytes]) -> list[bytes]:
-    columns = b"".join(digests), b"".join(map(view_in, evidence))
-    one, other = (np.frombuffer(column, np.uint64) for column in columns)
-    both = (one ^ other).tobytes()
+    rows = np.frombuffer(b"".join(evidence), np.uint8).reshape(-1, SIZE_OF_EVIDENCE)
+    both = (np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16) ^ rows[:, VIEW]).tobytes()
     return [both[start : start + 16] for start in range(0, len(both), 16)]
 
 

@@ -1,6 +1,6 @@
 """What speaks against dropping one page for others whose main texts match."""
 
-from dedup.evidence import Names, Objection, view_in
+from dedup.evidence import VIEW, Names, Objection
 from dedup.evidence_table import EvidenceTable
 from dedup.record import PageRecord
 from dedup.rule import Rule, Witness
@@ -60,7 +60,7 @@ class Objections:
     def shows_the_same(self, number: int) -> bool:
         """Return whether the whole visible texts of the page and of page *number* are equal."""
         assert self._record.evidence is not None
-        return self._evidence.view(number) == view_in(self._record.evidence)
+        return self._evidence.view(number) == self._record.evidence[VIEW]
 
 
 MOST_OBJECTIONS = 256

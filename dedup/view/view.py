@@ -196,9 +196,7 @@ class View:
         number, loaders = 0, dict[str, Loader]()
         for piece in pieces:
             if self._rule.demands:
-                self._evidence.add_many(
-                    zip(piece.numbers, piece.tokens, piece.evidence, strict=True)
-                )
+                self._evidence.add_many(piece.numbers, piece.tokens, piece.evidence)
                 self._learn_names_of_many(piece)
             for scope, pages in piece.by_scope():
                 self._count += len(pages.numbers)

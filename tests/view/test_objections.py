@@ -291,3 +291,36 @@ def test_digests_that_make_up_for_other_views_are_told_apart():
     detector.judge(with_menu(1, view)._replace(digest=text))
     other = with_menu(2, 9)._replace(digest=(7).to_bytes(16, "little"), sketch=bytes(7) + b"\xff")
     assert detector.judge(other).kind is Kind.NEW
+
+
+def headed(number, title, content):
+    """A page of a site that has its own name for all headlines."""
+    evidence = Evidence(1, number.to_bytes(16, "little"), 1000, title, b"site")
+    sketch, digest = METHOD.to_bytes(content), number.to_bytes(16, "little")
+    return PageRecord(f"http://a/{number}", "", 100, digest, sketch, evidence.to_bytes())
+
+
+@pytest.mark.parametrize("demands", [NORMAL, None])
+def test_what_the_titles_of_a_host_share_is_known_from_its_stored_pages(tmp_path, demands):
+    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
+    first = Detector(METHOD, Rule(demands=demands), store=store)
+    for number in range(8):
+        first.judge(headed(number, b"%04d" % number, 0xFFFF << 5 * number))
+    publish(store)
+    store.close()
+    page = headed(100, b"else", 0xFFFF << 10 | 1)
+    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
+    second = Detector(METHOD, Rule(demands=demands), store=store)
+    second.load()
+    verdict = second.judge(page)
+    assert verdict.objection is (Objection.TITLE if demands else None)
+    assert verdict.kind is (Kind.NEW if demands else Kind.NEAR)
+    assert verdict.original == "http://a/2"
+    store.close()
+
+
+def test_a_host_of_few_pages_shares_nothing():
+    detector = Detector(METHOD)
+    for number in range(6):
+        detector.judge(headed(number, b"%04d" % number, 0xFFFF << 5 * number))
+    assert detector.judge(headed(100, b"else", 0xFFFF << 10 | 1)).kind is Kind.NEAR
