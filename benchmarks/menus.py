@@ -4,9 +4,9 @@
 
 Four sites: of all pages one menu is extracted, or nearly the same one, so that the evidence is
 weak; or all have one short text, or nearly the same text, under titles of their own. All pages are
-to be kept. Then a copy of each 37th page comes, with an equal main text and view: all are to be dropped.
-Prints the CPU milliseconds per page in each quarter of the pages, and the bytes that the detector
-takes for each; exit code 1 if a page was dropped or a copy was kept.
+to be kept. Then a copy of each 37th page comes, with an equal main text and view: all are to be
+dropped. Prints the CPU milliseconds per page in each quarter of the pages, and the bytes that the
+detector takes for each; exit code 1 if a page was dropped or a copy was kept.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """The view: what a process knows of all stored pages, in memory, to look at."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from dedup.view.claims import Claim
 from dedup.view.equal_pages import EqualPages
 from dedup.view.objections import Objections
 from dedup.view.scope_index import ScopeIndex
+from dedup.view.search import Search
 
 
 class Look(NamedTuple):
@@ -68,58 +70,30 @@ class View:
 
         Pages with the numbers *apart_from* do not count, nor those that are not *older_than* one.
         """
-        open_numbers: list[int] = []
         objections = Objections(self._rule, self._evidence, self._names, record)
 
         def counts(number: int) -> bool:
             return number < older_than and number not in self._ended and number not in apart_from
 
-        def is_stored(number: int) -> bool:
-            if number in self._claims:
-                open_numbers.append(number)
-                return False
-            return True
-
-        def counts_as_same(number: int) -> bool:
-            return counts(number) and objections.shows_the_same(number) and is_stored(number)
-
-        def counts_as_near(number: int) -> bool:
-            if objections.are_enough:
-                return True  # so that the search ends
-            if not counts(number) or objections.against(number, is_exact=False):
-                return False
-            return is_stored(number)
-
+        search = Search(counts, self._claims, objections)
         candidates = self._equal.with_equal_text(record) if record.digest else []
 
         def same() -> Match | None:
             if not candidates or not objections.may_be:
                 return None
-            return self._equal.with_equal_view(record, counts_as_same)
-
-        def equal() -> Match | None:
-            for match in candidates:
-                if objections.are_enough:
-                    break
-                number = match.page
-                if not counts(number) or objections.against(number, is_exact=True):
-                    continue
-                if is_stored(number):
-                    return match
-            return None
+            return self._equal.with_equal_view(record, search.is_same)
 
         def near() -> Match | None:
             pages = self._scopes.get(record.scope)
-            if pages is None or objections.are_enough:
+            if pages is None:
                 return None
-            match = pages.query(self._sketch(record), counts_as_near)
-            return None if objections.are_enough else match
+            return search.nearest(partial(pages.query, self._sketch(record)))
 
-        finding = self._rule.judge(record, equal, near, same)
+        finding = self._rule.judge(record, lambda: search.first_equal(candidates), near, same)
         if finding.kind is not Kind.NEW:
             return Look(finding)
-        if open_numbers:
-            return Look(finding, self._claims[min(open_numbers)])
+        if search.open_numbers:
+            return Look(finding, self._claims[min(search.open_numbers)])
         return Look(finding, None, *objections.first)
 
     def learn_names(self, record: PageRecord) -> None:
