@@ -1,7 +1,10 @@
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedup.scopes import SCOPES, base_of, crawl, domain, host, is_within, parts_of
 
@@ -84,3 +87,15 @@ def test_domains_are_known_without_network_and_cache():
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
     assert (run.stdout, run.stderr) == ("example.co.jp\n", "")
+
+
+@given(
+    st.lists(st.sampled_from(["http:", "x:", "/", "//", "@", ":80", "?", "#", "\t", "a", "B.c"]))
+)
+def test_the_host_is_the_same_whatever_follows_it(parts):
+    url = "".join(parts)
+    try:
+        name = urlsplit(url).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        name = ""
+    assert host(url) in (name, name.removesuffix(":80"), name.removesuffix(":"))
