@@ -8,7 +8,7 @@ much of what a reader sees does it cover, and does it stand in links?
 from collections import OrderedDict
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,16 +62,19 @@ class Evidence(NamedTuple):
         coverage = int(self.coverage * 255)
         return _STORED.pack(coverage, self.view, self.size, self.title, self.headline)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "Evidence":
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def from_bytes(data: bytes) -> "Evidence":
         """Return what `to_bytes` was called on; raises struct.error for other lengths."""
         coverage, view, size, title, headline = _STORED.unpack(data)
-        return cls(coverage / 255, view, size, title.strip(b"\0"), headline.strip(b"\0"))
+        return Evidence(coverage / 255, view, size, title.strip(b"\0"), headline.strip(b"\0"))
 
 
 _STORED = Struct("<B16sI4s4s")
 SIZE_OF_EVIDENCE = _STORED.size
 """The length of what `Evidence.to_bytes` gives."""
+VIEW = slice(1, 17)
+"""Where the *view* stands in that."""
 
 
 class Objection(StrEnum):
@@ -99,10 +102,17 @@ def objection(
 
     *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
     *finds_parts*: they match if the page stands in the original, however long that is. *names*
-    knows what the pages of *host* share in their titles. What is equal but for its chrome goes in
-    any case. ``None`` is a text of which nobody saw the page: nothing speaks against it.
+    knows what the pages of *host* share in their titles. ``None`` is a text of which nobody saw the
+    page: nothing speaks against it. Else the first of these holds:
+
+    1. Pages that are equal but for their chrome, main text and view, are copies in any case.
+    2. A weak main text, of either page, is not enough.
+    3. A page that shows much more than its original has content of its own.
+    4. Near-duplicates of which one has a much longer main text are none; where parts are found,
+       the original may.
+    5. Pages whose names differ are others, unless their main texts are equal and long enough.
     """
-    if page is None or original is None or page.view == original.view:
+    if page is None or original is None or (is_exact and page.view == original.view):
         return None
     if min(page.coverage, original.coverage) < demands.coverage:
         return Objection.WEAK
@@ -149,13 +159,16 @@ class Names:
 
     def learn(self, host: str, page: Evidence) -> None:
         """Take note of the names of another page of *host*."""
-        pages, counts = self._hosts.pop(host, (0, {}))
-        for name in {page.title, page.headline} - {b""}:
+        pages, counts = self._hosts.get(host, (0, {}))
+        for name in {page.title, page.headline}:
+            if not name:
+                continue
             if name in counts or len(counts) < self.candidates:
                 counts[name] = counts.get(name, 0) + 1
             else:
                 counts = {other: count - 1 for other, count in counts.items() if count > 1}
-        self._hosts[host] = (pages + 1, counts)
+        self._hosts[host] = pages + 1, counts
+        self._hosts.move_to_end(host)
         if len(self._hosts) > self.hosts:
             self._hosts.popitem(last=False)
 

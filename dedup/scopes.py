@@ -9,7 +9,7 @@ from datetime import date, time
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
@@ -34,9 +34,8 @@ def host(url: str) -> str:
     >>> host("https://User@Docs.Example.co.uk:8080/a"), host("http://example.com:80/")
     ('docs.example.co.uk:8080', 'example.com')
     """
-    parts = _parse(url)
-    name = parts.netloc.rpartition("@")[2].lower()
-    return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
+    # What follows the third slash is of no account; without it, many URLs are one.
+    return _host_of("/".join(url[:LONGEST_URL].split("/", 3)[:3]))
 
 
 def domain(url: str) -> str:
@@ -322,6 +321,13 @@ _CHOICES = (
     f"must be {' or '.join(map(repr, _PARTS))} or 'field:NAME', the import path of a function, "
     "or several of these"
 )
+
+
+@lru_cache(maxsize=1024)
+def _host_of(root: str) -> str:
+    parts = _parse(root)
+    name = parts.netloc.rpartition("@")[2].lower()
+    return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
 
 
 def _parse(url: str) -> SplitResult:

@@ -18,7 +18,7 @@ LAYERS = [
     {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
     {"record_field", "plugins"},
     {"index", "stores"},
-    {"search"},
+    {"search", "earlier"},
     {"page", "url_advice", "view", "lost_text"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},

@@ -64,7 +64,7 @@ class RecordJudge:
         view.learn_names(record)
         look = view.look(record)
         finding = look.finding
-        if finding.match:
+        if finding.match is not None:
             self._note_duplicate(finding.kind, number, finding.match, self._numbers_in_view)
         elif finding.kind is Kind.NEW:
             view.commit(view.claim(Claimed(record, number=len(self._numbers_in_view))))

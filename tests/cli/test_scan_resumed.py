@@ -180,7 +180,7 @@ OTHER = {
     "html": (
         ["--html-field", "text"],
         "extractor None there, 'trafilatura' here; html field None there, 'text' here; "
-        "text field 'text' there, None here",
+        "text field 'text' there, missing here",
     ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
     "encoding": (["--encoding", "latin-1"], "encoding 'utf-8' there, 'latin-1' here"),
