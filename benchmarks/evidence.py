@@ -40,6 +40,7 @@ from dedup.page import digest_of
 from dedup.text import Document, without_surrogates
 
 MIN_TOKENS = 20
+PAIRS_AT_ONCE = 2048
 SWEEPS: dict[str, Demands | None] = {
     "today": None,
     **{f"coverage {c}": NORMAL._replace(coverage=c) for c in (0.3, 0.4, 0.5, 0.6, 0.7)},
@@ -270,10 +271,14 @@ def matches(
         for place, one in enumerate(numbers)
         for other in numbers[place + 1 :]
     }
+    both_ways = [*pairs, *(pair[::-1] for pair in pairs)]
+    payloads = [None if sketch is None else method.payload(sketch) for sketch in sketches]
     found: defaultdict[int, dict[int, float]] = defaultdict(dict)
-    for pair in pairs:
-        for one, other in (pair, pair[::-1]):
-            distance = method.distance(sketches[one], sketches[other])
+    for start in range(0, len(both_ways), PAIRS_AT_ONCE):
+        part = both_ways[start : start + PAIRS_AT_ONCE]
+        columns = ([payloads[number] for number in column] for column in zip(*part, strict=True))
+        distances = method.distances_of_pairs(*columns).tolist()
+        for (one, other), distance in zip(part, distances, strict=True):
             if distance <= method.max_distance:
                 found[one][other] = distance
     return dict(found)
