@@ -8,7 +8,7 @@ from scrapy.exceptions import NotConfigured
 
 from dedup.logs import get_logger
 from dedup.page import PageReader
-from dedup.report import Details, Summary, TextStore
+from dedup.report import Details, Losses, Summary, TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.checkpoints import Checkpoints
@@ -57,10 +57,13 @@ class Extension:
         # The report is written, or the ledger keeps it; else, nobody sees more than the table.
         has_report = settings.enabled and (settings.report or settings.index)
         self._texts = TextStore(settings.report_texts if has_report else 0)
+        drops = settings.action == "drop"
+        self._losses = Losses(drops=drops) if settings.enabled else None
         self.summary = Summary(
             crawler.stats,
             settings.shown,
-            drops=settings.action == "drop",
+            drops=drops,
+            losses=self._losses,
             details=Details(
                 texts=self._texts,
                 contents=Contents(settings.method),
@@ -73,7 +76,9 @@ class Extension:
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self._bodies = BodyReader(self._pool, self.backlog)
+        self._bodies = BodyReader(
+            self._pool, self.backlog, lambda: self._losses.halvings if self._losses else None
+        )
         self.pages = ResponsePages(self._bodies, self.visits, self.summary)
         self.provenance = Provenance(
             self.visits, self._bodies, self.notices, settings.max_page_bytes
@@ -96,6 +101,8 @@ class Extension:
         """Build what compares pages with those of *store*."""
         self._store = store
         self._detector = detector_with(store, self.settings)
+        if self._losses and len(self._detector):
+            self._losses.expect_past()
         self._checkpoints = (
             Checkpoints(
                 store,
@@ -223,7 +230,7 @@ class Extension:
             self._detector.commit(claim)
         else:
             self._detector.release(claim)
-        self.summary.count("claims/committed" if is_stored else "claims/released")
+        self.summary.claim_ends(claim.number, is_stored=is_stored)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         with ExitStack() as ending:  # whatever fails, the others are closed
