@@ -1,6 +1,7 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
+import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,24 @@ class Sequences(NamedTuple):
     different: int
     halvings: int
     sample: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` takes."""
+        return _HEAD.pack(self.different, self.halvings) + self.sample
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Sequences":
+        """Return the sequences that `to_bytes` wrote; raises ValueError for anything else."""
+        if len(data) >= _HEAD.size:
+            different, halvings = _HEAD.unpack_from(data)
+            sample = data[_HEAD.size :]
+            hashes = len(sample) // 8
+            if not len(sample) % 8 and hashes <= different and halvings < 64:
+                return cls(different, halvings, sample)
+        raise ValueError(f"must be sequences as they were written, got {data!r:.200}")
+
+
+_HEAD = struct.Struct("<IB")
 
 
 def sequences_of(

@@ -101,16 +101,15 @@ class BodyReader:
 
 def _pack(page: Page) -> bytes:
     record, seconds = page.record, sum(page.seconds.values())
-    count, halvings, sample = page.sequences or (0, _NO_SEQUENCES, b"")
+    sequences = page.sequences.to_bytes() if page.sequences else b""
     content = record.digest or b"", record.tokens, seconds, record.evidence or b""
-    return _PAGE.pack(*content, count, halvings, len(sample)) + sample + (record.sketch or b"")
+    return _PAGE.pack(*content, len(sequences)) + sequences + (record.sketch or b"")
 
 
 def _unpack(packed: bytes) -> Page:
-    digest, tokens, seconds, evidence, count, halvings, size = _PAGE.unpack_from(packed)
+    digest, tokens, seconds, evidence, size = _PAGE.unpack_from(packed)
     has_text = any(digest)
     end = _PAGE.size + size
-    sequences = Sequences(count, halvings, packed[_PAGE.size : end])
     sketch = packed[end:] or None
     record = PageRecord(
         tokens=tokens,
@@ -121,13 +120,12 @@ def _unpack(packed: bytes) -> Page:
     return Page(
         record,
         None if has_text else "",
-        sequences=None if halvings == _NO_SEQUENCES else sequences,
+        sequences=Sequences.from_bytes(packed[_PAGE.size : end]) if size else None,
         seconds={"read": seconds},
     )
 
 
-_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}sIBI")
-_NO_SEQUENCES = 255
+_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}sI")
 
 
 def _body_key(response: HtmlResponse) -> bytes:
