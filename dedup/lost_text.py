@@ -2,8 +2,8 @@
 
 import math
 import struct
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -244,6 +244,25 @@ class LostTextSample:
     def __len__(self) -> int:
         """Return the number of sequences in the sample, those of kept and dropped pages twice."""
         return len(self._kept) + len(self._dropped)
+
+
+def lost_with(pairs: Iterable[tuple[int, int]], texts: Sequence[Sequences]) -> LostText:
+    """Return what is lost of *texts* if copies are dropped, by *pairs* of numbers of texts.
+
+    Of two in a pair, the later one is dropped, if the earlier one is kept.
+    """
+    earlier = defaultdict(list)
+    for one, other in pairs:
+        earlier[max(one, other)].append(min(one, other))
+    sample = LostTextSample()
+    dropped: set[int] = set()
+    for number, text in enumerate(texts):
+        if set(earlier.get(number, ())) - dropped:
+            dropped.add(number)
+            sample.add_dropped(text)
+        else:
+            sample.add_kept(text)
+    return sample.result()
 
 
 _SALT: Any = np.uint64(0x9E3779B97F4A7C15)

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from dedup.lost_text import LossyDrop, LostText, LostTextSample, Sequences, sequences_of
+from dedup.lost_text import LossyDrop, LostText, LostTextSample, Sequences, lost_with, sequences_of
 from dedup.text import Document, tokenise
 
 WORDS = [f"w{number}" for number in range(20_000)]
@@ -274,3 +274,21 @@ def test_a_hostile_text_takes_no_more_of_the_sample_than_others():
 def test_a_sample_of_nothing_is_refused():
     with pytest.raises(ValueError, match="most must be at least 1, got 0"):
         LostTextSample(0)
+
+
+def test_of_a_pair_the_later_text_is_dropped_unless_the_earlier_one_is():
+    """As in a crawl: the third text is near the second one only, which is not kept."""
+    texts = [shingles(f"{'a b c d e f'} {end}".split()) for end in ("g", "h", "h i", "x")]
+    assert lost_with([(1, 0), (1, 2)], texts) == LostText(5, 0, 0)
+    assert lost_with([(0, 1), (0, 2), (1, 2)], texts) == LostText(11, 3 / 11, 0)
+    assert lost_with([], texts) == LostText(0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"1234", bytes(6), bytes([1, 0, 0, 0, 0]) + bytes(16), bytes([9, 0, 0, 0, 64])]
+)
+def test_sequences_are_read_back_as_they_were_written(data):
+    for own in (shingles([]), shingles("one two three four".split()), shingles(WORDS, 4)):
+        assert Sequences.from_bytes(own.to_bytes()) == own
+    with pytest.raises(ValueError, match="must be sequences as they were written"):
+        Sequences.from_bytes(data)

@@ -18,6 +18,7 @@ from dedup.cli.methods import create_method, json_object, method_class
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
 from dedup.files import replacing
+from dedup.lost_text import lost_with, sequences_of
 from dedup.methods import METHODS
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader
@@ -97,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
         except KeyboardInterrupt as error:  # the answers up to here count
             interrupt = error
     labels = _labels(calibration, keys, answers)
-    _show_results(output, options, calibration, labels)
+    _show_results(output, options, calibration, labels, documents)
     if others := len(answers) - len(labels):
         output.print(f"{others:,} answers are about pairs that are not among these.")
     if interrupt:
@@ -194,12 +195,14 @@ def _show_results(
     options: argparse.Namespace,
     calibration: Calibration,
     labels: Mapping[Pair, str],
+    documents: Sequence[Document],
 ) -> None:
     if not labels:
         if not options.pairs_out:
             output.print("No pair was judged yet.")
         return
-    results = Results(calibration, labels, options.precision)
+    texts = sequences_of(documents)
+    results = Results(calibration, labels, options.precision, lambda pairs: lost_with(pairs, texts))
     # The file first: whoever reads the output may stop at any time.
     if options.json:
         with replacing(options.json) as file:
