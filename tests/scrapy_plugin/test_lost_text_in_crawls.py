@@ -104,7 +104,7 @@ def test_a_page_that_is_marked_would_be_lost():
     assert len(result.items) == 4
     total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
     assert (lost(result)["sequences"], lost(result)["share"]) == (total, round(gone / total, 6))
-    assert "text of marked pages" in table(result)
+    assert "marked text" in table(result)
     assert "nowhere else stored" in table(result)
 
 
