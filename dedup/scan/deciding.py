@@ -7,7 +7,7 @@ from itertools import islice
 from dedup.records import RecordError
 from dedup.rule import Rule
 from dedup.scan.ledger import ScanLedger
-from dedup.scan.losses import ScanLosses
+from dedup.scan.left_out import ScanLosses
 from dedup.scan.outcome import Fate, Outcome
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_judge import RecordJudge
