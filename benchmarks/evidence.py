@@ -32,7 +32,7 @@ from w3lib.encoding import html_to_unicode
 import dedup
 from dedup import extraction
 from dedup.evidence import DEMANDS, NORMAL, Demands, Evidence, Names, evidence_of, objection
-from dedup.lost_text import LostTextSample
+from dedup.lost_text import LostTextSample, sequences_of
 from dedup.methods import METHODS, Method
 from dedup.methods.base import KeyMethod
 from dedup.methods.shingles import shingle_hashes
@@ -303,7 +303,9 @@ def cached(folder: Path, name: str, parts: Sequence[str], make: Callable[[], T])
 def compare_lost_text(sites: Sequence[Site], methods: Sequence[str]) -> None:
     """Print how much text was lost by exact count and by samples of three sizes."""
     for site in sites:
-        own = [shingle_hashes(Document.from_main_text(text).tokens, 3) for text in site.texts]
+        documents = [Document.from_main_text(text) for text in site.texts]
+        own = [shingle_hashes(document.tokens, 3) for document in documents]
+        sequences = sequences_of(documents)
         for method in methods:
             for name in ("today", "normal"):
                 dropped = dict(site.drops(method, SWEEPS[name], 0))
@@ -314,11 +316,11 @@ def compare_lost_text(sites: Sequence[Site], methods: Sequence[str]) -> None:
                 found = []
                 for most in (1 << 10, 1 << 13, 1 << 16):
                     sample = LostTextSample(most)
-                    for at, shingles in enumerate(own):
+                    for at, of_page in enumerate(sequences):
                         if at in dropped:
-                            sample.add_dropped(shingles, site.documents[at]["url"])
+                            sample.add_dropped(of_page, site.documents[at]["url"])
                         else:
-                            sample.add_kept(shingles)
+                            sample.add_kept(of_page)
                     found.append(sample.result())
                 total = found[0].sequences
                 exact = lost / max(1, total)

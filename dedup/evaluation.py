@@ -11,6 +11,7 @@ from typing import Any
 
 from dedup.evidence import Demands, Evidence, Objection, objection
 from dedup.extraction import Extraction, Extractor
+from dedup.lost_text import LostText, Sequences, lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.search import index_for, order_to_compare
 from dedup.text import Document, tokenise
@@ -56,6 +57,11 @@ class Collection:
     def seconds_for_tokens(self) -> float:
         """The CPU time to tokenise all pages."""
         return self._documents_and_seconds[1]
+
+    @cached_property
+    def sequences(self) -> list[Sequences]:
+        """The 3-word sequences of each page, computed once for all methods."""
+        return sequences_of(self.documents)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -192,7 +198,9 @@ class Evaluation:
     *pairs_found* are those that count, right or false. *f1_edited* counts only pairs whose
     normalised texts differ. *cpu_ms_per_page* is the time of sketch and search, without extraction
     and tokens. *pages_per_s* is the number of main texts that one core tokenises, sketches and
-    searches per second. *bytes_per_page* is the memory of the index.
+    searches per second. *bytes_per_page* is the memory of the index. *lost_text* is what would be
+    lost if the later page of each pair found were dropped, right or false, unless the earlier one
+    was.
     """
 
     collection: str
@@ -208,6 +216,7 @@ class Evaluation:
     pages_per_s: float
     cpu_ms_per_page: float
     bytes_per_page: float
+    lost_text: LostText
     false_pairs: list[Pair] = field(repr=False)
     missed_pairs: list[Pair] = field(repr=False)
 
@@ -218,6 +227,8 @@ class Evaluation:
             len(self.false_pairs),
             len(self.missed_pairs),
         )
+        lost = self.lost_text._asdict()
+        values["lost_text"] = lost | {name: round(lost[name], 6) for name in ("share", "error")}
         return {
             name: round(value, 4) if isinstance(value, float) else value
             for name, value in values.items()
@@ -262,6 +273,7 @@ def evaluate(
         pages_per_s=pages / (collection.seconds_for_tokens + seconds),
         cpu_ms_per_page=1000 * seconds / pages,
         bytes_per_page=index.nbytes / pages,
+        lost_text=lost_with(pairs, collection.sequences),
         false_pairs=false,
         missed_pairs=missed,
     )

@@ -24,6 +24,7 @@ from dedup.cli.files import (
 from dedup.cli.methods import add_methods, json_object, methods_of
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
+from dedup.lost_text import lost_with, sequences_of
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader
 from dedup.text import Document, printable, without_surrogates
@@ -95,9 +96,9 @@ def run(options: argparse.Namespace) -> None:
         elif asks:
             ask(output, sample, keys, texts, answers)
     finally:  # after Ctrl-C, the answers up to there count
-        _show_results(output, options, calibration, _labels(calibration, keys, answers))
-        others = len(answers) - len(_labels(calibration, keys, answers))
-        if others:
+        labels = _labels(calibration, keys, answers)
+        _show_results(output, options, calibration, labels, documents)
+        if others := len(answers) - len(labels):
             output.print(f"{others:,} answers are about pairs that are not among these.")
 
 
@@ -192,12 +193,14 @@ def _show_results(
     options: argparse.Namespace,
     calibration: Calibration,
     labels: Mapping[Pair, str],
+    documents: Sequence[Document],
 ) -> None:
     if not labels:
         if not options.pairs_out:
             output.print("No pair was judged yet.")
         return
-    results = Results(calibration, labels, options.precision)
+    texts = sequences_of(documents)
+    results = Results(calibration, labels, options.precision, lambda pairs: lost_with(pairs, texts))
     # The file first: whoever reads the output may stop at any time.
     write_json(options.json, results.as_json())
     results.show(output, json_object("--args", options.args))

@@ -114,7 +114,7 @@ def _show_results(output: Console, results: Sequence[Evaluation], with_parameter
         table.add_column("threshold", justify="right")
     for title in (
         "found / to find", "precision", "recall", "F1", "F1 edited",
-        "pages/s", "CPU ms/page", "bytes/page",
+        "text lost", "pages/s", "CPU ms/page", "bytes/page",
     ):  # fmt: skip
         table.add_column(title, justify="right")
     for result in results:
@@ -130,6 +130,7 @@ def _show_results(output: Console, results: Sequence[Evaluation], with_parameter
             f"{result.pairs_found:,} / {result.pairs_to_find:,}",
             f"{result.precision:.3f}" if result.pairs_found else "–",
             *(f"{score:.3f}" for score in scores),
+            result.lost_text.percent if result.lost_text.sequences else "–",
             f"{result.pages_per_s:,.0f}",
             f"{result.cpu_ms_per_page:.2f}",
             f"{result.bytes_per_page:,.0f}",

@@ -29,6 +29,7 @@ from dedup.cli.methods import (
 )
 from dedup.cli.terminal import console, progress
 from dedup.evidence import DEMANDS
+from dedup.lost_text import LostText
 from dedup.methods.base import Method
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
@@ -37,6 +38,8 @@ from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clus
 from dedup.scopes import Scope
 from dedup.text import printable
 from dedup.units import format_bytes
+
+_DROPS_SHOWN = 3
 
 EXAMPLES = """\
 examples:
@@ -294,6 +297,7 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "kept_unread": outcome.count(Fate.UNREAD),
         "kept_without_scope": outcome.count(Fate.NO_SCOPE),
         "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
+        "lost_text": _lost_text(outcome),
         "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
@@ -302,6 +306,32 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "keep": options.keep,
         "bytes_read": format_.nbytes,
     }
+
+
+def _lost_text(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.lost_text is None:
+        return None
+
+    def name(number: int) -> dict[str, Any]:
+        key = outcome.key(number) if len(outcome.keys) else None
+        return {"number": number + 1} if key is None else {"number": number + 1, "key": key}
+
+    lossiest = [
+        {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
+        for number, original, lost, sequences in outcome.lossiest
+    ]
+    return {**outcome.lost_text._asdict(), "lossiest": lossiest}
+
+
+def _lines_of_lost_text(lost_text: dict[str, Any]) -> Iterator[str]:
+    *estimate, lossiest = lost_text.values()
+    yield f"text of duplicates: {LostText(*estimate)}"
+    for drop in lossiest[:_DROPS_SHOWN]:
+        key = f" ({drop['key']})" if "key" in drop else ""
+        yield (
+            f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
+            f"left out for record {drop['original']['number']:,}"
+        )
 
 
 def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
@@ -340,4 +370,7 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
         if figures[name]:
             output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
+    if figures["lost_text"] and figures["lost_text"]["sequences"]:
+        for line in _lines_of_lost_text(figures["lost_text"]):
+            output.print(Text(printable(line)), soft_wrap=True)
     output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)

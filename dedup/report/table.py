@@ -38,7 +38,7 @@ def as_text(report: Report, defaults: Mapping[str, Any] | None = None) -> Lines:
     table.add_column(ratio=1, overflow="fold")
     for section in (
         chain(_page_rows(report), _item_rows(report), _problem_rows(report)),
-        _duplicate_rows(report),
+        chain(_text_rows(report), _duplicate_rows(report)),
         chain(_cost_rows(report), _setting_rows(report.settings, defaults or {})),
     ):
         for label, value in section:
@@ -86,6 +86,22 @@ def _item_rows(report: Report) -> Rows:
         yield "items not judged", f"{items.unknown:,} (of unknown pages)"
     if report.links_held_back:
         yield "links held back", f"{report.links_held_back:,}"
+
+
+def _text_rows(report: Report) -> Rows:
+    text = report.dropped_text
+    if not text or not (text.pages or text.pages_of_earlier_crawls):
+        return
+    lines = []
+    if text.pages:
+        said = str(text.estimate)
+        lines.append(said.replace("nowhere", "nowhere else") if text.is_stored else said)
+    for page in text.lossiest[:_URLS]:
+        lines.append(f"{page.lost:,} of the {page.sequences:,} of {printable(page.url)}")
+        lines.append(f"  for {printable(page.original)}")
+    if left_out := text.pages_of_earlier_crawls:
+        lines.append(f"without copies of pages that only earlier crawls met: {left_out:,}")
+    yield f"{'marked' if text.is_stored else 'dropped'} text", "\n".join(lines)
 
 
 def _problem_rows(report: Report) -> Rows:

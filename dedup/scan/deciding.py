@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice
 
-from dedup.record import PageRecord
 from dedup.records import RecordError
 from dedup.rule import Rule
 from dedup.scan.ledger import ScanLedger
+from dedup.scan.left_out import ScanLosses
 from dedup.scan.outcome import Fate, Outcome
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_judge import RecordJudge
@@ -53,36 +53,41 @@ def scan(
     judge = RecordJudge(reader.method, rule, has_pages=has_pages)
     outcome = judge.outcome
     order = KEEP[keep]
+    losses = ScanLosses(outcome)
     sketches = Sketches()
     fields = _FieldsSeen(reader)
-    with closing(all_records(reader, workers, ledger)) as batches:
+    with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
         for records in batches:
-            numbers, pages = _take_in(records, outcome, fields, skip_bad=skip_bad)
+            numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)
             for record in records if with_keys else ():
                 key = f"={record.page.key}" if record.has_key else ""
                 outcome.keys.append(key.encode("utf-8", "surrogatepass"))
             if order:
                 for record in records:
                     sketches.append(record)
+                    losses.expect(record.sequences)
             else:
-                judge.judge(numbers, pages)
+                judge.judge(numbers, [record.page for record in read])
+                losses.add(numbers, [record.sequences for record in read])
             advance(len(records))
     fields.check()
     if order:
         wanted = (number for number in order(sketches) if outcome.fates[number] == Fate.NEW)
         while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
             judge.judge(numbers, [sketches.record(number) for number in numbers])
+            losses.add(numbers, [sketches.sequences(number) for number in numbers])
+    losses.finish()
     return outcome
 
 
 def _take_in(
     records: Sequence[ReadRecord], outcome: Outcome, fields: "_FieldsSeen", *, skip_bad: bool
-) -> tuple[list[int], list[PageRecord]]:
+) -> tuple[list[int], list[ReadRecord]]:
     """Add the next *records* to *outcome*, as new ones; return those to judge, with their numbers.
 
     Raises RecordError for a bad one, unless *skip_bad*.
     """
-    numbers, pages = [], []
+    numbers, read = [], []
     for record in records:
         fate = Fate.NEW
         if record.error is not None:
@@ -100,9 +105,9 @@ def _take_in(
         else:
             fields.see(record)
             numbers.append(len(outcome.fates))
-            pages.append(record.page)
+            read.append(record)
         outcome.fates.append(fate)
-    return numbers, pages
+    return numbers, read
 
 
 class _FieldsSeen:

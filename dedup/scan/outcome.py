@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from dedup.evidence import Objection
+from dedup.lost_text import LostText
 from dedup.packed import Packed
 
 
@@ -27,6 +28,8 @@ class Outcome:
 
     *fates* has a `Fate` for each; *duplicates*, *originals* and *distances* tell which repeats
     which kept one, in the order in which they were judged. *keys* is empty unless asked for.
+    *lost_text* is that of the duplicates, ``None`` if nobody knows the words of the records;
+    *lossiest* has those duplicates that lost most: number, original, sequences lost, and in all.
     """
 
     fates: bytearray = field(default_factory=bytearray)
@@ -36,6 +39,8 @@ class Outcome:
     keys: Packed = field(default_factory=Packed)
     short: int = 0
     objections: Counter[Objection] = field(default_factory=Counter)
+    lost_text: LostText | None = None
+    lossiest: list[tuple[int, int, int, int]] = field(default_factory=list)
     first_bad: str | None = None
     first_unread: str | None = None
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from dedup.extraction import Extractor, language_of_script
 from dedup.limits import shorten, shorten_url
+from dedup.lost_text import Sequences
 from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
@@ -20,7 +21,7 @@ class ReadRecord(NamedTuple):
     *page* is what is judged; its key is "" if the record has none (*has_key*). *has_field* says
     whether there was a text at all, *length* how many characters of main text. A bad record
     (*error*) has nothing else. An *unread* one, whose text could not be found out for the reason
-    given, has no digest.
+    given, has no digest. *sequences* are those of the text, where that was read.
     """
 
     page: PageRecord = PageRecord()
@@ -31,6 +32,7 @@ class ReadRecord(NamedTuple):
     error: str | None = None
     unread: str | None = None
     has_scope: bool = True
+    sequences: Sequences | None = None
 
     def with_place(self, raw: RawRecord) -> "ReadRecord":
         """Return a copy whose error messages name the file and record number of *raw*."""
@@ -63,20 +65,25 @@ class RecordReader:
         if self.format.has_html:
             self._pages.warm_up()
 
-    def read(self, raws: Sequence[Any]) -> list[ReadRecord]:
-        """Return what the records of *raws* are reduced to, in their order."""
+    def read(self, raws: Sequence[Any], halvings: int = 0) -> list[ReadRecord]:
+        """Return what the records of *raws* are reduced to, in their order.
+
+        *halvings*: the sample of their `Sequences` that is wanted.
+        """
         parsed = [self._parse(raw) for raw in raws]
         if self._fields:
             return self._read_fields(parsed, self._fields)
         records = [record for record in parsed if isinstance(record, Record)]
         texts = [record.content or "" for record in records if not record.is_html]
-        pages = iter(self._pages.read_texts(texts))
+        pages = iter(self._pages.read_texts(texts, halvings))
         return [
             ReadRecord(error=shorten(str(record)))
             if isinstance(record, RecordError)
             else self._read_record(
                 record,
-                self._pages.read_html(record.content or "") if record.is_html else next(pages),
+                self._pages.read_html(record.content or "", halvings)
+                if record.is_html
+                else next(pages),
             )
             for record in parsed
         ]
@@ -123,6 +130,7 @@ def _read_record(record: Record, page: Page) -> ReadRecord:
         record.date,
         record.content is not None,
         len(page.text or ""),
+        sequences=page.sequences,
     )
 
 
@@ -157,6 +165,7 @@ class ReadTask:
     """The task of a worker."""
 
     raws: list[Any]
+    halvings: int = 0
 
     def run(self, reader: RecordReader) -> list[ReadRecord]:
-        return reader.read(self.raws)
+        return reader.read(self.raws, self.halvings)

@@ -146,6 +146,7 @@ class Judge:
         assert reservation.verdict
         if reservation.claim:
             visit.claims.append(reservation.claim)
+            self._summary.claim_begins(reservation.claim.number, record.key, page)
         return Judgement(reservation.verdict, page, record=record, claim=reservation.claim)
 
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
@@ -190,6 +191,7 @@ class Judge:
         assert reservation.verdict
         if claim := reservation.claim:
             passage.claim = claim
+            self._summary.claim_begins(claim.number, key, page)
             if passage.visit:  # should nobody tell what becomes of the item
                 passage.visit.claims.append(claim)
         return Judgement(reservation.verdict, page, record=record)

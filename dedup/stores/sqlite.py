@@ -16,7 +16,7 @@ from dedup.stores.base import News, Store, Stored, StoreState, Texts
 KIND = LedgerType(
     name="ledger of scrapy-dedup",
     application_id=0x64656475,  # "dedu"
-    version=3,
+    version=4,
     schema=Path(__file__).with_name("schema.sql"),
     user="crawl",
     memory="stored",

@@ -274,7 +274,7 @@ def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
         capsys, "evaluate", collection, "--method", "i-match", "--args",
         json.dumps({"lexicon": str(path)}),
     )  # fmt: skip
-    assert (code, out.split()[-11]) == (0, "i-match")
+    assert (code, out.split()[-13]) == (0, "i-match")
 
 
 def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):

@@ -53,7 +53,11 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
         "kept records that others repeat 2",
     ]
     assert shown[7].startswith("read and written ")
-    assert shown[8] == f"written: {tmp_path / 'unique.jsonl'}"
+    assert shown[8:10] == [
+        "text of duplicates: 396 three-word sequences, 2.3 % of them nowhere stored",
+        "9 of 198 of record 3, left out for record 1",
+    ]
+    assert shown[10] == f"written: {tmp_path / 'unique.jsonl'}"
 
 
 @pytest.mark.slow

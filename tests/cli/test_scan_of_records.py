@@ -46,6 +46,13 @@ def test_records_are_judged_as_their_texts_are(tmp_path):
     assert scanned(write(tmp_path / "pages.jsonl", records_of(TEXTS))) == (0, KEPT)
 
 
+def test_nobody_knows_how_much_text_is_lost(tmp_path, capsys):
+    figures = tmp_path / "figures.json"
+    scanned(write(tmp_path / "pages.jsonl", records_of(TEXTS)), "--json", figures)
+    assert json.loads(figures.read_text())["lost_text"] is None
+    assert "sequences" not in capsys.readouterr().out
+
+
 def test_an_item_without_a_record_is_kept(tmp_path):
     records = records_of(TEXTS)
     records[1] = records[3] = None

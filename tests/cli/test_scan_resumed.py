@@ -312,6 +312,8 @@ def test_one_scan_at_a_time(scanned, capsys):
         "UPDATE records SET digest = 'text' WHERE number = 3",
         "UPDATE records SET tokens = 'many' WHERE number = 0",
         "UPDATE records SET digest = substr(digest, 2) WHERE number = 3",
+        "UPDATE records SET sequences = substr(sequences, 2) WHERE number = 3",
+        "UPDATE records SET sequences = 3 WHERE number = 3",
         "DELETE FROM about",
         "UPDATE about SET value = '{'",
         "DROP TABLE records",
@@ -326,7 +328,7 @@ def test_a_damaged_ledger_is_told(scanned, capsys, damage):
     assert not os.path.exists("c.jsonl")
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 5])
+@pytest.mark.parametrize("version", [0, 1, 3, 4, 6])
 def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
     with closing(sqlite3.connect("ledger")) as file:
         file.execute(f"PRAGMA user_version = {version}")
