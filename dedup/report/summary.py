@@ -108,6 +108,8 @@ class Summary:
                 self.count(f"skipped/{verdict.reason}")
             else:
                 self._count_verdict(verdict, shorten_url(url), size)
+            if page and page.evidence and page.evidence.weakness:
+                self.count(f"weak/{page.evidence.weakness}")
             if self._details is not None:
                 self._details.record(verdict, url, page, scope, content)
 
@@ -168,6 +170,7 @@ class Summary:
             pages=self._counts.pages(seconds),
             items=self._counts.items(),
             objections=self._counts.below("objections"),
+            weak=self._counts.below("weak"),
             links_held_back=self._counts.value("links_held_back"),
             revisits=Revisits(
                 unchanged=tuple(self._revisits[Kind.UNCHANGED]),

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from dedup.evidence import Objection
+from dedup.evidence import Objection, Weakness
 from dedup.packed import Packed
 
 
@@ -35,6 +35,7 @@ class Outcome:
     keys: Packed = field(default_factory=Packed)
     short: int = 0
     objections: Counter[Objection] = field(default_factory=Counter)
+    weak: Counter[Weakness] = field(default_factory=Counter)
     first_bad: str | None = None
     first_unread: str | None = None
 

@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 
 from dedup.scrapy_plugin.settings.paths import Placeholders
 
-PAGE_FIELDS = ("text", "title", "language")
+PAGE_FIELDS = ("text", "title", "language", "coverage")
 
 
 class SettingError(ValueError):
