@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 from hashlib import blake2b
+from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -325,10 +326,10 @@ class _Seen:
 
     def _headline(self, own: Array) -> bytes:
         for start in np.flatnonzero(self._marks == _HEADLINE).tolist():
-            end = start + int(np.argmax(self._marks[start:] == _HEADLINE_END))
-            inside = np.flatnonzero(own[start + 1 : end + 1]) + start + 1
-            bounds = np.stack((self._bounds[inside], self._bounds[inside + 1]), axis=1).tolist()
-            headline = b"".join(self.text[first:last] for first, last in bounds)
+            end = start + int((self._marks[start:] == _HEADLINE_END).argmax())
+            bounds = self._bounds[start + 1 : end + 2].tolist()
+            inside = zip(pairwise(bounds), own[start + 1 : end + 1].tolist(), strict=True)
+            headline = b"".join(self.text[first:last] for (first, last), is_own in inside if is_own)
             if name := _digest_of_name(headline.decode("utf-8", "replace")):
                 return name
         return b""
