@@ -5,7 +5,7 @@ SPIDER_MODULES = ["crawler.spiders"]
 NEWSPIDER_MODULE = "crawler.spiders"
 
 ADDONS = {"dedup.scrapy_plugin.Addon": 500}
-DEDUP_FIELDS = {"text": "text", "title": "title", "language": "language"}
+DEDUP_FIELDS = {"text": "text", "title": "title", "language": "language", "coverage": "coverage"}
 DEDUP_REPORT = "reports"
 
 USER_AGENT = "scrapy-dedup (site crawler that stores every content once)"

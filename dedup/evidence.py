@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,7 +49,7 @@ class Evidence(NamedTuple):
     *view* is the 16-byte digest of the whole text outside of chrome, *size* its length in bytes of
     UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are 4-byte digests of what
     the page calls itself, empty where it has none: equal ones may be equal by chance, which counts
-    as if nobody had asked.
+    as if nobody had asked. *is_list*: links or chrome have at least half of the main text.
     """
 
     coverage: float
@@ -56,25 +57,44 @@ class Evidence(NamedTuple):
     size: int
     title: bytes = b""
     headline: bytes = b""
+    is_list: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return the 29 bytes that are stored; *coverage* is rounded down to 255 steps."""
-        coverage = int(self.coverage * 255)
-        return _STORED.pack(coverage, self.view, self.size, self.title, self.headline)
+        """Return the 29 bytes that are stored; *coverage* is rounded down to whole percents."""
+        # What was read of bytes is a little less than its whole percents, as .29 * 100.
+        percent = int(self.coverage * 100 + 1e-9)
+        first = percent | _LIST if self.is_list else percent
+        return _STORED.pack(first, self.view, self.size, self.title, self.headline)
 
     @staticmethod
     @lru_cache(maxsize=256)
     def from_bytes(data: bytes) -> "Evidence":
         """Return what `to_bytes` was called on; raises struct.error for other lengths."""
-        coverage, view, size, title, headline = _STORED.unpack(data)
-        return Evidence(coverage / 255, view, size, title.strip(b"\0"), headline.strip(b"\0"))
+        first, view, size, title, headline = _STORED.unpack(data)
+        coverage, is_list = (first & ~_LIST) / 100, bool(first & _LIST)
+        return Evidence(coverage, view, size, title.strip(b"\0"), headline.strip(b"\0"), is_list)
+
+    @property
+    def weakness(self) -> "Weakness | None":
+        """Why the main text says too little of its page; ``None`` if it does not."""
+        if self.coverage >= NORMAL.coverage:
+            return None
+        return Weakness.LINKS if self.is_list else Weakness.LITTLE
 
 
+_LIST = 0x80
 _STORED = Struct("<B16sI4s4s")
 SIZE_OF_EVIDENCE = _STORED.size
 """The length of what `Evidence.to_bytes` gives."""
 VIEW = slice(1, 17)
 """Where the *view* stands in that."""
+
+
+class Weakness(StrEnum):
+    """Why a main text says too little of its page: most of it is links, or most is missing."""
+
+    LINKS = "links"
+    LITTLE = "little"
 
 
 class Objection(StrEnum):
@@ -299,7 +319,7 @@ class _Seen:
         if is_list and size:
             coverage = min(coverage, self._length_within(found, outside) / size)
         view = blake2b(self._joined(outside), digest_size=16).digest()
-        return Evidence(coverage, view, size, title, self._headline(own))
+        return Evidence(coverage, view, size, title, self._headline(own), is_list and total > 0)
 
     def _length(self, segments: Array) -> int:
         return int(self._lengths[segments].sum())
@@ -321,10 +341,10 @@ class _Seen:
 
     def _headline(self, own: Array) -> bytes:
         for start in np.flatnonzero(self._marks == _HEADLINE).tolist():
-            end = start + int(np.argmax(self._marks[start:] == _HEADLINE_END))
-            inside = np.flatnonzero(own[start + 1 : end + 1]) + start + 1
-            bounds = np.stack((self._bounds[inside], self._bounds[inside + 1]), axis=1).tolist()
-            headline = b"".join(self.text[first:last] for first, last in bounds)
+            end = start + int((self._marks[start:] == _HEADLINE_END).argmax())
+            bounds = self._bounds[start + 1 : end + 2].tolist()
+            inside = zip(pairwise(bounds), own[start + 1 : end + 1].tolist(), strict=True)
+            headline = b"".join(self.text[first:last] for (first, last), is_own in inside if is_own)
             if name := _digest_of_name(headline.decode("utf-8", "replace")):
                 return name
         return b""

@@ -298,6 +298,7 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "kept_without_scope": outcome.count(Fate.NO_SCOPE),
         "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
         "lost_text": _lost_text(outcome),
+        "weak": {str(what): count for what, count in outcome.weak.items()},
         "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
@@ -356,6 +357,9 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
             table.add_row(label, share(name))
     for objection, count in figures["kept_by_evidence"].items():
         table.add_row(f"    no duplicates: {objection}", f"{count:,} ({count / records:.1%})")
+    for weakness, count in figures["weak"].items():
+        label = f"  of which too little was extracted: {weakness}"
+        table.add_row(label, f"{count:,} ({count / records:.1%})")
     table.add_row("  exact duplicates", share("exact_duplicates"))
     table.add_row("  near-duplicates", share("near_duplicates"))
     if figures["bad"]:

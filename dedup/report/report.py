@@ -208,8 +208,8 @@ class Report:
     `Details` gathers *nearest_kept*, *near_misses*, *timeline*, *lengths*, *url_patterns* and
     *url_advice*; without it they are empty, and the last one ``None``. *ledger* is ``None`` in a
     crawl without one. *objections* counts the new pages whose main text matches another page, by
-    why that was not enough to drop them. *saved* and *dropped_text* are ``None`` where only the
-    ledger is left.
+    why that was not enough to drop them, *weak* those of which too little was extracted, by what
+    it is (`Weakness`). *saved* and *dropped_text* are ``None`` where only the ledger is left.
     """
 
     spider: str
@@ -220,6 +220,7 @@ class Report:
     items: ItemCounts
     dropped_text: DroppedText | None = None
     objections: dict[str, int] = field(default_factory=dict)
+    weak: dict[str, int] = field(default_factory=dict)
     links_held_back: int
     revisits: Revisits
     ledger: LedgerUse | None

@@ -114,6 +114,8 @@ class Summary:
                 self._count_verdict(verdict, shorten_url(url), size)
                 if self._losses is not None and page is not None and page.sequences:
                     self._losses.page_is_judged(verdict, shorten_url(url), page.sequences)
+            if page and page.evidence and page.evidence.weakness:
+                self.count(f"weak/{page.evidence.weakness}")
             if self._details is not None:
                 self._details.record(verdict, url, page, scope, content)
 
@@ -189,6 +191,7 @@ class Summary:
             items=self._counts.items(),
             dropped_text=dropped_text,
             objections=self._counts.below("objections"),
+            weak=self._counts.below("weak"),
             links_held_back=self._counts.value("links_held_back"),
             revisits=Revisits(
                 unchanged=tuple(self._revisits[Kind.UNCHANGED]),

@@ -22,6 +22,11 @@ _HOSTS = 5
 _BAR = 30
 _ROWS = 20
 
+_WEAK = {
+    "links": "links or a menu, less than half of the page",
+    "little": "less than half of the page",
+}
+
 Rows = Iterator[tuple[str, str]]
 
 
@@ -70,6 +75,8 @@ def _page_rows(report: Report) -> Rows:
     for objection, count in report.objections.items():
         reason = printable(objection).replace("_", " ")
         yield "  new, though alike", f"{_share(count, total)}: {reason}"
+    for weakness, count in report.weak.items():
+        yield "extracted too little", f"{_share(count, total)}: {_WEAK.get(weakness, weakness)}"
     skipped = _share(sum(pages.skipped.values()), total)
     reasons = ", ".join(
         f"{printable(name).replace('_', ' ')}: {count:,}" for name, count in pages.skipped.items()

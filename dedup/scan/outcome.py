@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from dedup.evidence import Objection
+from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
 from dedup.packed import Packed
 
@@ -41,6 +41,7 @@ class Outcome:
     objections: Counter[Objection] = field(default_factory=Counter)
     lost_text: LostText | None = None
     lossiest: list[tuple[int, int, int, int]] = field(default_factory=list)
+    weak: Counter[Weakness] = field(default_factory=Counter)
     first_bad: str | None = None
     first_unread: str | None = None
 

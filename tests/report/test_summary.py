@@ -70,6 +70,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "items": {"dropped": 0, "marked": 0, "unmarked": 0, "unknown": 0},
         "dropped_text": None,
         "objections": {},
+        "weak": {},
         "links_held_back": 0,
         "revisits": {"unchanged": [], "changed": []},
         "ledger": None,

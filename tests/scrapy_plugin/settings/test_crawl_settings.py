@@ -129,7 +129,11 @@ WRONG = [
     ("DEDUP_ACTION", "delete", "must be 'drop' or 'mark', got 'delete'"),
     ("DEDUP_FOLLOW_DUPLICATES", "maybe", "must be True or False, got 'maybe'"),
     ("DEDUP_ITEM_FIELD", 7, "must be a string, got 7"),
-    ("DEDUP_FIELDS", {"body": "text"}, "must map 'text' or 'title' or 'language' to the name"),
+    (
+        "DEDUP_FIELDS",
+        {"body": "text"},
+        "must map 'text' or 'title' or 'language' or 'coverage' to the name",
+    ),
     ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
     ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_WORKERS", True, "must be a whole number of at least 0, got True"),
