@@ -16,7 +16,7 @@ LAYERS = [
     {"text", "evidence", "packed", "atomic_file", "limits", "sqlite_file", "suggestion", "units"},
     {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
     {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
-    {"record_field", "plugins", "lost_text"},
+    {"record_field", "plugins", "lost_text", "dropped"},
     {"index", "stores"},
     {"search", "earlier"},
     {"page", "url_advice", "view"},
