@@ -22,7 +22,7 @@ LAYERS = [
     {"page", "url_advice", "view"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
-    {"scan"},
+    {"scan", "history"},
     {"cli"},
     {"scrapy_plugin"},
     {"__main__"},

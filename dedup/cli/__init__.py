@@ -24,6 +24,7 @@ COMMANDS = {
     "restore": "write items that crawls dropped as a feed would have them",
     "scan": "remove the duplicates from files or folders of pages",
     "stats": "show the crawls and pages of a ledger",
+    "why": "say what became of a page: stored, dropped and for which one, replaced",
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
 
