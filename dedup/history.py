@@ -170,14 +170,20 @@ def events_of_report(report: Report, url: str, *, has_ledger: bool = False) -> I
             if page.url == url:
                 words = f"It was {kind} since an earlier crawl in {crawl}."
                 yield Event(kind, words, {"distance": page.distance})
-    for miss in report.near_misses:
-        if url in (miss.url, miss.other):
-            other = miss.other if miss.url == url else miss.url
-            words = (
-                f"It was kept in {crawl} beside <{other}>, which is at distance "
-                f"{miss.distance:.4g}: duplicates are up to {limit}."
-            )
-            yield Event("near miss", words, {"other": other, "distance": miss.distance})
+    misses = sorted(
+        (miss.distance, miss.other if miss.url == url else miss.url)
+        for miss in report.near_misses
+        if url in (miss.url, miss.other)
+    )
+    if misses:
+        told = "".join(f"\n  <{other}> (distance {at:.4g})" for at, other in misses[:MOST_LISTED])
+        more = f"\n  and {len(misses) - MOST_LISTED:,} more" * (len(misses) > MOST_LISTED)
+        words = (
+            f"In {crawl}, {count_of(len(misses), 'page')} just beyond the threshold {limit} "
+            f"{_was(len(misses))} kept beside it:{told}{more}"
+        )
+        first = [{"url": other, "distance": at} for at, other in misses[:MOST_LISTED]]
+        yield Event("near misses", words, {"count": len(misses), "first": first})
 
 
 def urls_of_report(report: Report) -> Iterator[str]:
@@ -236,7 +242,7 @@ class DroppedHistory:
 
 def _copies_event(count: int, noun: str, listed: Sequence[tuple[str, str, float | None]]) -> Event:
     told = "".join(
-        f"\n  <{url}> ({kind}{', distance ' + format(distance, '.4g') if distance else ''})"
+        f"\n  <{url}> ({kind}" + (")" if kind != Kind.NEAR else f", distance {distance or 0:.4g})")
         for url, kind, distance in listed
     )
     more = f"\n  and {count - len(listed):,} more" * (count > len(listed))

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 from crawls import crawl, spider_over
-from texts import article, edited, page
+from texts import article, edited, page, replaced
 from web import served
 
 from dedup.cli import main
@@ -110,6 +110,27 @@ def test_of_pages_that_were_not_compared_it_says_that_no_ledger_has_them(left, c
     assert "Nothing is known of it.\n" in out
     hint = "A ledger has no URLs of pages that were kept without being compared; its crawls had 2 "
     assert hint + "(empty: 2).\n" in out
+
+
+def test_pages_just_beyond_the_threshold_are_named_and_bounded(tmp_path, capsys):
+    ledger = tmp_path / "pages.sqlite"
+    pages = {"/a": page(article(1, words=400))}
+    pages |= {f"/{n}": page(replaced(article(1, words=400), n)) for n in range(8, 60, 2)}
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in pages))
+        crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=0, DEDUP_REPORT=tmp_path / "reports")
+    [report] = (tmp_path / "reports").glob("*.json")
+    misses = json.loads(report.read_text())["near_misses"]
+    asked = misses[0]["url"]
+    for source in (ledger, report):
+        *_, event = events(capsys, asked, source)
+        assert event["what"] == "near misses"
+        assert event["count"] == sum(asked in (m["url"], m["other"]) for m in misses)
+        distances = [each["distance"] for each in event["first"]]
+        assert distances == sorted(distances)
+        assert 0 < len(distances) == min(event["count"], 10)
+        assert " just beyond the threshold 0 w" in event["words"]
+        assert f"<{event['first'][0]['url']}> (distance {distances[0]})" in event["words"]
 
 
 def test_several_sources_are_asked_at_once(left, capsys):
