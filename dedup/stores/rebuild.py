@@ -111,8 +111,8 @@ class NewPage:
         self._at = at
         self._crawl = crawl
 
-    def store(self) -> None:
-        """Store it, unless it is there, or has no text."""
+    def store(self, *, replaces: bool = True) -> None:
+        """Store it, unless it is there, or has no text; *replaces*: in the place of others."""
         record, at = self._record, self._at
         if record.digest is None:
             return
@@ -135,9 +135,10 @@ class NewPage:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, at, at, record.key),
         )
+        replaced = self._replaced(earlier) if replaces else ()
         self._file.executemany(
             "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
-            ((at, added.lastrowid, number) for number in self._replaced(earlier)),
+            ((at, added.lastrowid, number) for number in replaced),
         )
 
     def _replaced(self, earlier: Sequence[tuple[int, bytes, bytes | None, str]]) -> list[int]:

@@ -36,7 +36,9 @@ class Restoration:
     def add(self, found: FieldRecord) -> None:
         """Have the page of *found* count as stored, and as no duplicate of another."""
         self._crawl = self._crawl or add_crawl(self._file, self._name, self._at, "restored")
-        NewPage(self._file, self._method, found, self._at, self._crawl).store()
+        # An item that was dropped for another one of its URL does not take the place of that.
+        is_page = found.made_with.item_field is None
+        NewPage(self._file, self._method, found, self._at, self._crawl).store(replaces=is_page)
         self._file.execute("DELETE FROM matches WHERE url = ?", (found.record.key,))
 
 

@@ -201,6 +201,7 @@ def test_what_is_wrong_is_said_in_one_line(town, tmp_path, capsys, arguments, me
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_of_long_pages_the_beginnings_are_explained_and_what_the_crawl_found_is_said(
     tmp_path, capsys
 ):

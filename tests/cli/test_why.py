@@ -112,6 +112,7 @@ def test_of_pages_that_were_not_compared_it_says_that_no_ledger_has_them(left, c
     assert hint + "(empty: 2).\n" in out
 
 
+@pytest.mark.slow
 def test_pages_just_beyond_the_threshold_are_named_and_bounded(tmp_path, capsys):
     ledger = tmp_path / "pages.sqlite"
     pages = {"/a": page(article(1, words=400))}

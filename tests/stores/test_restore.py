@@ -62,6 +62,18 @@ def test_a_restored_page_takes_the_place_of_what_was_stored_under_its_url(path):
         assert (old.ended, new.is_change) == (new.stored, True)
 
 
+def test_an_item_does_not_take_the_place_of_another_one_of_its_url(tmp_path):
+    path = tmp_path / "items.sqlite"
+    store = joined(path, {**IDENTITY, "item_field": "body"})
+    add(store, record(1))
+    publish(store)
+    store.close()
+    made_with = MADE_WITH._replace(item_field="body")
+    with restoring_at(path) as (restoration, read):
+        restoration.add(read(to_field(record(3, "http://a/1"), made_with)))
+    assert rows(path)[0] == [("http://a/1", 1), ("http://a/1", 2)]
+
+
 def fail_after_a_page(path):
     with restoring_at(path) as (restoration, read):
         restoration.add(read(to_field(record(3), MADE_WITH)))
