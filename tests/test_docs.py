@@ -300,7 +300,7 @@ INPUTS: dict[str, Callable[[Path], None]] = {
 
 def check_readme(folder: Path) -> None:
     [page] = map(json.loads, (folder / "pages.jsonl").read_text().splitlines())
-    assert set(page) == {"url", "title", "text", "language", "fetched"}
+    assert set(page) == {"url", "title", "text", "language", "coverage", "fetched"}
     assert len([*(folder / "reports").glob("*.html")]) >= 2
 
 
