@@ -7,7 +7,8 @@ import numpy as np
 
 from dedup.methods.arguments import check_share, check_whole
 from dedup.methods.base import KeyMethod
-from dedup.methods.hashing import Array, shingle_hashes_of, shingles
+from dedup.methods.hashing import Array
+from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
 
 # One of so many hashes is a block key.
