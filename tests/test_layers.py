@@ -13,8 +13,8 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "lexicon", "evidence", "packed", "atomic_file", "limits", "sqlite_file"},
-    {"lexicon_file", "diff", "records", "logs", "record", "scopes", "extraction"},
+    {"text", "lexicon", "evidence", "packed", "atomic_file", "limits", "sqlite_file", "versions"},
+    {"lexicon_file", "diff", "records", "logs", "record", "scopes", "extraction", "preference"},
     {"methods", "rule", "evidence_table", "claim"},
     {"record_field"},
     {"index", "stores"},
