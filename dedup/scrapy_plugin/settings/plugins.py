@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
+from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from dedup.extraction import EXTRACTORS
@@ -14,6 +15,7 @@ from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.preference import URL_CRITERIA, Preference
 from dedup.scrapy_plugin.settings.values import (
     Reader,
     Setting,
@@ -37,6 +39,37 @@ def _parse_extractor(value: Any) -> Any:
     if not callable(loaded):
         raise ValueError(f"must be callable, got {value!r}")
     return loaded
+
+
+def criteria() -> Setting:
+    """Criteria by which URLs are better, by name, import path or function; none by default."""
+    return Setting((), _parse_criteria, _names_of_criteria)
+
+
+def _parse_criteria(value: Any) -> Preference:
+    """Return the preference; raises ValueError."""
+    criteria = [_load(URL_CRITERIA, one) for one in _criteria_of(value)]
+    for given, criterion in zip(_criteria_of(value), criteria, strict=True):
+        if not callable(criterion) or isinstance(criterion, type):
+            raise ValueError(f"must be a list of functions, got {given!r}")
+    return Preference(criteria)
+
+
+def _criteria_of(value: Any) -> list[Any]:
+    if callable(value):
+        return [value]
+    try:
+        return [
+            one.strip() if isinstance(one, str) else one
+            for one in BaseSettings({"value": value}).getlist("value")
+        ]
+    except TypeError as error:
+        raise ValueError(f"must be a list of criteria, got {value!r}") from error
+
+
+def _names_of_criteria(given: Any, preference: Preference) -> list[str]:
+    pairs = zip(_criteria_of(given), preference.criteria, strict=True)
+    return [_name(one, criterion) for one, criterion in pairs]
 
 
 def read_method(reader: Reader) -> Method:

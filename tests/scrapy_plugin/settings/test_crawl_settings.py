@@ -15,6 +15,7 @@ from scrapy.settings import Settings
 
 from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, Method, SimHash
+from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 
 
@@ -55,6 +56,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_CHECKPOINT_INTERVAL": 5.0,
         "DEDUP_FSYNC": False,
         "DEDUP_DUPLICATES": "",
+        "DEDUP_PREFER": [],
     }
 
 
@@ -111,6 +113,11 @@ WRONG = [
     ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
     ("DEDUP_EXTRACTOR", "trafilature", "must be 'trafilatura' or 'resiliparse', an import path"),
     ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
+    ("DEDUP_PREFER", "htps", "must be 'canonical' or 'https' or 'clean-url' or 'newest-version'"),
+    ("DEDUP_PREFER", "https,longest", "an import path or an object, got 'longest'"),
+    ("DEDUP_PREFER", ["https", 5], "must be a list of functions, got 5"),
+    ("DEDUP_PREFER", [dict], "must be a list of functions"),
+    ("DEDUP_PREFER", 5, "must be a list of criteria, got 5"),
     ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_SHORT_PAGES", "drop", "must be 'exact' or 'keep', got 'drop'"),
@@ -326,3 +333,23 @@ for path, name in {wrong}.items():
     assert done.stdout.splitlines() == [
         f"{name} cannot be written: {path!r}" for path, name in wrong.items()
     ]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "shown"),
+    [
+        ("https,clean-url", ["https", "clean-url"]),
+        (" https , dedup.preference.clean_url", ["https", "dedup.preference.clean_url"]),
+        (["https", clean_url], ["https", "dedup.preference.clean_url"]),
+        ((https, clean_url), ["dedup.preference.https", "dedup.preference.clean_url"]),
+    ],
+)
+def test_criteria_are_names_import_paths_or_functions(criteria: Any, shown: list[str]):
+    settings = read(DEDUP_PREFER=criteria)
+    assert settings.prefer.criteria == (https, clean_url)
+    assert settings.shown["DEDUP_PREFER"] == shown
+
+
+def test_one_criterion_needs_no_list():
+    assert read(DEDUP_PREFER=https).prefer.criteria == (https,)
+    assert not read(DEDUP_PREFER="").prefer
