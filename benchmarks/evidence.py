@@ -32,7 +32,7 @@ from w3lib.encoding import html_to_unicode
 import dedup
 from dedup import extraction
 from dedup.evidence import DEMANDS, NORMAL, Demands, Evidence, Names, evidence_of, objection
-from dedup.lost_text import LostTextSample
+from dedup.lost_text import LostTextSample, sequences_of
 from dedup.methods import METHODS, Method
 from dedup.methods.base import KeyMethod
 from dedup.methods.shingles import shingle_hashes
@@ -40,6 +40,7 @@ from dedup.page import digest_of
 from dedup.text import Document, without_surrogates
 
 MIN_TOKENS = 20
+PAIRS_AT_ONCE = 2048
 SWEEPS: dict[str, Demands | None] = {
     "today": None,
     **{f"coverage {c}": NORMAL._replace(coverage=c) for c in (0.3, 0.4, 0.5, 0.6, 0.7)},
@@ -270,10 +271,14 @@ def matches(
         for place, one in enumerate(numbers)
         for other in numbers[place + 1 :]
     }
+    both_ways = [*pairs, *(pair[::-1] for pair in pairs)]
+    payloads = [None if sketch is None else method.payload(sketch) for sketch in sketches]
     found: defaultdict[int, dict[int, float]] = defaultdict(dict)
-    for pair in pairs:
-        for one, other in (pair, pair[::-1]):
-            distance = method.distance(sketches[one], sketches[other])
+    for start in range(0, len(both_ways), PAIRS_AT_ONCE):
+        part = both_ways[start : start + PAIRS_AT_ONCE]
+        columns = ([payloads[number] for number in column] for column in zip(*part, strict=True))
+        distances = method.distances_of_pairs(*columns).tolist()
+        for (one, other), distance in zip(part, distances, strict=True):
             if distance <= method.max_distance:
                 found[one][other] = distance
     return dict(found)
@@ -298,7 +303,9 @@ def cached(folder: Path, name: str, parts: Sequence[str], make: Callable[[], T])
 def compare_lost_text(sites: Sequence[Site], methods: Sequence[str]) -> None:
     """Print how much text was lost by exact count and by samples of three sizes."""
     for site in sites:
-        own = [shingle_hashes(Document.from_main_text(text).tokens, 3) for text in site.texts]
+        documents = [Document.from_main_text(text) for text in site.texts]
+        own = [shingle_hashes(document.tokens, 3) for document in documents]
+        sequences = sequences_of(documents)
         for method in methods:
             for name in ("today", "normal"):
                 dropped = dict(site.drops(method, SWEEPS[name], 0))
@@ -309,11 +316,11 @@ def compare_lost_text(sites: Sequence[Site], methods: Sequence[str]) -> None:
                 found = []
                 for most in (1 << 10, 1 << 13, 1 << 16):
                     sample = LostTextSample(most)
-                    for at, shingles in enumerate(own):
+                    for at, of_page in enumerate(sequences):
                         if at in dropped:
-                            sample.add_dropped(shingles, site.documents[at]["url"])
+                            sample.add_dropped(of_page, site.documents[at]["url"])
                         else:
-                            sample.add_kept(shingles)
+                            sample.add_kept(of_page)
                     found.append(sample.result())
                 total = found[0].sequences
                 exact = lost / max(1, total)

@@ -7,9 +7,13 @@ the tar archives that are named. Each is cut to a few kB and mutated: bytes flip
 and nested, halves of two pages joined, ends torn off, other encodings declared, entities, NUL,
 surrogates, huge attributes. Then it is read as a page, and as the field of an item, in both ways.
 
+The evidence of each page is asked for with the text that was extracted, with that of the page
+before it, and with its own HTML for a text.
+
 Each page must be read, or fail as `ReadError` says, in both ways alike, within a time and without
-memory that grows. What breaks that is printed with its number: number N of a seed is always the
-same page (``--first N --pages 1``), so a run can be gone on with where another one ended.
+memory that grows; evidence must cover from 0 to 1, and leave the tree as it is. What breaks that is
+printed with its number: number N of a seed is always the same page (``--first N --pages 1``), so a
+run can be gone on with where another one ended.
 """
 
 import argparse
@@ -25,16 +29,22 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+from lxml import etree
+from trafilatura import load_html
+
 from crawler.demo.site import pages as demo_pages
+from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, evidence_of
 from dedup.extraction import EXTRACTORS
 from dedup.methods import METHODS
 from dedup.page import Page, PageReader
 from dedup.records.decoding import decode_html
+from dedup.text import without_surrogates
 from dedup.workers import InlinePool, ReadError, WorkerPool
 from dedup.workers.protocol import Task
 
 LONGEST = 3_000
 LONGEST_SECONDS = 10.0
+LONGEST_SECONDS_OF_EVIDENCE = 1.0
 MOST_GROWTH = 400 << 20
 AT_A_TIME = 64
 ENCODINGS = ("utf-8", "utf-16", "gb18030", "shift_jis", "euc-kr", "windows-1252", "utf-7", "big5")
@@ -172,6 +182,8 @@ class Run:
         self.counts: Counter[str] = Counter()
         self.faults: list[dict[str, Any]] = []
         self.slowest = (0.0, -1)
+        self.slowest_evidence = (0.0, -1)
+        self._text_before = ""
         self.largest_growth = (0, -1)
 
     def __enter__(self) -> "Run":
@@ -213,6 +225,35 @@ class Run:
             self._fault(number, "slow", f"{seconds:.1f} s")
         if growth > MOST_GROWTH:
             self._fault(number, "large", f"{growth >> 20} MB")
+        if task.kind == "html":
+            self._check_evidence(number, task.content, inline if isinstance(inline, Page) else None)
+
+    def _check_evidence(self, number: int, html: str, page: Page | None) -> None:
+        html = without_surrogates(html)
+        tree = load_html(html)
+        if tree is None:
+            return
+        before = etree.tostring(tree)
+        text = (page and page.text) or ""
+        for one in (text, self._text_before, html):
+            begin = process_time()
+            try:
+                evidence = evidence_of(tree, one, page and page.title)
+            except Exception as error:
+                self._fault(number, "evidence", repr(error)[:300])
+                continue
+            seconds = process_time() - begin
+            self.counts["evidence"] += 1
+            self.slowest_evidence = max(self.slowest_evidence, (seconds, number))
+            if not 0 <= evidence.coverage <= 1 or len(evidence.to_bytes()) != SIZE_OF_EVIDENCE:
+                self._fault(number, "evidence", f"{evidence!r:.300}")
+            if seconds > LONGEST_SECONDS_OF_EVIDENCE:
+                self._fault(number, "slow evidence", f"{seconds:.1f} s")
+            if one is text and page and page.evidence != Evidence.from_bytes(evidence.to_bytes()):
+                self._fault(number, "other evidence", f"{evidence!r:.150} | {page.evidence!r:.150}")
+        if etree.tostring(tree) != before:
+            self._fault(number, "changed", "the tree is another one after the evidence")
+        self._text_before = text
 
     def _outcome(self, number: int, future: "Future[Page]") -> Page | str:
         """Return the page, or for what it was not read."""
@@ -249,6 +290,10 @@ def measure(
         "first": numbers.start,
         "counts": dict(run.counts),
         "slowest": {"seconds": round(run.slowest[0], 3), "page": run.slowest[1]},
+        "slowest_evidence": {
+            "seconds": round(run.slowest_evidence[0], 3),
+            "page": run.slowest_evidence[1],
+        },
         "largest_growth": {"MB": run.largest_growth[0] >> 20, "page": run.largest_growth[1]},
         "seconds": round(perf_counter() - begin, 1),
         "faults": run.faults,

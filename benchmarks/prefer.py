@@ -18,7 +18,7 @@ from benchmarks.sites import SITES, run
 from dedup.preference import URL_CRITERIA, Copy, Preference
 
 CRITERIA = ["canonical", "https", "clean-url", "newest-version"]
-PREFERENCE = Preference([URL_CRITERIA[name] for name in CRITERIA])
+PREFERENCE = Preference((name, URL_CRITERIA[name]) for name in CRITERIA)
 
 
 def main() -> int:

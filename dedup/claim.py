@@ -8,6 +8,8 @@ from dedup.record import Claimed, PageRecord
 class Claim:
     """A page that is being stored: its content is reserved until it is committed or released."""
 
+    __slots__ = "__weakref__", "_callbacks", "claimed", "is_open"
+
     def __init__(self, claimed: Claimed) -> None:
         self.claimed = claimed
         self.is_open = True

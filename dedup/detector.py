@@ -2,17 +2,18 @@
 
 from asyncio import Lock
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dedup.claim import Claim
+from dedup.earlier import EarlierPages
+from dedup.evidence import Objection
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.rule import Finding, Kind, Rule, Verdict, Witness
-from dedup.scopes import is_within
-from dedup.stores import MemoryStore, News, Store, Stored, finished
+from dedup.rule import Finding, Kind, Rule, Verdict
+from dedup.scopes import are_versions
+from dedup.stores import MemoryStore, News, Store, finished
 from dedup.view import Look, View
 
 
@@ -55,6 +56,7 @@ class Detector:
         self._several_a_key = several_a_key
         self._store = MemoryStore() if store is None else store
         self._view = View(method, self.rule)
+        self._nothing_earlier = EarlierPages(method, self.rule, (), several_a_key=several_a_key)
         # Never contended, so that no event loop is needed, unless the store waits.
         self._exchange_lock = Lock()
 
@@ -94,49 +96,47 @@ class Detector:
         never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
         changed, then.
         """
-        record = record._replace(key=shorten_url(record.key), scope=shorten_url(record.scope))
+        key, scope = shorten_url(record.key), shorten_url(record.scope)
+        if (key, scope) != (record.key, record.scope):
+            record = record.under(key, scope)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
-        earlier = [
-            stored
-            for stored in await self._store.earlier(record.key)
-            if not self._view.has_ended(stored.number)
-        ]
-        without = {stored.number for stored in earlier}
+        earlier = await self._earlier(record.key, record.scope)
+        if again:
+            verdict, replaces = earlier.replaced_by(record)
+            [claim] = await self._exchange([Claimed(record, replaces)], News())
+            return Reservation(verdict, claim)
+        if (number := earlier.unchanged(record)) is not None:
+            self._store.note_seen(number)
+            return Reservation(Verdict(Kind.UNCHANGED, self._method.name, record.key, 0))
         claims_so_far = self._view.claims_so_far
-        refused: dict[str, Any] = {}
-        if not again:
-            for stored in earlier:
-                if self._is_unchanged(record, stored.record):
-                    self._store.note_seen(stored.number)
-                    unchanged = Verdict(Kind.UNCHANGED, self._method.name, record.key, 0)
-                    return Reservation(unchanged)
-            self._view.learn_names(record)
-            look = self._view.look(record, without)
-            if look.finding.match or look.claim:
-                return await self._barred(record.key, look)
-            refused = await self._refused(look)
-        # Of several items of one page, nobody can say which one this was.
-        is_one_of_many = is_within(record.scope) and len(earlier) > 1
-        verdict, replaces = self._replacing(record, [] if is_one_of_many else earlier)
+        self._view.learn_names(record)
+        look = self._view.look(record, earlier.numbers)
+        if not look.is_of_new_page:
+            return await self._barred(record.key, look)
+        verdict, replaces = earlier.replaced_by(record)
         [claim] = await self._exchange([Claimed(record, replaces)], News())
-        if not again and self._view.claims_so_far > claims_so_far + 1:
+        if self._view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
-            look = self._view.look(record, without, claim.number)
-            if look.finding.match or look.claim:
+            look = self._view.look(record, earlier.numbers, claim.number)
+            if not look.is_of_new_page:
                 self.release(claim)
                 return await self._barred(record.key, look)
-            refused = await self._refused(look)
-        if verdict.kind is Kind.NEW:
-            verdict = replace(verdict, **refused)
+        if look.objection and verdict.kind is Kind.NEW:
+            verdict = await self._objected(look.objection, look.page)
         return Reservation(verdict, claim)
 
-    def _is_unchanged(self, record: PageRecord, stored: PageRecord) -> bool:
-        """Return whether *record* is what an earlier crawl stored under its key."""
-        if stored.digest != record.digest:
-            return False
-        page, original = Witness.of(record), Witness.of(stored)
-        return self.rule.objection(page, original, is_exact=True) is None
+    async def _earlier(self, key: str, scope: str) -> EarlierPages:
+        """Return what earlier crawls stored under *key*, as a version of what is in *scope*."""
+        stored = await self._store.earlier(key)
+        if not stored:
+            return self._nothing_earlier
+        counting = [
+            page
+            for page in stored
+            if not self._view.has_ended(page.number) and are_versions(scope, page.record.scope)
+        ]
+        return EarlierPages(self._method, self.rule, counting, several_a_key=self._several_a_key)
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done.
@@ -151,12 +151,10 @@ class Detector:
             made = self._view.apply(await self._store.exchange(claims, news))
         return made[len(made) - len(claims) :]
 
-    async def _refused(self, look: Look) -> dict[str, Any]:
-        """Return what a verdict says of the match that was not enough, if there is one."""
-        if not look.objection:
-            return {}
-        pages = await self._store.pages([look.page])
-        return {"original": pages[look.page].key, "objection": look.objection}
+    async def _objected(self, objection: Objection, number: int) -> Verdict:
+        """Return the verdict on a new page whose main text matches that of page *number*."""
+        original = (await self._store.pages([number]))[number].key
+        return Verdict(Kind.NEW, self._method.name, original, objection=objection)
 
     async def _barred(self, key: str, look: Look) -> Reservation:
         """Return what is said of the page at *key*, which may not be stored now."""
@@ -174,32 +172,6 @@ class Detector:
         elif not self._several_a_key:
             kind = Kind.REPEATED
         return Verdict(kind, self._method.name, original, distance)
-
-    def _replacing(
-        self, record: PageRecord, earlier: Sequence[Stored]
-    ) -> tuple[Verdict, list[int]]:
-        """Return the verdict on a page that is to be stored, and what it takes the place of.
-
-        That is what was stored under its key; where a key stands for several contents, those of
-        them that are near: it is the stored page that goes.
-        """
-        method = self._method
-        own = None if record.sketch is None else method.from_bytes(record.sketch)
-        distances = {
-            number: method.distance(method.from_bytes(stored.sketch), own)
-            for number, stored in earlier
-            if own is not None and stored.sketch is not None
-        }
-        replaced = [
-            number
-            for number, _ in earlier
-            if not self._several_a_key
-            or distances.get(number, method.max_distance + 1) <= method.max_distance
-        ]
-        if not replaced:
-            return Verdict(Kind.NEW, method.name), []
-        distance = min((distances[n] for n in replaced if n in distances), default=None)
-        return Verdict(Kind.CHANGED, method.name, record.key, distance), replaced
 
     @property
     def near_miss_distance(self) -> float:

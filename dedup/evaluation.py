@@ -9,7 +9,9 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from dedup.extraction import Extractor
+from dedup.evidence import Demands, Evidence, Objection, objection
+from dedup.extraction import Extraction, Extractor
+from dedup.lost_text import LostText, Sequences, lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.search import index_for, order_to_compare
 from dedup.text import Document, tokenise
@@ -35,6 +37,8 @@ class Collection:
     keys: list[str]
     texts: list[str]
     labels: dict[Pair, str]
+    evidence: Mapping[int, Evidence] = field(default_factory=dict)
+    """What the pages that were read from HTML show besides their texts, by number."""
 
     @cached_property
     def _documents_and_seconds(self) -> tuple[list[Document], float]:
@@ -54,6 +58,11 @@ class Collection:
         """The CPU time to tokenise all pages."""
         return self._documents_and_seconds[1]
 
+    @cached_property
+    def sequences(self) -> list[Sequences]:
+        """The 3-word sequences of each page, computed once for all methods."""
+        return sequences_of(self.documents)
+
     def __len__(self) -> int:
         return len(self.texts)
 
@@ -72,32 +81,42 @@ def read_collection(
 
     Raises CollectionError if a file cannot be read or is malformed.
     """
-    keys: list[str] = []
+    numbers: dict[str, int] = {}
     texts: list[str] = []
+    evidence: dict[int, Evidence] = {}
     ids: set[str] = set()
-    for number, page in _objects(folder / "docs.jsonl"):
-        key, text = page.get("id"), page.get("text")
-        where = f"{folder / 'docs.jsonl'}, line {number}"
-        if not isinstance(key, str) or not isinstance(text, str):
-            raise CollectionError(f'{where}: "id" and "text" must be strings')
-        if key in ids:
-            raise CollectionError(f"{where}: the id {key!r} is a repetition")
-        ids.add(key)
-        size, html = page.get("ntok"), page.get("html")
-        if not (size is None or (isinstance(size, int) and size >= 0)):
-            raise CollectionError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
+    for where, page in _pages(folder / "docs.jsonl"):
+        if page["id"] in ids:
+            raise CollectionError(f"{where}: the id {page['id']!r} is a repetition")
+        ids.add(page["id"])
+        text, tokens = page["text"], page.get("ntok")
         if page.get("kind", "page") != "page":
             continue
-        if (_size(text) if size is None else size) < min_tokens:
+        if (_size(text) if tokens is None else tokens) < min_tokens:
             continue
-        if extractor and html:
-            text = _extract(folder, html, where, extractor)
-        keys.append(key)
+        if extractor and page.get("html"):
+            extraction = _extract(folder, page["html"], where, extractor)
+            text = extraction.text
+            if extraction.evidence:
+                evidence[len(texts)] = extraction.evidence
+        numbers[page["id"]] = len(texts)
         texts.append(text)
-    if not keys:
+    if not texts:
         raise CollectionError(f"{folder / 'docs.jsonl'} has no page of {min_tokens} tokens or more")
-    labels = _labels(folder / "pairs.tsv", {key: n for n, key in enumerate(keys)}, ids)
-    return Collection(folder.resolve().name, keys, texts, labels)
+    labels = _labels(folder / "pairs.tsv", numbers, ids)
+    return Collection(folder.resolve().name, list(numbers), texts, labels, evidence)
+
+
+def _pages(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of *path* after their places; raises CollectionError for wrong fields."""
+    for number, page in _objects(path):
+        where = f"{path}, line {number}"
+        if not isinstance(page.get("id"), str) or not isinstance(page.get("text"), str):
+            raise CollectionError(f'{where}: "id" and "text" must be strings')
+        size = page.get("ntok")
+        if not (size is None or (isinstance(size, int) and size >= 0)):
+            raise CollectionError(f'{where}: "ntok" must be a whole number, got {size!r:.80}')
+        yield where, page
 
 
 def _objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -158,7 +177,7 @@ def _size(text: str) -> int:
     return sum(len(word) if word > "\u2e80" else 1 for word in tokenise(text))
 
 
-def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> str:
+def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> Extraction:
     if not isinstance(html, str) or "\0" in html:
         raise CollectionError(f'{where}: "html" must be the name of a file')
     path = folder / html
@@ -168,10 +187,8 @@ def _extract(folder: Path, html: Any, where: str, extractor: Extractor) -> str:
         content = path.read_text("utf-8", "replace")
     except OSError as error:
         raise CollectionError(f"{path} cannot be read ({error.strerror})") from error
-    main_text = extractor(content)
-    if isinstance(main_text, str):
-        return main_text
-    return main_text.text if main_text else ""
+    result = extractor(content)
+    return result if isinstance(result, Extraction) else Extraction(result or "")
 
 
 @dataclass(frozen=True)
@@ -181,7 +198,9 @@ class Evaluation:
     *pairs_found* are those that count, right or false. *f1_edited* counts only pairs whose
     normalised texts differ. *cpu_ms_per_page* is the time of sketch and search, without extraction
     and tokens. *pages_per_s* is the number of main texts that one core tokenises, sketches and
-    searches per second. *bytes_per_page* is the memory of the index.
+    searches per second. *bytes_per_page* is the memory of the index. *lost_text* is what would be
+    lost if the later page of each pair found were dropped, right or false, unless the earlier one
+    was.
     """
 
     collection: str
@@ -197,6 +216,7 @@ class Evaluation:
     pages_per_s: float
     cpu_ms_per_page: float
     bytes_per_page: float
+    lost_text: LostText
     false_pairs: list[Pair] = field(repr=False)
     missed_pairs: list[Pair] = field(repr=False)
 
@@ -207,6 +227,8 @@ class Evaluation:
             len(self.false_pairs),
             len(self.missed_pairs),
         )
+        lost = self.lost_text._asdict()
+        values["lost_text"] = lost | {name: round(lost[name], 6) for name in ("share", "error")}
         return {
             name: round(value, 4) if isinstance(value, float) else value
             for name, value in values.items()
@@ -214,11 +236,16 @@ class Evaluation:
 
 
 def evaluate(
-    collection: Collection, method: Method, progress: Callable[[], object] = lambda: None
+    collection: Collection,
+    method: Method,
+    progress: Callable[[], object] = lambda: None,
+    *,
+    demands: Demands | None = None,
 ) -> Evaluation:
     """Find the pairs of *collection* with *method* and its index; compare them with the labels.
 
-    *progress* is called for every page.
+    *progress* is called for every page. *demands*: what is asked of the evidence of a pair, as in
+    a crawl; ``None`` for nothing, so that the method alone is scored.
     """
     index = index_for(method)
     documents = collection.documents
@@ -233,6 +260,8 @@ def evaluate(
             index.add(sketch, number)
         seconds += process_time() - before
         progress()
+    if demands:
+        pairs = {pair for pair in pairs if not _objection(collection, pair, demands)}
     pages = max(1, len(collection))
     false, missed, scores = compare(pairs, collection, [document.text for document in documents])
     return Evaluation(
@@ -244,8 +273,22 @@ def evaluate(
         pages_per_s=pages / (collection.seconds_for_tokens + seconds),
         cpu_ms_per_page=1000 * seconds / pages,
         bytes_per_page=index.nbytes / pages,
+        lost_text=lost_with(pairs, collection.sequences),
         false_pairs=false,
         missed_pairs=missed,
+    )
+
+
+def _objection(collection: Collection, pair: Pair, demands: Demands) -> Objection | None:
+    """Return what speaks against taking the later page of *pair* for a copy of the earlier one."""
+    original, page = (collection.documents[number] for number in pair)
+    return objection(
+        collection.evidence.get(pair[1]),
+        collection.evidence.get(pair[0]),
+        tokens=len(page.tokens),
+        original_tokens=len(original.tokens),
+        is_exact=page.text == original.text,
+        demands=demands,
     )
 
 

@@ -8,8 +8,9 @@ much of what a reader sees does it cover, and does it stand in links?
 from collections import OrderedDict
 from collections.abc import Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +35,10 @@ class Demands(NamedTuple):
     longer: float
     titled_tokens: int | None
 
+    def include_names(self, tokens: int, *, is_exact: bool) -> bool:
+        """Return whether names are asked of texts that match, the page's of so many *tokens*."""
+        return not is_exact or self.titled_tokens is None or tokens < self.titled_tokens
+
 
 NORMAL = Demands(coverage=0.5, longer=1.25, titled_tokens=50)
 STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
@@ -48,7 +53,7 @@ class Evidence(NamedTuple):
     *view* is the 16-byte digest of the whole text outside of chrome, *size* its length in bytes of
     UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are 4-byte digests of what
     the page calls itself, empty where it has none: equal ones may be equal by chance, which counts
-    as if nobody had asked.
+    as if nobody had asked. *is_list*: links or chrome have at least half of the main text.
     """
 
     coverage: float
@@ -56,22 +61,44 @@ class Evidence(NamedTuple):
     size: int
     title: bytes = b""
     headline: bytes = b""
+    is_list: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return the 29 bytes that are stored; *coverage* is rounded down to 255 steps."""
-        coverage = int(self.coverage * 255)
-        return _STORED.pack(coverage, self.view, self.size, self.title, self.headline)
+        """Return the 29 bytes that are stored; *coverage* is rounded down to whole percents."""
+        # What was read of bytes is a little less than its whole percents, as .29 * 100.
+        percent = int(self.coverage * 100 + 1e-9)
+        first = percent | _LIST if self.is_list else percent
+        return _STORED.pack(first, self.view, self.size, self.title, self.headline)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "Evidence":
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def from_bytes(data: bytes) -> "Evidence":
         """Return what `to_bytes` was called on; raises struct.error for other lengths."""
-        coverage, view, size, title, headline = _STORED.unpack(data)
-        return cls(coverage / 255, view, size, title.strip(b"\0"), headline.strip(b"\0"))
+        first, view, size, title, headline = _STORED.unpack(data)
+        coverage, is_list = (first & ~_LIST) / 100, bool(first & _LIST)
+        return Evidence(coverage, view, size, title.strip(b"\0"), headline.strip(b"\0"), is_list)
+
+    @property
+    def weakness(self) -> "Weakness | None":
+        """Why the main text says too little of its page; ``None`` if it does not."""
+        if self.coverage >= NORMAL.coverage:
+            return None
+        return Weakness.LINKS if self.is_list else Weakness.LITTLE
 
 
+_LIST = 0x80
 _STORED = Struct("<B16sI4s4s")
 SIZE_OF_EVIDENCE = _STORED.size
 """The length of what `Evidence.to_bytes` gives."""
+VIEW = slice(1, 17)
+"""Where the *view* stands in that."""
+
+
+class Weakness(StrEnum):
+    """Why a main text says too little of its page: most of it is links, or most is missing."""
+
+    LINKS = "links"
+    LITTLE = "little"
 
 
 class Objection(StrEnum):
@@ -99,10 +126,17 @@ def objection(
 
     *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
     *finds_parts*: they match if the page stands in the original, however long that is. *names*
-    knows what the pages of *host* share in their titles. What is equal but for its chrome goes in
-    any case. ``None`` is a text of which nobody saw the page: nothing speaks against it.
+    knows what the pages of *host* share in their titles. ``None`` is a text of which nobody saw the
+    page: nothing speaks against it. Else the first of these holds:
+
+    1. Pages that are equal but for their chrome, main text and view, are copies in any case.
+    2. A weak main text, of either page, is not enough.
+    3. A page that shows much more than its original has content of its own.
+    4. Near-duplicates of which one has a much longer main text are none; where parts are found,
+       the original may.
+    5. Pages whose names differ are others, unless their main texts are equal and long enough.
     """
-    if page is None or original is None or page.view == original.view:
+    if page is None or original is None or (is_exact and page.view == original.view):
         return None
     if min(page.coverage, original.coverage) < demands.coverage:
         return Objection.WEAK
@@ -111,8 +145,8 @@ def objection(
         return Objection.LONGER
     if not (is_exact or finds_parts) and original_tokens >= demands.longer * tokens:
         return Objection.SHORTER
-    is_enough = is_exact and demands.titled_tokens is not None and tokens >= demands.titled_tokens
-    if not is_enough and _names_differ(page, original, names, host):
+    asks_for_names = demands.include_names(tokens, is_exact=is_exact)
+    if asks_for_names and _names_differ(page, original, names, host):
         return Objection.TITLE
     return None
 
@@ -149,13 +183,16 @@ class Names:
 
     def learn(self, host: str, page: Evidence) -> None:
         """Take note of the names of another page of *host*."""
-        pages, counts = self._hosts.pop(host, (0, {}))
-        for name in {page.title, page.headline} - {b""}:
+        pages, counts = self._hosts.get(host, (0, {}))
+        for name in {page.title, page.headline}:
+            if not name:
+                continue
             if name in counts or len(counts) < self.candidates:
                 counts[name] = counts.get(name, 0) + 1
             else:
                 counts = {other: count - 1 for other, count in counts.items() if count > 1}
-        self._hosts[host] = (pages + 1, counts)
+        self._hosts[host] = pages + 1, counts
+        self._hosts.move_to_end(host)
         if len(self._hosts) > self.hosts:
             self._hosts.popitem(last=False)
 
@@ -286,7 +323,7 @@ class _Seen:
         if is_list and size:
             coverage = min(coverage, self._length_within(found, outside) / size)
         view = blake2b(self._joined(outside), digest_size=16).digest()
-        return Evidence(coverage, view, size, title, self._headline(own))
+        return Evidence(coverage, view, size, title, self._headline(own), is_list and total > 0)
 
     def _length(self, segments: Array) -> int:
         return int(self._lengths[segments].sum())
@@ -308,10 +345,10 @@ class _Seen:
 
     def _headline(self, own: Array) -> bytes:
         for start in np.flatnonzero(self._marks == _HEADLINE).tolist():
-            end = start + int(np.argmax(self._marks[start:] == _HEADLINE_END))
-            inside = np.flatnonzero(own[start + 1 : end + 1]) + start + 1
-            bounds = np.stack((self._bounds[inside], self._bounds[inside + 1]), axis=1).tolist()
-            headline = b"".join(self.text[first:last] for first, last in bounds)
+            end = start + int((self._marks[start:] == _HEADLINE_END).argmax())
+            bounds = self._bounds[start + 1 : end + 2].tolist()
+            inside = zip(pairwise(bounds), own[start + 1 : end + 1].tolist(), strict=True)
+            headline = b"".join(self.text[first:last] for (first, last), is_own in inside if is_own)
             if name := _digest_of_name(headline.decode("utf-8", "replace")):
                 return name
         return b""

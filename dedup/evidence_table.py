@@ -2,9 +2,13 @@
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import compress
 from struct import Struct
 
-from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
+import numpy as np
+
+from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence
 
 
 class EvidenceTable:
@@ -31,20 +35,49 @@ class EvidenceTable:
         self._numbers.insert(place, number)
         self._rows[place * _ROW.size : place * _ROW.size] = row
 
+    def add_many(
+        self, numbers: Sequence[int], tokens: Sequence[int], evidence: Sequence[bytes | None]
+    ) -> None:
+        """Keep what `add` would of many pages, by columns, in the order of their *numbers*."""
+        if self._numbers and numbers and numbers[0] <= self._numbers[-1]:
+            for row in zip(numbers, tokens, evidence, strict=True):
+                self.add(*row)
+            return
+        has = [data is not None for data in evidence]
+        shown = b"".join(data for data in evidence if data is not None)
+        rows = np.empty((sum(has), _ROW.size), np.uint8)
+        lengths = np.minimum(np.array(tokens, np.int64)[has], _MOST_TOKENS).astype("<u4")
+        rows[:, :4] = lengths.view(np.uint8).reshape(-1, 4)
+        rows[:, 4:] = np.frombuffer(shown, np.uint8).reshape(-1, SIZE_OF_EVIDENCE)
+        self._numbers.extend(compress(numbers, has))
+        self._rows += rows.tobytes()
+
     def discard(self, number: int) -> None:
         """Forget page *number*, if it is there."""
-        place = bisect_left(self._numbers, number)
-        if place < len(self._numbers) and self._numbers[place] == number:
+        place = self._place(number)
+        if place is not None:
             del self._numbers[place]
             del self._rows[place * _ROW.size : (place + 1) * _ROW.size]
 
     def get(self, number: int) -> tuple[int, Evidence | None]:
         """Return the tokens and the evidence of page *number*; 0 and ``None`` if it has none."""
-        place = bisect_left(self._numbers, number)
-        if place == len(self._numbers) or self._numbers[place] != number:
+        place = self._place(number)
+        if place is None:
             return 0, None
         tokens, evidence = _ROW.unpack_from(self._rows, place * _ROW.size)
         return tokens, Evidence.from_bytes(evidence)
+
+    def view(self, number: int) -> bytes | None:
+        """Return the view of page *number*; ``None`` if it has no evidence."""
+        place = self._place(number)
+        if place is None:
+            return None
+        return bytes(_ROW.unpack_from(self._rows, place * _ROW.size)[1][VIEW])
+
+    def _place(self, number: int) -> int | None:
+        place = bisect_left(self._numbers, number)
+        is_there = place < len(self._numbers) and self._numbers[place] == number
+        return place if is_there else None
 
     def __len__(self) -> int:
         return len(self._numbers)

@@ -82,12 +82,12 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All there is to say of two pages, seen with *method* first."""
+    """All there is to say of two pages by *rule*, seen with *method* first."""
 
     one: Side
     other: Side
     method: Method
-    min_tokens: int
+    rule: Rule
 
     @property
     def are_equal(self) -> bool:
@@ -140,7 +140,7 @@ class Explanation:
     def _judge(self, method: Method) -> Comparison:
         evidence = self.one.evidence, self.other.evidence
         documents = self.one.document, self.other.document
-        return judge(method, *documents, self.min_tokens, evidence)
+        return judge(method, *documents, self.rule, evidence)
 
     @cached_property
     def judgements(self) -> list[Comparison]:
@@ -169,7 +169,7 @@ class Explanation:
             "a": self.one.as_json(),
             "b": self.other.as_json(),
             "equal": self.are_equal,
-            "min_tokens": self.min_tokens,
+            "min_tokens": self.rule.min_tokens,
             "judgement": self.judgement.as_json(),
             "features": [
                 {"feature": feature.text, "a": feature.one, "b": feature.other}
@@ -186,14 +186,14 @@ def judge(
     method: Method,
     first: Document,
     second: Document,
-    min_tokens: int,
+    rule: Rule,
     evidence: tuple[bytes | None, bytes | None] = (None, None),
 ) -> Comparison:
     """Return what *method* says of two pages, as a crawl would that stores the first one.
 
     *evidence*: what the pages show besides, ``None`` for texts.
     """
-    rule, sketches = Rule(min_tokens), [method.sketch(first), method.sketch(second)]
+    sketches = [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
     distance = method.distance(*reversed(sketches)) if have_sketches else None
     records = [

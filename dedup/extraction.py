@@ -37,6 +37,8 @@ Extractor = Callable[[str], "Extraction | str | None"]
 def trafilatura(html: str) -> Extraction:
     """Extract with trafilatura in its fast mode, without comments.
 
+    Where that finds next to nothing of the page, its slow mode is tried, too.
+
     Must not run in a thread: lxml crashes there (https://github.com/adbar/trafilatura/issues/840).
     """
     import trafilatura as library
@@ -50,8 +52,21 @@ def trafilatura(html: str) -> Extraction:
         # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
         text = library.extract(tree, fast=True, include_comments=False) or ""
         evidence = evidence_of(tree, text, title)
+        if evidence.coverage < _NEXT_TO_NOTHING and not evidence.is_list:
+            wider = library.extract(tree, fast=False, include_comments=False) or ""
+            if len(wider) >= _MUCH_MORE * max(len(text), _SHORT):
+                wider_evidence = evidence_of(tree, wider, title)
+                if wider_evidence.weakness is None:
+                    text, evidence = wider, wider_evidence
     language = language or language_of_script(text)
     return Extraction(text, title, language, description, evidence)
+
+
+# On pages with a known main text, each of these three keeps right texts from being replaced: of a
+# page with long comments, of a list of posts, of a template that is nearly empty.
+_NEXT_TO_NOTHING = 0.1
+_MUCH_MORE = 10
+_SHORT = 100
 
 
 def resiliparse(html: str) -> Extraction:

@@ -4,6 +4,8 @@ from hashlib import blake2b
 
 LONGEST_URL = 2_500
 """Characters of a URL or another key. Scrapy itself follows no URL beyond 2,083."""
+LONGEST_SCOPE = 300
+"""Characters of a scope, which values of items may be; what else an item is made of follows."""
 LONGEST_LINE = 1_000
 """Characters of a title, a message, a name or a setting."""
 LONGEST_TEXT = 40_000
@@ -19,7 +21,7 @@ def shorten(text: str, length: int = LONGEST_LINE) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
-def shorten_url(url: str) -> str:
+def shorten_url(url: str, length: int = LONGEST_URL) -> str:
     """Return *url* as it is stored: a digest of all of it replaces the end of one that is too long.
 
     So URLs that only differ at their end stay different. A stored URL stays as it is:
@@ -30,7 +32,7 @@ def shorten_url(url: str) -> str:
     >>> shorten_url(shorten_url(long)) == shorten_url(long) != shorten_url(long + "y")
     True
     """
-    if len(url) <= LONGEST_URL:
+    if len(url) <= length:
         return url
     digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return f"{url[: LONGEST_URL - len(digest) - 3]}...{digest}"
+    return f"{url[: length - len(digest) - 3]}...{digest}"

@@ -1,15 +1,73 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
-from collections import Counter
-from collections.abc import Iterator
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.methods.hashing import Array, mix
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix
+from dedup.methods.shingles import shingle_hashes_of
+from dedup.text import Document
 
 _ALL = 2**64
+_WORDS = 3
+
+
+class Sequences(NamedTuple):
+    """The 3-word sequences of a text: how many different ones, and a sample of them.
+
+    *different* is exact. *sample* has the hashes below 2^64 / 2^*halvings*, each once and in
+    ascending order, as 8 bytes in little-endian order. A text of fewer words is one sequence, one
+    without words has none.
+    """
+
+    different: int
+    halvings: int
+    sample: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` takes."""
+        return _HEAD.pack(self.different, self.halvings) + self.sample
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Sequences":
+        """Return the sequences that `to_bytes` wrote; raises ValueError for anything else."""
+        if len(data) >= _HEAD.size:
+            different, halvings = _HEAD.unpack_from(data)
+            sample = data[_HEAD.size :]
+            hashes = len(sample) // 8
+            if not len(sample) % 8 and hashes <= different and halvings < 64:
+                return cls(different, halvings, sample)
+        raise ValueError(f"must be sequences as they were written, got {data!r:.200}")
+
+
+_HEAD = struct.Struct("<IB")
+
+
+def sequences_of(
+    documents: Sequence[Document], halvings: int = 0, hashing: Hashing = PLAIN
+) -> list[Sequences]:
+    """Return the sequences of each text; together, they take less time than one by one."""
+    return [
+        _sample_of(shingles, halvings) for shingles in shingle_hashes_of(documents, _WORDS, hashing)
+    ]
+
+
+def _sample_of(shingles: Array, halvings: int) -> Sequences:
+    # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
+    hashes = mix(shingles ^ _SALT)
+    hashes.sort()  # np.unique takes three times as long
+    is_first = np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]
+    below = hashes[: _count_below(hashes, _ALL >> halvings)]
+    sample = below[is_first[: len(below)]].astype("<u8").tobytes()
+    return Sequences(int(np.count_nonzero(is_first)), halvings, sample)
+
+
+def _count_below(hashes: Array, threshold: int) -> int:
+    return int(np.searchsorted(hashes, np.uint64(threshold - 1), side="right"))
 
 
 class LostText(NamedTuple):
@@ -26,11 +84,25 @@ class LostText(NamedTuple):
 
     def __str__(self) -> str:
         if not self.sequences:
-            return "dropped pages: no text"
-        return (
-            f"dropped pages: {self.sequences:,} three-word sequences, {100 * self.share:.2g} % "
-            f"(± {100 * self.error:.1g}) of them nowhere stored"
-        )
+            return "no text"
+        return f"{self.sequences:,} three-word sequences, {self.percent} of them nowhere stored"
+
+    @property
+    def percent(self) -> str:
+        """The share with its error, for people.
+
+        >>> LostText(1_106_579, 0.025, 0.002).percent, LostText(9, 0.25, 0).percent
+        ('2.5 % (± 0.2)', '25 %')
+        """
+        error = f" (± {_percent(self.error)})" if self.error else ""
+        return f"{_percent(self.share)} %{error}"
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    if 0 < percent < 0.01:
+        return "below 0.01"
+    return f"{percent:.{0 if percent >= 10 or not percent else 1 if percent >= 0.1 else 2}f}"
 
 
 class LossyDrop(NamedTuple):
@@ -45,12 +117,13 @@ class LossyDrop(NamedTuple):
 class LostTextSample:
     """A sample of the sequences of all pages, by which `LostText` is estimated.
 
-    It has every sequence whose hash is below a threshold. So whether one of them was seen in a kept
-    page is known exactly, and each different sequence is as likely to be in it as any other. When
-    there are more than *most*, the threshold is halved; that of two samples together is the lower
-    one. A kept page counts whether it came before the dropped one or after it.
+    It has every sequence whose hash is below a threshold, 2^64 / 2^`halvings`. So whether one of
+    them was seen in a kept page is known exactly, and each different sequence is as likely to be in
+    it as any other. When there are more than *most*, the threshold is halved; that of two samples
+    together is the lower one. A kept page counts whether it came before the dropped one or after
+    it.
 
-    Takes some 100 bytes for each of *most*.
+    Takes some 100 bytes for each of *most*, and up to 1.6 MB for the drops it remembers.
 
     Source: Gibbons, "Distinct Sampling for Highly-Accurate Answers to Distinct Values Queries and
     Event Reports", VLDB 2001; the error is that of a ratio: Cochran, "Sampling Techniques", 1977,
@@ -60,7 +133,7 @@ class LostTextSample:
     drops_remembered = 100
     """Of so many drops, those that seemed to lose most, the loss is estimated one by one."""
 
-    hashes_of_a_drop = 256
+    hashes_of_a_drop = 1024
     """By so many of its sequences at most."""
 
     def __init__(self, most: int = 1 << 16) -> None:
@@ -68,38 +141,36 @@ class LostTextSample:
         if most < 1:
             raise ValueError(f"most must be at least 1, got {most}")
         self._most = most
-        self._threshold = _ALL
+        self.halvings = 0
         self._kept: set[int] = set()
         # How many dropped pages have each sequence.
         self._dropped: Counter[int] = Counter()
         self._sequences = 0
         self._drops: list[tuple[float, str, str, int, Array]] = []
 
-    def add_kept(self, shingles: Array) -> None:
-        """Take note of a page that is stored.
-
-        *shingles*: the hashes of its 3-word sequences (`dedup.methods.shingles.shingle_hashes`).
-        """
-        self._kept.update(self._sampled(shingles)[0].tolist())
+    def add_kept(self, sequences: Sequences) -> None:
+        """Take note of a page that is stored."""
+        sampled = self._sampled(sequences)  # this may replace the sets
+        self._kept.update(sampled.tolist())
         self._shrink()
 
-    def add_dropped(self, shingles: Array, key: str = "", original: str = "") -> None:
-        """Take note of a page *key* that was dropped for *original*; *shingles* as above."""
-        sampled, count = self._sampled(shingles)
-        self._sequences += count
+    def add_dropped(self, sequences: Sequences, key: str = "", original: str = "") -> None:
+        """Take note of a page *key* that was dropped for *original*."""
+        sampled = self._sampled(sequences)
+        self._sequences += sequences.different
         values = sampled.tolist()
         self._dropped.update(values)
         lost = len(set(values) - self._kept) * self._factor
         if lost:
-            self._remember((lost, key, original, count, sampled[: self.hashes_of_a_drop]))
+            first = sampled[: self.hashes_of_a_drop].copy()  # without the rest of a long page
+            self._remember((lost, key, original, sequences.different, first))
         self._shrink()
 
     def merge(self, other: "LostTextSample") -> None:
         """Add what *other* has seen; the pages of both together are as if one had seen them all."""
         self._kept |= other._kept
         self._dropped += other._dropped
-        self._threshold = min(self._threshold, other._threshold)
-        self._forget()
+        self._halve(other.halvings)
         self._sequences += other._sequences
         for drop in other._drops:
             self._remember(drop)
@@ -132,7 +203,7 @@ class LostTextSample:
 
     def _lossy_drops(self) -> Iterator[LossyDrop]:
         for _, key, original, count, sampled in self._drops:
-            values = sampled[: self._count_below(sampled)].tolist()
+            values = sampled[: _count_below(sampled, self._threshold)].tolist()
             if lost := len(set(values) - self._kept):
                 yield LossyDrop(key, original, count * lost / len(values), count)
 
@@ -142,25 +213,29 @@ class LostTextSample:
             self._drops.sort(key=lambda one: -one[0])
             del self._drops[self.drops_remembered :]
 
-    def _sampled(self, shingles: Array) -> tuple[Array, int]:
-        """Return the hashes in the sample, each once, and how many different ones there are."""
-        # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
-        hashes = np.unique(mix(shingles ^ _SALT))
-        return hashes[: self._count_below(hashes)], len(hashes)
-
-    def _count_below(self, hashes: Array) -> int:
-        return int(np.searchsorted(hashes, np.uint64(self._threshold - 1), side="right"))
+    def _sampled(self, sequences: Sequences) -> Array:
+        """Return the hashes in the sample, which has no more than that of *sequences* from now."""
+        self._halve(sequences.halvings)
+        hashes = np.frombuffer(sequences.sample, "<u8")
+        return hashes[: _count_below(hashes, self._threshold)]
 
     def _shrink(self) -> None:
         while len(self) > self._most:
-            self._threshold //= 2
-            self._forget()
+            self._halve(self.halvings + 1)
 
-    def _forget(self) -> None:
+    def _halve(self, halvings: int) -> None:
+        """Have the threshold halved so many times in all, if it was fewer times."""
+        if halvings <= self.halvings:
+            return
+        self.halvings = halvings
         below = self._threshold
         self._kept = {value for value in self._kept if value < below}
         dropped = self._dropped.items()
         self._dropped = Counter({value: pages for value, pages in dropped if value < below})
+
+    @property
+    def _threshold(self) -> int:
+        return _ALL >> self.halvings
 
     @property
     def _factor(self) -> float:
@@ -170,6 +245,25 @@ class LostTextSample:
     def __len__(self) -> int:
         """Return the number of sequences in the sample, those of kept and dropped pages twice."""
         return len(self._kept) + len(self._dropped)
+
+
+def lost_with(pairs: Iterable[tuple[int, int]], texts: Sequence[Sequences]) -> LostText:
+    """Return what is lost of *texts* if copies are dropped, by *pairs* of numbers of texts.
+
+    Of two in a pair, the later one is dropped, if the earlier one is kept.
+    """
+    earlier = defaultdict(list)
+    for one, other in pairs:
+        earlier[max(one, other)].append(min(one, other))
+    sample = LostTextSample()
+    dropped: set[int] = set()
+    for number, text in enumerate(texts):
+        if set(earlier.get(number, ())) - dropped:
+            dropped.add(number)
+            sample.add_dropped(text)
+        else:
+            sample.add_kept(text)
+    return sample.result()
 
 
 _SALT: Any = np.uint64(0x9E3779B97F4A7C15)

@@ -13,6 +13,7 @@ import regex
 
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor, text_of_fragment
+from dedup.lost_text import Sequences, sequences_of
 from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
 from dedup.text import Document, without_surrogates
@@ -22,18 +23,33 @@ from dedup.text import Document, without_surrogates
 class Page:
     """A page as it was read: its record, still without key and scope, and its text.
 
-    *text* is ``None`` where it was not kept; *seconds* is what each stage took.
+    *text* is ``None`` where it was not kept; *sequences* are those of the text, if a sample of them
+    was wanted; *seconds* is what each stage took.
     """
 
     record: PageRecord
     text: str | None = None
     title: str | None = None
     language: str | None = None
+    sequences: Sequences | None = None
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What it shows besides its main text; ``None`` where nobody has seen the page."""
+        return Evidence.from_bytes(self.record.evidence) if self.record.evidence else None
+
+    @property
+    def coverage(self) -> float | None:
+        """How much of it was extracted: from 0 to 1 with two decimals; ``None`` if unknown."""
+        return self.evidence and self.evidence.coverage
 
 
 class PageReader:
-    """Reads pages with one extractor and one method."""
+    """Reads pages with one extractor and one method.
+
+    *halvings*: the sample of the 3-word `Sequences` that is wanted, ``None`` for none.
+    """
 
     def __init__(self, extractor: Extractor, method: Method) -> None:
         self._extractor = extractor
@@ -43,18 +59,31 @@ class PageReader:
         """Read a sample page, so that what extractor and method import is there; takes a second."""
         self.read_html("<html><body><p>A sample page.</p>")
 
-    def read_html(self, html: str) -> Page:
+    def read_html(self, html: str, halvings: int | None = None) -> Page:
         """Return the page of a whole HTML document."""
-        return self._page(lambda: _checked(self._extractor(without_surrogates(html))))
+        return self._page(lambda: _checked(self._extractor(without_surrogates(html))), halvings)
 
-    def read_texts(self, texts: Sequence[str]) -> list[Page]:
+    def read_texts(self, texts: Sequence[str], halvings: int | None = None) -> list[Page]:
         """Return the pages of main texts; together, they take less time than one by one."""
         documents = [Document.from_main_text(without_surrogates(text)) for text in texts]
         sketches = self._method.sketches(documents)
         return [
-            Page(self._record(document.token_count, document, sketch), document.main_text)
-            for document, sketch in zip(documents, sketches, strict=True)
+            Page(
+                self._record(document.token_count, document, sketch),
+                document.main_text,
+                sequences=sequences,
+            )
+            for document, sketch, sequences in zip(
+                documents, sketches, self._sequences(documents, halvings), strict=True
+            )
         ]
+
+    def _sequences(
+        self, documents: Sequence[Document], halvings: int | None
+    ) -> Sequence[Sequences | None]:
+        if halvings is None:
+            return [None] * len(documents)
+        return sequences_of(documents, halvings, self._method.hashing)
 
     def _record(
         self, tokens: int, document: Document, sketch: Any, evidence: Evidence | None = None
@@ -66,11 +95,11 @@ class PageReader:
             evidence=None if evidence is None else evidence.to_bytes(),
         )
 
-    def read_field(self, value: str) -> Page:
+    def read_field(self, value: str, halvings: int | None = None) -> Page:
         """Return the page of an item's field: of what `extracted_of` takes."""
-        return self._page(lambda: extracted_of(value, self._extractor))
+        return self._page(lambda: extracted_of(value, self._extractor), halvings)
 
-    def _page(self, extract: Callable[[], Extraction]) -> Page:
+    def _page(self, extract: Callable[[], Extraction], halvings: int | None) -> Page:
         seconds: dict[str, float] = {}
         with _timed(seconds, "extraction"):
             extracted = extract()
@@ -80,7 +109,9 @@ class PageReader:
         with _timed(seconds, "sketch"):
             sketch = self._method.sketch(document)
             record = self._record(tokens, document, sketch, extracted.evidence)
-        return Page(record, extracted.text, extracted.title, extracted.language, seconds)
+            [sequences] = self._sequences([document], halvings)
+        title, language = extracted.title, extracted.language
+        return Page(record, extracted.text, title, language, sequences, seconds)
 
 
 def extracted_of(value: str, extractor: Extractor) -> Extraction:

@@ -109,7 +109,10 @@ Event = Claimed | Committed | Released
 
 @dataclass(slots=True)
 class RecordColumns:
-    """What is compared of many stored pages, with their numbers, column by column."""
+    """What is compared of many stored pages, with their numbers, column by column.
+
+    *keys* has the keys of some of them, ``None`` for the others; or it is empty.
+    """
 
     numbers: list[int] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
@@ -117,6 +120,7 @@ class RecordColumns:
     tokens: list[int] = field(default_factory=list)
     evidence: list[bytes | None] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
 
     def by_scope(self) -> Iterator[tuple[str, "RecordColumns"]]:
         """Yield the pages of each scope."""

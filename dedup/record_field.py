@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dedup.limits import shorten_url
 from dedup.methods import FingerprintMethod, KeyMethod, Method
 from dedup.record import PageRecord
-from dedup.scopes import SCOPES, base_of, is_within, parts_of, scope_within
+from dedup.scopes import base_of, is_scope_name, is_within, parts_of, scope_within
 
 
 class MadeWith(NamedTuple):
@@ -136,7 +136,7 @@ def _made_with(values: Any) -> MadeWith:
     texts = (made_with.method, made_with.digest, made_with.extractor, made_with.scope)
     if not all(isinstance(text, str) for text in (*texts, made_with.item_field or "")):
         raise ValueError(values)
-    if made_with.scope not in SCOPES:
+    if not is_scope_name(made_with.scope):
         raise ValueError(values)
     return made_with
 

@@ -26,8 +26,8 @@ class LedgerInUseError(LedgerError):
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of ledger: its marks in the SQLite file, and its words in messages.
+class LedgerType:
+    """A type of ledger: its marks in the SQLite file, and its words in messages.
 
     *schema*: a file of SQL with a table `about` (name, value as JSON). *user*: what uses it, a word
     that is both noun and verb. *memory*: what was done with its pages, a participle.
@@ -56,7 +56,7 @@ def is_sqlite(path: Path) -> bool:
 class SqliteFile:
     """The file of a ledger of some *kind*; it need not exist yet."""
 
-    def __init__(self, path: str | os.PathLike[str], kind: Kind) -> None:
+    def __init__(self, path: str | os.PathLike[str], kind: LedgerType) -> None:
         """Resolve links in *path*; raises LedgerError for a broken link."""
         if Path(path).is_symlink() and not Path(path).exists():
             raise LedgerError(f"{path} is a broken link; is its disk mounted?")
@@ -254,16 +254,20 @@ class SqliteFile:
         )
 
 
+def _shown(identity: Mapping[str, Any], name: str) -> str:
+    return repr(identity[name]) if name in identity else "missing"
+
+
 def differences(
     there: Mapping[str, Any], here: Mapping[str, Any], names: Iterable[str]
 ) -> Iterator[str]:
     """Yield the differences of two identities in *names*, without showing secrets."""
     for name in names:
         old, new = there.get(name), here.get(name)
-        if old == new:
+        if old == new and (name in there) == (name in here):
             continue
         if name != "secret":
-            yield f"{name} {old!r} there, {new!r} here"
+            yield f"{name} {_shown(there, name)} there, {_shown(here, name)} here"
         else:
             here_is = "another" if old and new else "one" if new else "none"
             yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"

@@ -199,6 +199,10 @@ def _steady(output: str) -> list[str]:
     return lines
 
 
+OF_ITEMS = ("sku", "headword", "id")
+"""The fields by which the documentation tells items apart."""
+
+
 def check_settings(settings: dict[str, Any]) -> None:
     """Crawl with *settings*: a copy is dropped, or marked, and nothing is warned of."""
     if "EXTENSIONS" in settings:
@@ -206,17 +210,21 @@ def check_settings(settings: dict[str, Any]) -> None:
     if "SCHEDULER_DISK_QUEUE" in settings:
         settings["JOBDIR"] = "job"
     text = article(1)
-    site = {"/page": page(text), "/copy": page(text, footer="Mirror"), "/other": page(article(2))}
+    site = {
+        "/site/page": page(text),
+        "/site/copy": page(text, footer="Mirror"),
+        "/site/other": page(article(2)),
+    }
 
     def parse(self: Any, response: Any) -> Any:
-        yield {"url": response.url, "body": response.text}
+        yield {"url": response.url, "body": response.text, **dict.fromkeys(OF_ITEMS, "L-1")}
 
     with served(site) as url:
         result = crawl(spider_over(*(url + path for path in site), parse=parse), **settings)
     copies = [item["url"] for item, _ in result.dropped]
     if settings.get("DEDUP_ACTION") == "mark":
         copies = [i["url"] for i in result.items if i["dedup"]["verdict"] == "exact-duplicate"]
-    assert copies == [f"{url}/copy"]
+    assert copies == [f"{url}/site/copy"]
     assert not result.messages()
     assert "log_count/ERROR" not in result.stats
 
@@ -280,10 +288,19 @@ def write_method(folder: Path) -> None:
     (folder / "pages.jsonl").write_text("".join(lines))
 
 
+def write_scopes(folder: Path) -> None:
+    """Write the functions that docs/recipes.md shows."""
+    (folder / "my_project").mkdir()
+    blocks = [block.text for block in blocks_of("docs/recipes.md") if block.language == "python"]
+    functions = "\n".join(text for text in blocks if "def " in text)
+    (folder / "my_project" / "scopes.py").write_text(functions)
+
+
 INPUTS: dict[str, Callable[[Path], None]] = {
     "docs/commands.md": write_pages_to_calibrate,
     "docs/ledger.md": write_dropped_items,
     "docs/methods.md": write_method,
+    "docs/recipes.md": write_scopes,
     "docs/scan.md": write_files_to_scan,
 }
 """What is there before the first block."""
@@ -337,6 +354,7 @@ def test_every_block_works(
     document: str, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)  # what is executed may write files
+    monkeypatch.syspath_prepend(tmp_path)
     session = Session(tmp_path, site)
     if document in INPUTS:
         INPUTS[document](tmp_path)
@@ -350,6 +368,48 @@ def test_every_block_works(
             raise
     if document in RESULTS:
         RESULTS[document](tmp_path)
+
+
+RECIPES = [
+    # A scope of docs/recipes.md, pages of one text, and which of them are kept.
+    ("field:sku", [("/a", "1"), ("/b", "2"), ("/c", "1"), ("/d", None)], [0, 1, 3]),
+    (
+        "my_project.scopes.product",
+        [("/a", "1"), ("/b", "2"), ("/c", None), ("/d", None)],
+        [0, 1, 2],
+    ),
+    (["field:headword", "host"], [("/a", "1"), ("/b", "2"), ("/c", "1")], [0, 1]),
+    ("my_project.scopes.version", [("/v1/a", None), ("/v2/a", None), ("/v1/b", None)], [0, 1]),
+    ("language", [("/de/a", None), ("/en/a", None), ("/de/b", None)], [0, 1]),
+    (
+        "my_project.scopes.language_of_path",
+        [("/de/a", None), ("/en/a", None), ("/de/b", None), ("/start/a", None)],
+        [0, 1],  # /start/ says nothing, and its page declares to be in English
+    ),
+]
+
+
+@pytest.mark.slow
+def test_the_recipes_keep_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_scopes(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    told = (ROOT / "docs" / "recipes.md").read_text()
+    for scope, pages, kept in RECIPES:
+        if "language_of_path" not in scope:
+            assert f"DEDUP_SCOPE = {json.dumps(scope)}" in told
+        german = page(article(1)).replace('lang="en"', 'lang="de"')
+        site = {path: german if "/de/" in path else page(article(1)) for path, _ in pages}
+        numbers = dict(pages)
+
+        def parse(self: Any, response: Any, numbers: Any = numbers) -> Any:
+            number = numbers[response.url.removeprefix(self.site)]
+            yield {"url": response.url, **dict.fromkeys(OF_ITEMS, number)}
+
+        with served(site) as url:
+            spider = spider_over(*(url + path for path in site), parse=parse, site=url)
+            result = crawl(spider, DEDUP_SCOPE=scope)
+        paths = [item["url"].removeprefix(url) for item in result.items]
+        assert paths == [pages[place][0] for place in kept], scope
 
 
 def test_no_reason_is_left_of_a_block_that_is_gone():

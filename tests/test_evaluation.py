@@ -207,3 +207,20 @@ def test_a_sweep_leaves_out_what_is_out_of_range():
     assert [type(method) for method in sweep_of(Exact, {})] == [Exact]
     with pytest.raises(ValueError, match="bits must be from 32 to 384"):
         sweep_of(SimHash, {"bits": 1})
+
+
+def test_it_tells_how_much_text_is_lost_if_the_pairs_found_are_dropped(tmp_path):
+    more = f"{WORDS} and seven words more of its own here"
+    pages = {"a": ENGLISH, "b": ENGLISH + "\n", "c": WORDS, "d": more}
+    collection = read_collection(write(tmp_path / "x", pages, [("a", "b", "dup")]), min_tokens=20)
+    lost = evaluate(collection, Verified(max_distance=0.5)).lost_text
+    counts = [len(document.tokens) for document in collection.documents]
+    own = [
+        {tuple(document.tokens[at : at + 3]) for at in range(count - 2)}
+        for document, count in zip(collection.documents, counts, strict=True)
+    ]
+    assert lost == (len(own[1]) + len(own[3]), 8 / (len(own[1]) + len(own[3])), 0)
+    assert len(own[3] - own[2]) == 8
+    assert evaluate(collection, Exact()).as_json()["lost_text"] == {
+        "sequences": len(own[1]), "share": 0, "error": 0,
+    }  # fmt: skip

@@ -8,17 +8,21 @@ import pytest
 import trafilatura
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 from dedup.evidence import (
     NORMAL,
+    SIZE_OF_EVIDENCE,
     STRICT,
     Evidence,
     Names,
     Objection,
+    Weakness,
     evidence_of,
     objection,
 )
 from dedup.extraction import trafilatura as extract
+from dedup.text import without_surrogates
 
 PARAGRAPHS = [
     "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
@@ -275,7 +279,7 @@ def test_evidence_is_equal_in_every_process():
 
 
 def test_stored_evidence_is_what_it_was():
-    evidence = Evidence(0.4, b"0123456789abcdef", 70_000, b"abcd", b"")
+    evidence = Evidence(0.29, b"0123456789abcdef", 70_000, b"abcd", b"", is_list=True)
     assert Evidence.from_bytes(evidence.to_bytes()) == evidence
     assert len(evidence.to_bytes()) == 29
     with pytest.raises(struct.error):
@@ -285,6 +289,49 @@ def test_stored_evidence_is_what_it_was():
 def test_coverage_just_below_a_demand_is_still_below_it_when_stored():
     below = Evidence(0.4999, bytes(16), 1)
     assert Evidence.from_bytes(below.to_bytes()).coverage < NORMAL.coverage
+
+
+@given(st.integers(0, 100), st.booleans())
+def test_stored_coverage_is_of_whole_percents(percent, is_list):
+    evidence = Evidence(percent / 100, bytes(16), 1, is_list=is_list)
+    assert Evidence.from_bytes(evidence.to_bytes()) == evidence
+
+
+MARKUP = st.lists(
+    st.sampled_from("p div nav a h1 script header main ul li select title svg b".split()).flatmap(
+        lambda tag: st.sampled_from([f"<{tag}>", f"</{tag}>", f"<{tag} href='/' role='menu'>"])
+    )
+    | st.text(max_size=40)
+    | st.sampled_from([*PARAGRAPHS, *TAGS, "\ufdd0", "\ufdd1\ufdd2", "\ufdd5", "\u00ad"]),
+    max_size=30,
+).map("".join)
+
+
+@given(MARKUP, st.text() | MARKUP)
+def test_any_text_of_any_page_covers_it_from_0_to_1_and_leaves_it_as_it_is(body, text):
+    tree = trafilatura.load_html(f"<html><body><p>{without_surrogates(body)}")
+    before = etree.tostring(tree)
+    evidence = evidence_of(tree, text, text)
+    assert 0 <= evidence.coverage <= 1
+    assert len(evidence.to_bytes()) == SIZE_OF_EVIDENCE
+    assert etree.tostring(tree) == before
+    assert evidence_of(tree, text, text) == evidence
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "weakness"),
+    [
+        (ARTICLE, TEXT, None),
+        (ARTICLE, PARAGRAPHS[2], Weakness.LITTLE),
+        (ARTICLE, "", Weakness.LITTLE),
+        (f"<div>{CLOUD}</div>{ARTICLE}", "\n".join(TAGS), Weakness.LINKS),
+        (f"<ul>{CLOUD}</ul>", "\n".join(TAGS), None),
+    ],
+)
+def test_a_text_is_weak_if_it_is_little_of_its_page_or_only_its_links(body, text, weakness):
+    evidence = read(body, text)
+    assert evidence.weakness == weakness
+    assert Evidence.from_bytes(evidence.to_bytes()).weakness == weakness
 
 
 PAGE = Evidence(1, b"the view of one.", 1000, b"name", b"head")
@@ -323,8 +370,9 @@ def test_a_weak_text_is_no_evidence_on_either_side(is_exact, coverages):
 @pytest.mark.parametrize(
     "page", [PAGE._replace(coverage=0), PAGE._replace(title=b"", headline=b"")]
 )
-def test_equal_views_are_evidence_of_their_own(page):
-    assert said(page, page._replace(title=b"else", headline=b"also")) is None
+def test_equal_texts_and_views_are_evidence_of_their_own(page):
+    other = page._replace(title=b"else", headline=b"also")
+    assert said(page, other, is_exact=True) is None
 
 
 @pytest.mark.parametrize("is_exact", [True, False])

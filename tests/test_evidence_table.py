@@ -36,3 +36,17 @@ def test_a_page_of_more_tokens_than_it_can_hold_has_the_most():
     table, evidence = EvidenceTable(), Evidence(1, bytes(16), 1)
     table.add(1, 2**40, evidence.to_bytes())
     assert table.get(1) == (2**32 - 1, evidence)
+
+
+@given(st.dictionaries(NUMBERS, ROWS, max_size=30), st.integers(0, 30))
+def test_pages_that_come_together_are_held_as_if_they_came_one_by_one(rows, several):
+    table, expected, numbers = EvidenceTable(), EvidenceTable(), sorted(rows)
+    for part in (numbers[several:], numbers[:several]):
+        table.add_many(part, *zip(*(rows[n] for n in part), strict=True) if part else ([], []))
+    for number in numbers:
+        expected.add(number, *rows[number])
+    for number in numbers:
+        assert table.get(number) == expected.get(number)
+        evidence = expected.get(number)[1]
+        assert table.view(number) == (evidence and evidence.view)
+    assert table.nbytes == expected.nbytes

@@ -8,17 +8,18 @@ from dedup.explanation import Explanation, Feature, Side, judge
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
 from dedup.methods.minhash import MinHash
+from dedup.rule import Rule
 from dedup.text import Document
 
 
 def explanation(one, other, method=None, min_tokens=2):
     sides = (Side.of(name, Extraction(text)) for name, text in (("one", one), ("other", other)))
-    return Explanation(*sides, method or SimHash(), min_tokens)
+    return Explanation(*sides, method or SimHash(), Rule(min_tokens))
 
 
 def verdict(method, one, other, min_tokens=2):
     documents = map(Document.from_main_text, (one, other))
-    return judge(method, *documents, min_tokens).verdict
+    return judge(method, *documents, Rule(min_tokens)).verdict
 
 
 LONG = ENGLISH + " ".join(f"word{number}" for number in range(300))
@@ -164,4 +165,4 @@ def side(text, view, title=b"", coverage=1.0, size=1000):
     ],
 )
 def test_the_verdict_is_that_of_a_crawl_which_sees_the_pages(one, other, expected):
-    assert Explanation(one, other, SimHash(), 2).judgement.verdict == expected
+    assert Explanation(one, other, SimHash(), Rule(2)).judgement.verdict == expected

@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from texts import article
 
+from dedup.evidence import Weakness
 from dedup.extraction import (
     EXTRACTORS,
     Extraction,
@@ -212,3 +214,52 @@ def test_a_page_may_describe_itself(extract):
     html = f"<html><head>{head}</head><body><article><p>{PARAGRAPHS[0]}</p></article></body></html>"
     assert extract(html).description == "What it says"
     assert extract(html.replace("Description", "author")).description is None
+
+
+def print_view(chapters: int) -> str:
+    """A page whose first block is what a fast extraction takes for all of it."""
+    begin = "".join(f"<p>{article(500 + n, 40)}</p>" for n in range(3))
+    others = "".join(
+        f"<section><h2>Chapter {number}</h2>"
+        + "".join(f"<p>{article(5 * number + part, 60)}</p>" for part in range(5))
+        + "</section>"
+        for number in range(chapters)
+    )
+    return f"<html><body><div><article>{begin}</article>{others}</div></body></html>"
+
+
+def test_a_page_of_which_next_to_nothing_is_extracted_is_extracted_again():
+    import trafilatura as library
+
+    html = print_view(12)
+    fast = library.extract(html, fast=True, include_comments=False)
+    extracted = trafilatura(html)
+    assert len(extracted.text) > 10 * len(fast)
+    assert fast in extracted.text
+    assert extracted.evidence.coverage > 0.9
+    assert article(59, 60) in extracted.text
+
+
+def test_a_page_of_which_a_part_is_extracted_is_not_extracted_again():
+    import trafilatura as library
+
+    html = print_view(2)
+    extracted = trafilatura(html)
+    assert extracted.text == library.extract(html, fast=True, include_comments=False)
+    assert 0.1 < extracted.evidence.coverage < 0.5
+
+
+def test_links_are_not_extracted_again():
+    """Where a tag cloud is extracted, the slow mode finds another list."""
+    html = "<html><body>" + "<ul><li><a href='/'>A tag of a cloud</a></li></ul>" * 50
+    assert trafilatura(html).evidence.is_list
+
+
+def test_what_is_extracted_says_how_much_it_is(extract):
+    comments = "".join(f"<p>{article(n)}</p>" for n in range(20))
+    begin = '<section id="comments" class="comments">'
+    whole, part = extract(ARTICLE), extract(ARTICLE.replace(begin, begin + comments))
+    assert whole.evidence.weakness is None
+    assert part.text == whole.text
+    assert 0 < part.evidence.coverage < 0.1
+    assert part.evidence.weakness is Weakness.LITTLE

@@ -20,6 +20,7 @@ def test_mutated_pages_are_read_in_both_ways_alike_in_bounded_time_and_memory(fu
     assert figures["counts"]["pages"] == 250
     assert figures["counts"]["read"] > 240
     assert figures["counts"]["with a sketch"] > 100
+    assert figures["counts"]["evidence"] > 300
 
 
 def test_a_page_of_the_fuzz_is_the_same_by_its_number(fuzz):

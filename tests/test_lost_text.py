@@ -1,16 +1,16 @@
 import random
 
-import numpy as np
 import pytest
 
-from dedup.lost_text import LossyDrop, LostText, LostTextSample
-from dedup.methods.shingles import shingle_hashes
+from dedup.lost_text import LossyDrop, LostText, LostTextSample, Sequences, lost_with, sequences_of
+from dedup.text import Document, tokenise
 
 WORDS = [f"w{number}" for number in range(20_000)]
 
 
-def shingles(words):
-    return shingle_hashes(words, 3)
+def shingles(words, halvings=0):
+    [sequences] = sequences_of([Document(" ".join(words))], halvings)
+    return sequences
 
 
 def pages(seed, count=150):
@@ -172,18 +172,127 @@ def test_drops_remembered_are_bounded():
 
 def test_pages_without_text_change_nothing():
     sample = LostTextSample()
-    sample.add_kept(np.empty(0, np.uint64))
-    sample.add_dropped(np.empty(0, np.uint64))
+    assert shingles([]) == Sequences(0, 0, b"")
+    sample.add_kept(shingles([]))
+    sample.add_dropped(shingles([]))
     assert sample.result() == LostText(0, 0.0, 0.0)
 
 
 def test_the_result_is_said_in_a_line():
     assert str(LostText(1_106_579, 0.025, 0.002)) == (
-        "dropped pages: 1,106,579 three-word sequences, 2.5 % (± 0.2) of them nowhere stored"
+        "1,106,579 three-word sequences, 2.5 % (± 0.2) of them nowhere stored"
     )
-    assert str(LostText(0, 0, 0)) == "dropped pages: no text"
+    assert str(LostText(0, 0, 0)) == "no text"
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "said"),
+    [
+        (0, 0, "0 %"),
+        (1, 0, "100 %"),
+        (0.1234, 0.0456, "12 % (± 4.6)"),
+        (0.00034, 0.00011, "0.03 % (± 0.01)"),
+        (0.00002, 0.00001, "below 0.01 % (± below 0.01)"),
+        (0, 1, "0 % (± 100)"),
+    ],
+)
+def test_a_share_is_said_without_exponents_and_only_with_an_error_if_there_is_one(
+    share, error, said
+):
+    assert LostText(1, share, error).percent == said
+
+
+@pytest.mark.parametrize("most", [300, 3000, 10**6])
+def test_pages_thinned_where_they_are_read_give_the_sample_of_whole_ones(most):
+    kept, dropped = pages(9)
+    whole, thinned = LostTextSample(most), LostTextSample(most)
+    for page in kept:
+        whole.add_kept(shingles(page))
+        thinned.add_kept(shingles(page, thinned.halvings))
+    for number, page in enumerate(dropped):
+        whole.add_dropped(shingles(page), f"{number}")
+        thinned.add_dropped(shingles(page, thinned.halvings), f"{number}")
+    assert thinned.result() == whole.result()
+    assert thinned.lossiest() == whole.lossiest()
+
+
+def test_a_page_that_was_thinned_more_than_others_thins_the_sample():
+    kept, dropped = pages(10)
+    total, lost = exact(kept, dropped)
+    sample = LostTextSample(10**6)
+    for number, page in enumerate(kept):
+        sample.add_kept(shingles(page, 3 if number == 5 else 0))
+    for page in dropped:
+        sample.add_dropped(shingles(page))
+    found = sample.result()
+    assert sample.halvings == 3
+    assert found.sequences == total
+    assert 0 < found.error < 0.1
+    assert abs(found.share - lost / total) <= found.error
+
+
+def test_sequences_are_counted_before_they_are_thinned():
+    words = random.Random(11).choices(WORDS, k=5000)
+    counts = {shingles(words, halvings).different for halvings in (0, 1, 7)}
+    assert counts == {len({tuple(words[at : at + 3]) for at in range(4998)})}
+    sizes = [len(shingles(words, halvings).sample) // 8 for halvings in (0, 1, 7)]
+    assert sizes[0] == 4998
+    assert 2300 < sizes[1] < 2700
+    assert 20 < sizes[2] < 60
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "北京大学的学生在图书馆里阅读一本关于重复内容检测的书",
+        "東京の図書館で重複した内容を見つける方法についての本を読みました",
+        "นักเรียนอ่านหนังสือเกี่ยวกับการตรวจหาเนื้อหาที่ซ้ำกันในห้องสมุด",
+        "학생들은 도서관에서 중복 내용을 찾는 책을 읽었다",
+    ],
+    ids=["Chinese", "Japanese", "Thai", "Korean"],
+)
+def test_where_no_blanks_part_words_the_sequences_are_of_tokens(text):
+    tokens = tokenise(text)
+    assert len(tokens) > 5
+    sample = LostTextSample()
+    sample.add_kept(shingles([text]))
+    sample.add_dropped(shingles([text, "完全不同的另外一句话"]))
+    total = len(tokenise(f"{text} 完全不同的另外一句话")) - 2
+    kept = len(tokens) - 2
+    assert sample.result() == LostText(total, (total - kept) / total, 0.0)
+
+
+def test_a_hostile_text_takes_no_more_of_the_sample_than_others():
+    sample = LostTextSample(5000)
+    page = " ".join(f"{number:x}" for number in range(300_000))
+    sample.add_kept(shingles(["a", "page", "of", "four"]))
+    sample.add_dropped(shingles([page]), "long", "short")
+    sample.add_dropped(shingles(["word"] * 100_000), "one word", "short")
+    assert len(sample) <= 5000
+    assert sample.result().sequences == 299_998 + 1
+    assert sample.lossiest()[0] == LossyDrop("long", "short", 299_998, 299_998)
+    # Not a view of all of the page.
+    assert all(hashes.base is None for *_, hashes in sample._drops)
 
 
 def test_a_sample_of_nothing_is_refused():
     with pytest.raises(ValueError, match="most must be at least 1, got 0"):
         LostTextSample(0)
+
+
+def test_of_a_pair_the_later_text_is_dropped_unless_the_earlier_one_is():
+    """As in a crawl: the third text is near the second one only, which is not kept."""
+    texts = [shingles(f"{'a b c d e f'} {end}".split()) for end in ("g", "h", "h i", "x")]
+    assert lost_with([(1, 0), (1, 2)], texts) == LostText(5, 0, 0)
+    assert lost_with([(0, 1), (0, 2), (1, 2)], texts) == LostText(11, 3 / 11, 0)
+    assert lost_with([], texts) == LostText(0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"1234", bytes(6), bytes([1, 0, 0, 0, 0]) + bytes(16), bytes([9, 0, 0, 0, 64])]
+)
+def test_sequences_are_read_back_as_they_were_written(data):
+    for own in (shingles([]), shingles("one two three four".split()), shingles(WORDS, 4)):
+        assert Sequences.from_bytes(own.to_bytes()) == own
+    with pytest.raises(ValueError, match="must be sequences as they were written"):
+        Sequences.from_bytes(data)

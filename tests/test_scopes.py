@@ -1,9 +1,29 @@
+import datetime
+import decimal
 import subprocess
 import sys
+from functools import partial
+from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dedup.scopes import SCOPES, base_of, crawl, domain, host, is_within, parts_of
+from dedup.limits import LONGEST_SCOPE, shorten_url
+from dedup.scopes import (
+    Scope,
+    are_versions,
+    base_of,
+    crawl,
+    domain,
+    has_few_pages,
+    host,
+    is_scope_name,
+    is_within,
+    language,
+    parts_of,
+    scope_within,
+)
 
 URLS = ["https://a.example/x", "", "not a url", "http://[broken", "mailto:a@b.example"]
 
@@ -67,9 +87,9 @@ def test_the_port_does_not_change_the_domain(address, port):
 
 
 @pytest.mark.parametrize("url", URLS)
-@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES.keys())
+@pytest.mark.parametrize("scope", ["crawl", "domain", "host", "language", "host,language"])
 def test_every_scope_names_any_url(scope, url):
-    assert isinstance(scope(url), str)
+    assert isinstance(Scope.of(scope).name_of(url), str)
 
 
 @pytest.mark.slow
@@ -84,3 +104,142 @@ def test_domains_are_known_without_network_and_cache():
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
     assert (run.stdout, run.stderr) == ("example.co.jp\n", "")
+
+
+def path_of(url, *rest, **options):
+    return url.split("/", 3)[3]
+
+
+def with_a_default(item, key="sku"):
+    return item.get(key)
+
+
+def of_nothing(page=None):
+    return ""
+
+
+def of_a_page(page):
+    return page
+
+
+async def of_later(url):
+    return url
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("crawl", "crawl"),
+        ("host, crawl", "host"),
+        ("crawl,crawl", "crawl"),
+        (["language", "host"], "host,language"),
+        ("field:sku", "field:sku"),
+        (host, "host"),
+        (("field:a b", path_of), f"field:a b,{__name__}.path_of"),
+        (f"{__name__}.path_of", f"{__name__}.path_of"),
+        (with_a_default, f"{__name__}.with_a_default"),
+    ],
+)
+def test_the_name_of_a_scope_makes_it_again(value, name):
+    scope = Scope.of(value)
+    assert scope.name == name
+    assert Scope.of(name) == scope
+    assert is_scope_name(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("", "got ''"),
+        ([], r"got \[\]"),
+        (None, "got None"),
+        ({"host"}, "got {'host'}"),
+        ("host,", "got ''"),
+        ("HOST", "got 'HOST'"),
+        ("hosts", "did you mean 'host'"),
+        ("field", "did you mean 'field:NAME'"),
+        ("feld:offer.sku", "did you mean 'field:offer.sku'"),
+        ("dedup.scopes.nothing", "has no attribute 'nothing'"),
+        ("dedup.scopes.LONGEST_LANGUAGE", "which is no function"),
+        (lambda url: url, "a function that has a name"),
+        (partial(path_of, url=""), "a function that has a name"),
+        (of_a_page, "may take url, language and item, by these names, and not 'page'"),
+        (of_later, "may not be async"),
+        (of_nothing, "must take url, language or item"),
+    ],
+)
+def test_what_is_no_scope_is_refused(value, message):
+    with pytest.raises(ValueError, match=message):
+        Scope.of(value)
+
+
+@pytest.mark.parametrize("name", ["", "site", "host,", "field:", "host,site"])
+def test_no_other_name_is_taken_for_one(name):
+    assert not is_scope_name(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("A-1", '["A-1"]'),
+        ("茶", '["茶"]'),
+        ('"], ["', r'["\"], [\""]'),
+        (decimal.Decimal("1.50"), '["1.50"]'),
+        (datetime.date(2026, 1, 2), '["2026-01-02"]'),
+        (("a", 1), '[["a", 1]]'),
+    ],
+)
+def test_a_value_is_written_down(value, told):
+    assert Scope.of("field:sku").name_of("", item={"sku": value}) == f"item {told}"
+
+
+def test_a_name_goes_before_a_path():
+    item = {"offer.sku": 1, "offer": {"sku": 2}}
+    assert Scope.of("field:offer.sku").name_of("", item=item) == "item [1]"
+
+
+def test_long_scopes_are_short_and_different():
+    names = [
+        Scope.of("field:sku").name_of("", item={"sku": "x" * 10_000 + end}) for end in ("1", "2")
+    ]
+    assert [len(name) for name in names] == [LONGEST_SCOPE] * 2
+    assert names[0] != names[1]
+    within = scope_within(names[0], bytes(16))
+    assert shorten_url(within) == within
+    assert len(Scope.of("host").name_of(f"http://{'a' * 2_000}/")) == LONGEST_SCOPE
+
+
+def test_a_value_within_too_many_others_is_an_error():
+    value = "a"
+    for _ in range(5000):
+        value = [value]
+    with pytest.raises((RecursionError, ValueError)):
+        Scope.of("field:sku").name_of("", item={"sku": value})
+
+
+def test_items_of_a_page_are_versions_of_those_of_their_own_scope():
+    one, other = (Scope.of("field:sku").name_of("", item={"sku": sku}) for sku in (1, 2))
+    assert are_versions(one, scope_within(one, b"1"))
+    assert not are_versions(one, other)
+    assert are_versions("a.example", "b.example")  # a key of its own may have several hosts
+    assert [has_few_pages(scope) for scope in (one, scope_within("", b"1"), "a.example", "")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_the_language_of_a_page_that_says_too_much_is_cut():
+    assert [language(name) for name in ("klingonish", "Ænglisc", " de ", "")] == [
+        "klingoni", "nglisc", "de", "",
+    ]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(["http:", "x:", "/", "//", "@", ":80", "?", "#", "\t", "a", "B.c"]))
+)
+def test_the_host_is_the_same_whatever_follows_it(parts):
+    url = "".join(parts)
+    try:
+        name = urlsplit(url).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        name = ""
+    assert host(url) in (name, name.removesuffix(":80"), name.removesuffix(":"))

@@ -139,6 +139,7 @@ class SiteSpider(SitemapSpider):
             title=None,
             text=None,
             language=None,
+            coverage=None,
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         if self.save_html and isinstance(response, HtmlResponse):

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from dedup.calibration.judgements import Pair
@@ -32,6 +33,11 @@ class Candidates:
     @property
     def max_distance(self) -> float:
         return max(self.strata)
+
+    def pairs_within(self, threshold: float) -> list[Pair]:
+        """Return the pairs that are found at *threshold*."""
+        nearer = (pairs for most, pairs in self.strata.items() if most <= threshold)
+        return list(chain.from_iterable(nearer))
 
 
 def thresholds_of(kind: type[Method], arguments: Mapping[str, Any]) -> list[float]:

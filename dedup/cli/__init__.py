@@ -4,7 +4,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from importlib import import_module
 from typing import NoReturn
 
@@ -12,6 +12,7 @@ from dedup import __version__
 from dedup.cli.errors import CommandError
 
 _LONGEST_MESSAGE = 2000
+_SHELLS = ("bash", "zsh", "tcsh")
 
 COMMANDS = {
     "calibrate": "find the method and threshold that suit your pages",
@@ -33,8 +34,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     command = next((argument for argument in arguments if argument in COMMANDS), None)
-    parser = _parser(program, command)
+    parser = _parser(program, {command})
     options, others = parser.parse_known_args(arguments)
+    if options.print_completion:
+        return _print_completion(program, options.print_completion)
     if options.command is None:
         parser.print_help()
         return 0
@@ -67,6 +70,20 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     return 0
 
 
+def _print_completion(program: str, shell: str) -> int:
+    """Print the script that makes *shell* complete all commands and their options."""
+    try:
+        import shtab
+    except ImportError:
+        print(
+            f"{program}: --print-completion needs: pip install 'scrapy-dedup[completion]'",
+            file=sys.stderr,
+        )
+        return 2
+    print(shtab.complete(_parser(program, COMMANDS), shell))
+    return 0
+
+
 def _discard_output() -> None:
     """Discard unwritten output; otherwise Python tries to write it at exit, and complains."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -79,10 +96,13 @@ class _Parser(argparse.ArgumentParser):
         super().error(printable(message, _LONGEST_MESSAGE))
 
 
-def _parser(program: str, command: str | None) -> argparse.ArgumentParser:
-    """Return the parser of all commands; only *command* has its arguments."""
+def _parser(program: str, names: Container[str | None]) -> argparse.ArgumentParser:
+    """Return the parser of all commands; only those in *names* have their arguments."""
     parser = _Parser(prog=program, description="Near-duplicates of web pages.")
     parser.add_argument("--version", action="version", version=f"scrapy-dedup {__version__}")
+    parser.add_argument("--print-completion", choices=_SHELLS, metavar="SHELL",
+        help=f"print what makes a shell complete commands and options: {', '.join(_SHELLS)}"
+    )  # fmt: skip
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     for name, summary in COMMANDS.items():
@@ -92,7 +112,7 @@ def _parser(program: str, command: str | None) -> argparse.ArgumentParser:
             description=f"{summary[0].upper()}{summary[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == command:
+        if name in names:
             module = import_module(f"dedup.cli.{name}")
             subparser.epilog = module.EXAMPLES
             module.add_arguments(subparser)

@@ -12,6 +12,12 @@ from dedup.text import printable
 
 _LONGEST_DIFF = 2_500
 _QUESTION = "Near-duplicates? [y]es [n]o [s]kip [f]ull texts [q]uit: "
+_HELP = """\
+y, yes   the pages are near-duplicates: one of them is enough
+n, no    they are not
+s, skip  hard to say; the pair does not count
+f, full  show both texts in full
+q, quit  stop here; the next time, the command goes on with the pairs that are left"""
 _LABELS = {"y": YES, "yes": YES, "n": NO, "no": NO, "s": SKIP, "skip": SKIP}
 
 
@@ -45,6 +51,8 @@ def ask(
                     output.print(Text(printable(keys[page]), "bold"))
                     lines = (printable(line, None) for line in texts[page].splitlines())
                     output.print(Text("\n".join(lines)))
+            else:
+                output.print(_HELP)
         answers.add(first, second, _LABELS[answer])
 
 

@@ -1,7 +1,6 @@
 """``dedup calibrate``: find the threshold for your pages by judging some pairs."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,11 +13,18 @@ from dedup.calibration import Calibration, Candidates, Pair, find_candidates
 from dedup.cli.answers import Answers, in_order, pairs_as_table
 from dedup.cli.asking import ask
 from dedup.cli.errors import CommandError
-from dedup.cli.files import add_overwrite, check_outputs, json_lines
-from dedup.cli.methods import create_method, json_object, method_class
+from dedup.cli.files import (
+    STDOUT,
+    add_json,
+    check_numbers,
+    check_outputs,
+    json_lines,
+    write_json,
+)
+from dedup.cli.methods import add_methods, json_object, methods_of
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
-from dedup.methods import METHODS
+from dedup.lost_text import lost_with, sequences_of
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader
 from dedup.text import Document, printable, without_surrogates
@@ -39,13 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--field", default="text", help="the field of the text (default: text)")
     parser.add_argument("--key", default="url",
         help="the field that identifies a page (default: url)")  # fmt: skip
-    parser.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
-        help="the methods to calibrate, or all (default: simhash)")  # fmt: skip
-    parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the methods, as a JSON object (see DEDUP_METHOD_ARGS); max_distance is "
-        "the largest threshold to try")  # fmt: skip
-    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="leave out pages with fewer words (default: 20)")  # fmt: skip
+    add_methods(parser)
     parser.add_argument("--pairs", type=int, default=60, metavar="N",
         help="how many pairs to judge (default: 60)")  # fmt: skip
     parser.add_argument("--precision", type=float, default=0.95, metavar="SHARE",
@@ -57,74 +57,73 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ones")  # fmt: skip
     parser.add_argument("--pairs-out", type=Path, metavar="FILE",
         help="write the pairs with their texts to this table instead of asking")  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    add_overwrite(parser)
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    names = METHODS if options.method == ["all"] else dict.fromkeys(options.method)
-    kinds = [method_class(name) for name in names]
-    arguments = json_object("--args", options.args)
-    methods = [create_method(kind, arguments) for kind in kinds]
-    is_interactive = sys.stdin.isatty() and sys.stdout.isatty() and not options.pairs_out
-    _check(options, is_interactive)
+    methods = methods_of(options)
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.pairs_out
+    _check(options, asks=asks)
     answers = Answers(options.answers)
-    if is_interactive:
+    if asks:
         answers.check_writable()
     keys, documents = _distinct_pages(options)
-    with progress(len(documents) * len(kinds)) as advance:
+    with progress(len(documents) * len(methods)) as advance:
         candidates = [
-            find_candidates(kind, arguments, documents, advance, methods[0].hashing)
-            for kind in kinds
+            find_candidates(
+                type(method),
+                json_object("--args", options.args),
+                documents,
+                advance,
+                method.hashing,
+            )
+            for method in methods
         ]
     calibration = Calibration(keys, candidates, options.seed)
     sample = calibration.sample(options.pairs)
-    can_judge = is_interactive or options.pairs_out or _labels(calibration, keys, answers)
+    can_judge = asks or options.pairs_out or _labels(calibration, keys, answers)
     if sample and not can_judge:
         raise CommandError(f"{options.answers} has no answer to any of {len(sample):,} pairs")
-    output = console()
+    output = console(options.json)
     _show_candidates(output, len(keys), candidates)
     if not sample:
         output.print("No two of them are near, so there is nothing to judge.")
         return
     texts = [document.main_text or "" for document in documents]
-    interrupt = None
-    if options.pairs_out:
-        _write_pairs(output, options.pairs_out, pairs_as_table(sample, keys, texts, answers))
-    elif is_interactive:
-        try:
+    try:
+        if options.pairs_out:
+            _write_pairs(output, options.pairs_out, pairs_as_table(sample, keys, texts, answers))
+        elif asks:
             ask(output, sample, keys, texts, answers)
-        except KeyboardInterrupt as error:  # the answers up to here count
-            interrupt = error
-    labels = _labels(calibration, keys, answers)
-    _show_results(output, options, calibration, labels)
-    if others := len(answers) - len(labels):
-        output.print(f"{others:,} answers are about pairs that are not among these.")
-    if interrupt:
-        raise interrupt
+    finally:  # after Ctrl-C, the answers up to there count
+        labels = _labels(calibration, keys, answers)
+        _show_results(output, options, calibration, labels, documents)
+        if others := len(answers) - len(labels):
+            output.print(f"{others:,} answers are about pairs that are not among these.")
 
 
-def _check(options: argparse.Namespace, is_interactive: bool) -> None:
-    for name, least in (("min_tokens", 0), ("pairs", 1), ("seed", 0)):
-        if (value := getattr(options, name)) < least:
-            raise CommandError(f"--{name.replace('_', '-')} must be {least} or more, got {value}")
+def _check(options: argparse.Namespace, *, asks: bool) -> None:
+    """Raise CommandError for options that are wrong; *asks*: a person answers in the terminal."""
+    check_numbers(options, min_tokens=0, pairs=1, seed=0)
     if options.seed >= 2**64:
         raise CommandError(f"--seed must be below 2**64, got {options.seed}")
     if not 0 <= options.precision <= 1:
         raise CommandError(f"--precision must be from 0 to 1, got {options.precision}")
     check_outputs(options, options.json, options.pairs_out)
-    if not options.input.exists():
-        raise CommandError(f"{options.input} cannot be read (No such file or directory)")
-    if not (is_interactive or options.answers or options.pairs_out):
+    if asks and options.json == STDOUT:
+        raise CommandError("--json - is for answers that are in a table: the questions are shown")
+    if not (asks or options.answers or options.pairs_out):
         raise CommandError(
             "there is no terminal to ask in: give --answers with a table of answers, or "
             "--pairs-out to write a table to fill in"
         )
-    if not (is_interactive or options.pairs_out or options.answers.exists()):
-        raise CommandError(f"{options.answers} cannot be read (No such file or directory)")
+    needed = [options.input] if asks or options.pairs_out else [options.input, options.answers]
+    for path in needed:
+        if not path.exists():
+            raise CommandError(f"{path} cannot be read (No such file or directory)")
     inputs = {path.resolve() for path in (options.input, options.answers) if path}
-    for path in (options.json, options.pairs_out):
-        if path and path.resolve() in inputs:
+    for path in filter(None, (options.json, options.pairs_out)):
+        if path.resolve() in inputs:
             raise CommandError(f"{path} is also an input")
 
 
@@ -194,16 +193,16 @@ def _show_results(
     options: argparse.Namespace,
     calibration: Calibration,
     labels: Mapping[Pair, str],
+    documents: Sequence[Document],
 ) -> None:
     if not labels:
         if not options.pairs_out:
             output.print("No pair was judged yet.")
         return
-    results = Results(calibration, labels, options.precision)
+    texts = sequences_of(documents)
+    results = Results(calibration, labels, options.precision, lambda pairs: lost_with(pairs, texts))
     # The file first: whoever reads the output may stop at any time.
-    if options.json:
-        with replacing(options.json) as file:
-            file.write(f"{json.dumps(results.as_json(), indent=1)}\n".encode())
+    write_json(options.json, results.as_json())
     results.show(output, json_object("--args", options.args))
 
 

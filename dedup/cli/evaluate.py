@@ -1,22 +1,30 @@
 """``dedup evaluate``: score methods on labelled collections."""
 
 import argparse
-import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from dedup.atomic_file import replacing
 from dedup.cli.diff import diff
 from dedup.cli.errors import CommandError
-from dedup.cli.files import add_overwrite, check_outputs
-from dedup.cli.methods import create_method, extractor_of, json_object, method_class, sweep_methods
+from dedup.cli.files import add_json, check_numbers, check_outputs, write_json
+from dedup.cli.methods import (
+    add_evidence,
+    add_extractor,
+    add_methods,
+    extractor_of,
+    methods_of,
+)
 from dedup.cli.terminal import console, progress
-from dedup.evaluation import evaluate, read_collection
+from dedup.evaluation import Collection, Evaluation, evaluate, read_collection
+from dedup.evidence import DEMANDS
 from dedup.methods import METHODS
 from dedup.text import printable
 
@@ -32,66 +40,56 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("collections", nargs="+", type=Path, metavar="COLLECTION",
         help="a folder with docs.jsonl (id, text) and pairs.tsv (id1, id2, label)")  # fmt: skip
-    parser.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
-        help="the methods to score, or all (default: simhash)")  # fmt: skip
-    parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
-    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="leave out shorter pages; each Han character is a token (default: 20)")  # fmt: skip
-    parser.add_argument("--extractor", metavar="NAME",
-        help="extract the main text from the HTML with this, such as trafilatura")  # fmt: skip
+    add_methods(parser)
+    add_extractor(parser, default=None)
+    add_evidence(parser, default="off")
     parser.add_argument("--sweep", action="store_true",
         help="also try other thresholds of the methods")  # fmt: skip
     parser.add_argument("--errors", type=int, default=0, metavar="N",
         help="show N false and N missed pairs of each method, with a diff")  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--plot", type=Path, metavar="FILE",
         help="draw precision against recall into FILE (png, svg, pdf)")  # fmt: skip
-    add_overwrite(parser)
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    names = list(METHODS) if options.method == ["all"] else options.method
-    kinds = [method_class(name) for name in names]
-    extractor = None if options.extractor is None else extractor_of(options.extractor)
-    arguments = json_object("--args", options.args)
-    methods = [
-        method
-        for kind in kinds
-        for method in (
-            sweep_methods(kind, arguments) if options.sweep else [create_method(kind, arguments)]
-        )
-    ]
-    if options.errors < 0:
-        raise CommandError(f"--errors must be 0 or more, got {options.errors}")
+    methods = methods_of(options)
+    check_numbers(options, errors=0, min_tokens=0)
     check_outputs(options, options.json, options.plot)
     if options.plot:
         _check_plot(options.plot)
+    collections = _read_collections(options)
+    demands = DEMANDS[options.evidence]
+    with progress(sum(map(len, collections)) * len(methods)) as advance:
+        results = [
+            evaluate(collection, method, advance, demands=demands)
+            for collection in collections
+            for method in methods
+        ]
+    # Files first: whoever reads the output may stop at any time.
+    write_json(options.json, [result.as_json() for result in results])
+    if options.plot:
+        with replacing(options.plot) as file:
+            _plot(results, file, options.plot.suffix.lstrip("."))
+    output = console(options.json)
+    _show_results(output, results, options.sweep)
+    by_name = {collection.name: collection for collection in collections}
+    for result in results:
+        _show_errors(output, by_name[result.collection], result, options.errors)
+
+
+def _read_collections(options: argparse.Namespace) -> list[Collection]:
+    """Return the collections, named after their folders: with the whole path if two are alike."""
+    extractor = None if options.extractor is None else extractor_of(options.extractor)
     collections = [
         read_collection(folder, min_tokens=options.min_tokens, extractor=extractor)
         for folder in options.collections
     ]
-    if len({collection.name for collection in collections}) < len(collections):
-        collections = [
-            replace(collection, name=str(folder))
-            for collection, folder in zip(collections, options.collections, strict=True)
-        ]
-    results = []
-    with progress(sum(map(len, collections)) * len(methods)) as advance:
-        for collection in collections:
-            for method in methods:
-                results.append((collection, evaluate(collection, method, advance)))
-    # Files first: whoever reads the output may stop at any time.
-    if options.json:
-        objects = [result.as_json() for _, result in results]
-        with replacing(options.json) as file:
-            file.write(f"{json.dumps(objects, indent=1)}\n".encode())
-    if options.plot:
-        with replacing(options.plot) as file:
-            _plot([result for _, result in results], file, options.plot.suffix.lstrip("."))
-    _show_results([result for _, result in results], options.sweep)
-    for collection, result in results if options.errors else ():
-        _show_errors(collection, result, options.errors)
+    names = Counter(collection.name for collection in collections)
+    return [
+        collection if names[collection.name] == 1 else replace(collection, name=str(folder))
+        for collection, folder in zip(collections, options.collections, strict=True)
+    ]
 
 
 def _check_plot(path: Path) -> None:
@@ -108,7 +106,7 @@ def _check_plot(path: Path) -> None:
         raise CommandError(f"--plot must end in one of {', '.join(sorted(formats))}, got {path}")
 
 
-def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
+def _show_results(output: Console, results: Sequence[Evaluation], with_parameter: bool) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("collection", overflow="fold")
     table.add_column("method", no_wrap=True)
@@ -116,7 +114,7 @@ def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
         table.add_column("threshold", justify="right")
     for title in (
         "found / to find", "precision", "recall", "F1", "F1 edited",
-        "pages/s", "CPU ms/page", "bytes/page",
+        "text lost", "pages/s", "CPU ms/page", "bytes/page",
     ):  # fmt: skip
         table.add_column(title, justify="right")
     for result in results:
@@ -132,15 +130,15 @@ def _show_results(results: Sequence[Any], with_parameter: bool) -> None:
             f"{result.pairs_found:,} / {result.pairs_to_find:,}",
             f"{result.precision:.3f}" if result.pairs_found else "–",
             *(f"{score:.3f}" for score in scores),
+            result.lost_text.percent if result.lost_text.sequences else "–",
             f"{result.pages_per_s:,.0f}",
             f"{result.cpu_ms_per_page:.2f}",
             f"{result.bytes_per_page:,.0f}",
         )
-    console().print(table)
+    output.print(table)
 
 
-def _show_errors(collection: Any, result: Any, count: int) -> None:
-    output = console()
+def _show_errors(output: Console, collection: Collection, result: Evaluation, count: int) -> None:
     for kind, pairs in (("false", result.false_pairs), ("missed", result.missed_pairs)):
         for one, other in pairs[:count]:
             title = f"{kind} pair of {result.method} in {collection.name}: "
@@ -150,7 +148,7 @@ def _show_errors(collection: Any, result: Any, count: int) -> None:
             output.print(diff(collection.texts[one], collection.texts[other]))
 
 
-def _plot(results: Sequence[Any], file: BinaryIO, kind: str) -> None:
+def _plot(results: Sequence[Evaluation], file: BinaryIO, kind: str) -> None:
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(result.collection for result in results))

@@ -1,7 +1,6 @@
 """``dedup explain``: show why two pages are, or are not, near-duplicates."""
 
 import argparse
-import json
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -10,13 +9,22 @@ from rich.text import Text
 
 from dedup.cli.diff import color
 from dedup.cli.errors import CommandError
-from dedup.cli.methods import create_method, extractor_of, json_object, method_class
+from dedup.cli.files import add_json, check_numbers, check_outputs, write_json
+from dedup.cli.methods import (
+    add_evidence,
+    add_extractor,
+    add_method,
+    extractor_of,
+    method_of,
+)
 from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
+from dedup.evidence import DEMANDS
 from dedup.explanation import Comparison, Explanation, Feature, Side
 from dedup.extraction import Extraction
 from dedup.limits import LONGEST_TEXT
 from dedup.page import extracted_of
+from dedup.rule import Rule
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 
@@ -25,7 +33,7 @@ examples:
   dedup explain one.html other.html
   dedup explain https://docs.example.com/1.0/ https://docs.example.com/1.1/
   dedup explain one.txt other.txt --method verified --full
-  dedup explain one.html other.html --args '{"max_distance": 7}' --json
+  dedup explain one.html other.html --args '{"max_distance": 7}' --json -
   dedup explain --ledger pages.sqlite https://example.com/1 https://example.com/2
 """
 _FIRST_LINES = 3
@@ -43,18 +51,13 @@ _MEANINGS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("one", metavar="A", help="a file of HTML or text, or an http(s) URL")
     parser.add_argument("other", metavar="B", help="the file or URL to compare it with")
-    parser.add_argument("--method", default="simhash", metavar="NAME",
-        help="the method whose features are shown (default: simhash)")  # fmt: skip
-    parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
-    parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
-        help="what extracts the main text from HTML (default: trafilatura)")  # fmt: skip
-    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="pages with fewer words are never near-duplicates (default: 20)")  # fmt: skip
+    add_method(parser)
+    add_extractor(parser)
+    add_evidence(parser, default="normal")
     parser.add_argument("--ledger", metavar="FILE",
         help="look up the URLs A and B in this ledger instead of fetching them")  # fmt: skip
     parser.add_argument("--full", action="store_true", help="show the main texts in full")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -62,20 +65,19 @@ def run(options: argparse.Namespace) -> None:
         raise CommandError(
             "--method must be one method, got 'all': the table has all of them anyway"
         )
-    method = create_method(method_class(options.method), json_object("--args", options.args))
-    if options.min_tokens < 0:
-        raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
+    method = method_of(options)
+    check_numbers(options, min_tokens=0)
+    check_outputs(options, options.json)
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
     if options.ledger:
         one, other = map(Side.of, sources, _stored(options.ledger, sources))
     else:
         one, other = (Side.of(s, extracted_of(read_source(s), extractor)) for s in sources)
-    explanation = Explanation(one, other, method, options.min_tokens)
-    if options.json:
-        print(json.dumps(explanation.as_json(), allow_nan=False))
-        return
-    output = console()
+    rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
+    explanation = Explanation(one, other, method, rule)
+    write_json(options.json, explanation.as_json())
+    output = console(options.json)
     _show_pages(output, explanation)
     for name, side in (("A", one), ("B", other)):
         _show_text(output, name, side, options.full)
@@ -144,8 +146,10 @@ def _show_pages(output: Console, explanation: Explanation) -> None:
 def _sentence(judgement: Comparison) -> str:
     if judgement.verdict in _MEANINGS:
         return f"{judgement.verdict} ({_MEANINGS[judgement.verdict]})"
-    threshold = _number(judgement.method.max_distance)
-    return f"{judgement.verdict}, distance {_number(judgement.distance)} of up to {threshold}"
+    threshold = judgement.method.max_distance
+    is_far = judgement.distance is not None and judgement.distance > threshold
+    limit = f"{'farther than' if is_far else 'of up to'} {_number(threshold)}"
+    return f"{judgement.verdict}, distance {_number(judgement.distance)}{',' * is_far} {limit}"
 
 
 def _show_text(output: Console, name: str, side: Side, full: bool) -> None:

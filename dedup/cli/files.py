@@ -3,11 +3,16 @@
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
+
+STDOUT = Path("-")
+"""What --json takes for the standard output."""
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -34,21 +39,55 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise CommandError(f"{path} is not UTF-8 ({error})") from error
 
 
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, metavar="FILE",
+        help="write everything as JSON to FILE; - is the standard output, in place of what is "
+        "shown")  # fmt: skip
+    add_overwrite(parser)
+
+
+def write_json(path: Path | None, value: Any) -> None:
+    """Write *value* to the file of --json, if it was given."""
+    if path is None:
+        return
+    content = f"{json.dumps(value, indent=1)}\n"
+    if path == STDOUT:
+        sys.stdout.write(content)
+    else:
+        with replacing(path) as file:
+            file.write(content.encode())
+
+
+def check_numbers(options: argparse.Namespace, **least: int) -> None:
+    """Raise CommandError if an option is lower than its value in *least*."""
+    for name, number in least.items():
+        if (value := getattr(options, name)) < number:
+            raise CommandError(f"--{name.replace('_', '-')} must be {number} or more, got {value}")
+
+
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
 
 
 def check_outputs(options: argparse.Namespace, *paths: Path | None) -> None:
-    outputs = [path for path in paths if path is not None]
+    """Raise CommandError unless *paths* can be written; ``None`` and "-" are no files."""
+    outputs = [path for path in paths if path and path != STDOUT]
     for path in outputs:
-        folder = path.resolve().parent
-        if path.is_dir() or not folder.is_dir():
-            raise CommandError(f"{path} must be a file in a folder that exists")
-        if path.exists() and not path.is_file():
-            raise CommandError(f"{path} is not a regular file")
-        if (path.exists() or path.is_symlink()) and not options.overwrite:
-            raise CommandError(f"{path} exists; --overwrite replaces it")
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise CommandError(f"{path} cannot be written: its folder is not writable")
+        if problem := _problem_of(path, options.overwrite):
+            raise CommandError(f"{path} {problem}")
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise CommandError(f"{outputs[0]} is given for two outputs")
+
+
+def _problem_of(path: Path, is_overwritten: bool) -> str | None:
+    """Return why *path* cannot be written, ``None`` if it can."""
+    folder = path.resolve().parent
+    if path.is_dir() or not folder.is_dir():
+        return "must be a file in a folder that exists"
+    if path.exists() and not path.is_file():
+        return "is not a regular file"
+    if not is_overwritten and os.path.lexists(path):
+        return "exists; --overwrite replaces it"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return "cannot be written: its folder is not writable"
+    return None

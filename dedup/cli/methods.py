@@ -1,55 +1,102 @@
-"""Methods and extractors, from the names and arguments on the command line."""
+"""Methods, extractors and scopes, from the names and arguments on the command line."""
 
-import importlib.util
+import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.evaluation import sweep_of
-from dedup.extraction import EXTRACTORS, Extractor
+from dedup.evidence import DEMANDS
+from dedup.extraction import Extractor
 from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
+from dedup.plugins import load_extractor, load_method_class
+from dedup.scopes import Scope
 
 SECRET = "DEDUP_SECRET"
 
 
-def method_class(name: str) -> Any:
+def add_method(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--method", default="simhash", metavar="NAME",
+        help="the name of a method, or an import path (default: simhash)")  # fmt: skip
+    _add_arguments(parser)
+
+
+def add_methods(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--method", nargs="+", default=["simhash"], metavar="NAME",
+        help="names or import paths of methods, or all (default: simhash)")  # fmt: skip
+    _add_arguments(parser)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--args", default="{}", metavar="JSON",
+        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
+        help="texts with fewer words can only be exact duplicates; each Han character is one "
+        "(default: 20)")  # fmt: skip
+
+
+def add_extractor(parser: argparse.ArgumentParser, default: str | None = "trafilatura") -> None:
+    parser.add_argument("--extractor", default=default, metavar="NAME",
+        help="what extracts the main text from HTML: a name or an import path (default: "
+        f"{default or 'none, the texts are taken'})")  # fmt: skip
+
+
+def add_evidence(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--evidence", choices=tuple(DEMANDS), default=default,
+        help="what pages of HTML must show besides matching texts, as in DEDUP_EVIDENCE (default: "
+        f"{default})")  # fmt: skip
+
+
+def method_of(options: argparse.Namespace) -> Method:
+    """Return the method that --method and --args describe."""
+    return create_method(method_class(options.method), json_object("--args", options.args))
+
+
+def methods_of(options: argparse.Namespace) -> list[Method]:
+    """Return the methods that --method and --args describe, with --sweep many of each."""
+    names = METHODS if options.method == ["all"] else options.method
+    create = sweep_of if getattr(options, "sweep", False) else _only
+    arguments = json_object("--args", options.args)
+    kinds = [method_class(name) for name in names]
+    return [method for kind in kinds for method in _create_methods(kind, arguments, create)]
+
+
+def method_class(name: str) -> type[Method]:
     """Return the class of a method, given its short name or import path."""
-    if name in METHODS:
-        return METHODS[name]
-    module, _, attribute = name.rpartition(".")
-    if not module:
-        choices = ", ".join(METHODS)
-        near = get_close_matches(name, METHODS, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise CommandError(
-            f"--method must be an import path or one of {choices}, got {name!r}{hint}"
-        )
-    sys.path.insert(0, os.getcwd())
-    try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise CommandError(f"--method {name}: {error}") from error
-    if not (isinstance(kind, type) and issubclass(kind, Method)):
-        raise CommandError(f"--method {name} must be a subclass of dedup.methods.Method")
-    return kind
+    with _option("--method"):
+        return load_method_class(name)
 
 
 def extractor_of(name: str) -> Extractor:
-    """Return the extractor with a short *name*."""
-    if name not in EXTRACTORS:
-        choices = ", ".join(EXTRACTORS)
-        raise CommandError(f"--extractor must be one of {choices}, got {name!r}")
-    if not importlib.util.find_spec(name):
-        raise CommandError(f"--extractor {name} needs: pip install 'scrapy-dedup[{name}]'")
-    return EXTRACTORS[name]
+    """Return the extractor with a short *name* or import path."""
+    with _option("--extractor"):
+        extractor: Extractor = load_extractor(name)
+        return extractor
+
+
+@contextmanager
+def _option(option: str) -> Iterator[None]:
+    """Let import paths begin in the current folder, and name *option* in messages of errors."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        yield
+    except ValueError as error:
+        raise CommandError(f"{option} {error}") from error
+
+
+def scope_of(name: str) -> Scope:
+    """Return the scope that *name* stands for, as in DEDUP_SCOPE."""
+    with _option("--scope"):
+        return Scope.of(name)
 
 
 def json_object(option: str, value: str) -> dict[str, Any]:
@@ -69,13 +116,12 @@ def create_method(kind: type[Method], arguments: dict[str, Any]) -> Method:
 
     The secret comes from the environment, since other users can see the arguments of a command.
     """
-    [method] = _create_methods(kind, arguments, lambda kind, arguments: [kind(**arguments)])
+    [method] = _create_methods(kind, arguments, _only)
     return method
 
 
-def sweep_methods(kind: type[Method], arguments: dict[str, Any]) -> list[Method]:
-    """Return the methods of the class *kind* with each value of its sweep."""
-    return _create_methods(kind, arguments, sweep_of)
+def _only(kind: type[Method], arguments: dict[str, Any]) -> list[Method]:
+    return [kind(**arguments)]
 
 
 def _create_methods(

@@ -8,15 +8,15 @@ from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
-from dedup.cli.methods import create_method, json_object, method_class
+from dedup.cli.methods import create_method, json_object, method_class, scope_of
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Folder, Format, RawRecord, RecordError, format_of
 from dedup.records.warc import Warc
-from dedup.scopes import SCOPES
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import reindex
 from dedup.text import printable
+from dedup.units import count_of
 
 EXAMPLES = """\
 examples:
@@ -33,6 +33,8 @@ met.
 """
 
 _ITEMS_AT_ONCE = 256
+# A wrong name of a field shall not cost hours.
+_ITEMS_WITHOUT_FIELD = 1_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", metavar="NAME", help="the new method, as in DEDUP_METHOD")
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
-    parser.add_argument("--scope", choices=SCOPES, help="the new scope, as in DEDUP_SCOPE")
+    parser.add_argument("--scope", metavar="NAME", help="the new scope, as in DEDUP_SCOPE")
     parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
         help="for --method: JSONL feeds with the main texts of the pages")  # fmt: skip
     parser.add_argument("--text-field", default="text", metavar="NAME",
@@ -80,7 +82,7 @@ def _rebuild(options: argparse.Namespace) -> None:
         raise CommandError(f"{options.output} is a feed; give the ledger another name")
     with progress(None) as advance:
         done = rebuild(options.output, method, feeds, advance)
-    print(f"{printable(str(options.output))}: {done.pages:,} pages")
+    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.passed_over:
         print(
             f"{done.passed_over:,} items are passed over, and their pages stored again when met; "
@@ -137,18 +139,36 @@ def _convert(options: argparse.Namespace) -> None:
             options.ledger,
             options.output,
             method=method,
-            scope=options.scope,
+            scope=None if options.scope is None else scope_of(options.scope).name,
             texts=_texts(options.texts, options.url_field, options.text_field),
             advance=advance,
         )
-    print(f"{printable(str(options.output))}: {done.pages:,} pages")
+    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.without_text:
-        print(f"{done.without_text:,} pages are without a text, and are stored again when met")
+        print(f"{count_of(done.without_text, 'page')} without a text: stored again when met")
 
 
 def _texts(paths: Iterable[Path], url_field: str, text_field: str) -> Iterator[tuple[str, str]]:
+    """Yield the URL and the text of each item; raises CommandError if a feed has no such field."""
     for path in paths:
-        for _, record in json_lines(path):
-            url, text = record.get(url_field), record.get(text_field)
+        seen = dict.fromkeys((url_field, text_field), False)
+        number = 0
+        for number, (_, item) in enumerate(json_lines(path), 1):
+            values = [item.get(name) for name in (url_field, text_field)]
+            for name, value in zip((url_field, text_field), values, strict=True):
+                seen[name] = seen[name] or isinstance(value, str)
+            if number == _ITEMS_WITHOUT_FIELD:
+                _check_seen(path, number, seen)
+            url, text = values
             if isinstance(url, str) and isinstance(text, str):
                 yield url, text
+        _check_seen(path, number, seen)
+
+
+def _check_seen(path: Path, items: int, seen: dict[str, bool]) -> None:
+    missing = [repr(name) for name, is_there in seen.items() if not is_there]
+    if missing and items:
+        raise CommandError(
+            f"none of the first {items:,} items of {path} has a string in {' and '.join(missing)}; "
+            "--text-field and --url-field name other fields"
+        )

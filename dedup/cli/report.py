@@ -20,6 +20,7 @@ from dedup.rule import Kind
 from dedup.sqlite_file import LedgerError
 from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoreOfReader
 from dedup.text import printable
+from dedup.units import count_of
 from dedup.url_advice import Content, Contents
 
 EXAMPLES = """\
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
         number = len(crawls) if options.crawl is None else None
         write_html(report, texts, options.output, crawls=number)
     output = printable(str(options.output))
-    print(f"{output}: {report.pages.judged:,} pages, {report.groups:,} groups")
+    print(f"{output}: {count_of(report.pages.judged, 'page')}, {count_of(report.groups, 'group')}")
 
 
 def _report(ledger: LedgerReader, crawls: list[Crawl], number: int | None) -> Report:

@@ -1,6 +1,6 @@
 """The results of a calibration: as tables and sentences, and as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -8,17 +8,20 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup.calibration import Calibration, Candidates, Estimate, Pair, Step, recommend
+from dedup.lost_text import LostText
 
 _LEGEND = """\
 found, precision, recall: expected values for all pairs up to that distance (with 95 % intervals).
-Recall is of the near-duplicates among all pairs to judge from."""
+Recall is of the near-duplicates among all pairs to judge from. Text lost: of the text of the pages
+that are dropped at that threshold, the part that no kept page has."""
 
 
 class _Result(NamedTuple):
-    """The steps of one method, and the recommended one."""
+    """The steps of one method, with the text that is lost at each, and the recommended one."""
 
     candidates: Candidates
     steps: list[Step]
+    lost: list[LostText]
     choice: Step | None
 
     @property
@@ -30,15 +33,23 @@ class Results:
     """What the judged pairs say of each method, and of which threshold to use."""
 
     def __init__(
-        self, calibration: Calibration, labels: Mapping[Pair, str], precision: float
+        self,
+        calibration: Calibration,
+        labels: Mapping[Pair, str],
+        precision: float,
+        lost_with: Callable[[Iterable[Pair]], LostText],
     ) -> None:
-        """Estimate the results; the choice must have at least this expected *precision*, 0 to 1."""
+        """Estimate the results; the choice must have at least this expected *precision*, 0 to 1.
+
+        *lost_with* tells how much text is lost if those pairs are found.
+        """
         self._judged = len(labels)
         self._precision = precision
         self._results = []
         for candidates in calibration.candidates:
             steps = calibration.steps(candidates, labels)
-            self._results.append(_Result(candidates, steps, recommend(steps, precision)))
+            lost = [lost_with(candidates.pairs_within(step.threshold)) for step in steps]
+            self._results.append(_Result(candidates, steps, lost, recommend(steps, precision)))
         best = max(self._results, key=lambda result: result.recall)
         self._best = best if best.choice else None
 
@@ -73,8 +84,9 @@ class Results:
                             **step._asdict(),
                             "precision": step.precision._asdict(),
                             "recall": step.recall._asdict(),
+                            "lost_text": lost._asdict(),
                         }
-                        for step in result.steps
+                        for step, lost in zip(result.steps, result.lost, strict=True)
                     ],
                     "recommended": result.choice and result.choice.threshold,
                 }
@@ -87,10 +99,10 @@ class Results:
 def _show_steps(output: Console, result: _Result) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(result.candidates.method.name)
-    for title in ("pairs", "judged", "right", "found", "precision", "recall"):
+    for title in ("pairs", "judged", "right", "found", "precision", "recall", "text lost"):
         table.add_column(title, justify="right")
     judged = 0
-    for step in result.steps:
+    for step, lost in zip(result.steps, result.lost, strict=True):
         judged += step.judged
         # Without an answer up to here, there is nothing to estimate from.
         shares = map(_interval, (step.precision, step.recall)) if judged else ("–", "–")
@@ -101,6 +113,7 @@ def _show_steps(output: Console, result: _Result) -> None:
             f"{step.right:,}",
             f"{step.found:,.0f}" if judged else "–",
             *shares,
+            lost.percent,
             style="bold" if step is result.choice else "",
         )
     output.print()
@@ -121,6 +134,8 @@ def _sentence(result: _Result, precision: float) -> str:
         f"{name}: up to distance {choice.threshold:.4g}, precision {_interval(choice.precision)}, "
         f"recall {_interval(choice.recall)}."
     )
+    lost = result.lost[result.steps.index(choice)]
+    text += f" At this threshold, {lost.percent} of the dropped text is lost."
     if len(result.candidates.strata) > 1 and choice.threshold == result.candidates.max_distance:
         text += " It is the largest distance tried (--args sets max_distance)."
     return text

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,16 +18,28 @@ from rich.text import Text
 
 from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
-from dedup.cli.files import add_overwrite, check_outputs
-from dedup.cli.methods import create_method, extractor_of, json_object, method_class
+from dedup.cli.files import STDOUT, add_json, check_numbers, check_outputs, write_json
+from dedup.cli.methods import (
+    add_evidence,
+    add_extractor,
+    add_method,
+    extractor_of,
+    method_of,
+    scope_of,
+)
 from dedup.cli.terminal import console, progress
 from dedup.evidence import DEMANDS
+from dedup.lost_text import LostText
 from dedup.methods.base import Method
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.rule import Rule
 from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clusters
+from dedup.scopes import Scope
 from dedup.text import printable
+from dedup.units import format_bytes
+
+_DROPS_SHOWN = 3
 
 EXAMPLES = """\
 examples:
@@ -35,6 +48,7 @@ examples:
   dedup scan pages.csv.zst -o unique.csv.zst --html-field body --key-field link
   dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
   dedup scan pages.jsonl -o unique.jsonl --record-field dedup_record   compare no texts
+  dedup scan shop.jsonl -o unique.jsonl --scope field:sku  compare records of one product
   dedup scan site/ -o unique/ --clusters clusters.jsonl    compare files of HTML or text
 
 The end of a file's name says what format it has:
@@ -63,16 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--date-field", metavar="NAME", help="the date field, for --keep newest")
     parser.add_argument("--keep", choices=("first", "longest", "newest"), default="first",
         help="which of several near records to keep (default: first)")  # fmt: skip
-    parser.add_argument("--method", default="simhash", metavar="NAME",
-        help="the name of a method, or an import path (default: simhash)")  # fmt: skip
-    parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
-    parser.add_argument("--evidence", choices=tuple(DEMANDS), default="normal",
-        help="what pages of HTML must show besides equal texts (default: normal)")  # fmt: skip
-    parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
-        help="texts with fewer words can only be exact duplicates (default: 20)")  # fmt: skip
-    parser.add_argument("--extractor", default="trafilatura", metavar="NAME",
-        help="what extracts the main text from HTML (default: trafilatura)")  # fmt: skip
+    add_method(parser)
+    add_evidence(parser, default="normal")
+    parser.add_argument("--scope", metavar="NAME",
+        help="what must be equal in records that are compared, as in DEDUP_SCOPE")  # fmt: skip
+    add_extractor(parser)
     parser.add_argument("--encoding", default="utf-8", metavar="NAME",
         help="the encoding of JSONL, CSV and text files (default: utf-8)")  # fmt: skip
     parser.add_argument("--follow-links", action="store_true",
@@ -85,25 +94,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="save progress in FILE, to continue after an interruption")  # fmt: skip
     parser.add_argument("--clusters", type=Path, metavar="FILE",
         help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    add_overwrite(parser)
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     start = perf_counter()
-    method = create_method(method_class(options.method), json_object("--args", options.args))
+    method = method_of(options)
     extractor = extractor_of(options.extractor)
-    if options.min_tokens < 0:
-        raise CommandError(f"--min-tokens must be 0 or more, got {options.min_tokens}")
-    workers = _cores() if options.workers is None else options.workers
-    if workers < 1:
-        raise CommandError(f"--workers must be 1 or more, got {workers}")
-    format_ = _format(options)
+    if options.workers is None:
+        options.workers = _cores()
+    check_numbers(options, min_tokens=0, workers=1)
+    scope = None if options.scope is None else scope_of(options.scope)
+    format_ = _format(options, scope)
     _check_outputs(options, format_)
-    with _ledger(options, format_, method) as ledger, progress(None) as advance:
+    with _ledger(options, format_, method, scope) as ledger, progress(None) as advance:
         outcome = scan(
-            RecordReader(format_, method, extractor),
-            workers=workers,
+            RecordReader(format_, method, extractor, scope),
+            workers=options.workers,
             keep=options.keep,
             rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
             skip_bad=options.skip_bad,
@@ -115,7 +122,9 @@ def run(options: argparse.Namespace) -> None:
     is_new = not options.overwrite
     with ExitStack() as outputs:
         json_file, clusters_file = (
-            outputs.enter_context(replacing(path, is_new=is_new)) if path else None
+            outputs.enter_context(replacing(path, is_new=is_new))
+            if path and path != STDOUT
+            else None
             for path in (options.json, options.clusters)
         )
         written = _write(format_, outcome, options.output, outputs, is_new=is_new)
@@ -127,75 +136,101 @@ def run(options: argparse.Namespace) -> None:
         figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
         if json_file:
             json_file.write(f"{json.dumps(figures, indent=1)}\n".encode())
-    _show(figures, options)
+    if options.json == STDOUT:
+        write_json(STDOUT, figures)
+    else:
+        _show(figures, options)
 
 
-def _format(options: argparse.Namespace) -> Format:
+def _format(options: argparse.Namespace, scope: Scope | None) -> Format:
+    """Return the format of the inputs; raises CommandError for options that are not for it."""
     kind = format_of(options.inputs)
-    own_fields = kind in (Folder, Warc)
-    given = options.text_field, options.html_field, options.record_field, options.key_field
-    if own_fields and any(given):
-        raise CommandError(f"a {kind.name} has no fields to be named")
-    if options.record_field and options.ledger:
-        raise CommandError("--ledger is for texts: what --record-field names is read as fast")
-    if options.date_field and (own_fields or options.keep != "newest"):
-        raise CommandError("--date-field is for --keep newest, of formats with fields")
-    if options.follow_links and kind is not Folder:
-        raise CommandError("--follow-links is for folders")
-    if options.keep == "newest" and not (own_fields or options.date_field):
-        raise CommandError("--keep newest needs --date-field")
-    try:
-        is_ascii = b'\n",{'.decode(options.encoding) == '\n",{'
-    except (LookupError, UnicodeDecodeError):
-        is_ascii = False
-    if not is_ascii:
-        raise CommandError(
-            f"--encoding must be a superset of ASCII that Python knows, got {options.encoding!r}"
-        )
-    if kind is Warc and options.keep == "newest":
-        options.date_field = "WARC-Date"
+    problems = chain(_problems(options, kind), _problems_of_scope(options, kind, scope))
+    if problem := next(problems, None):
+        raise CommandError(problem)
     fields = Fields(
         options.html_field or options.record_field or options.text_field or "text",
         bool(options.html_field),
         options.key_field,
-        options.date_field,
+        "WARC-Date" if kind is Warc and options.keep == "newest" else options.date_field,
         options.encoding,
         bool(options.record_field),
+        scope is not None and scope.needs_item,
     )
     if kind is Folder:
         return Folder(options.inputs, fields, follow_links=options.follow_links)
     return kind(options.inputs, fields)
 
 
+def _problems(options: argparse.Namespace, kind: type[Format]) -> Iterator[str]:
+    """Yield what is wrong with the options for inputs of a *kind*."""
+    has_fields = kind not in (Folder, Warc)
+    is_newest = options.keep == "newest"
+    named = options.text_field, options.html_field, options.record_field, options.key_field
+    if any(named) and not has_fields:
+        yield f"a {kind.name} has no fields to be named"
+    if options.record_field and options.ledger:
+        yield "--ledger is for texts: what --record-field names is read as fast"
+    if options.date_field and not (has_fields and is_newest):
+        yield "--date-field is for --keep newest, of formats with fields"
+    if options.follow_links and kind is not Folder:
+        yield "--follow-links is for folders"
+    if is_newest and has_fields and not options.date_field:
+        yield "--keep newest needs --date-field"
+    if not _is_ascii(options.encoding):
+        yield f"--encoding must be a superset of ASCII that Python knows, got {options.encoding!r}"
+
+
+def _problems_of_scope(
+    options: argparse.Namespace, kind: type[Format], scope: Scope | None
+) -> Iterator[str]:
+    """Yield what inputs of a *kind* lack that *scope* needs."""
+    if scope is None:
+        return
+    if scope.needs_item and kind in (Folder, Warc):
+        yield f"--scope {scope.name} needs fields, and a {kind.name} has none"
+    if scope.name in ("host", "domain") and kind is Folder:
+        yield f"--scope {scope.name} needs URLs, and a {kind.name} has none"
+    if scope.needs_language and options.record_field:
+        yield f"--scope {scope.name} needs a language, which no record of a page has"
+
+
+def _is_ascii(encoding: str) -> bool:
+    try:
+        return b'\n",{'.decode(encoding) == '\n",{'
+    except (LookupError, UnicodeDecodeError):
+        return False
+
+
 def _check_outputs(options: argparse.Namespace, format_: Format) -> None:
+    """Raise CommandError if an output cannot be written, or would replace another file in use."""
     format_.check_output(options.output)
-    output = options.output.resolve()
-    files = [options.clusters, options.json]
+    files = [path for path in (options.clusters, options.json) if path and path != STDOUT]
     if isinstance(format_, Folder):
-        if output.exists() or options.output.is_symlink():
+        if os.path.lexists(options.output):
             raise CommandError(f"{options.output} exists; name a folder that does not")
-        if not output.parent.is_dir():
+        if not options.output.resolve().parent.is_dir():
             raise CommandError(f"{options.output} must be in a folder that exists")
+        check_outputs(options, *files)
     else:
-        files.insert(0, options.output)
-    check_outputs(options, *files)
+        check_outputs(options, options.output, *files)
+    outputs = [options.output, *files]
     if ledger := options.ledger:
         if ledger.is_dir() or not ledger.resolve().parent.is_dir():
             raise CommandError(f"{ledger} must be a file in a folder that exists")
-        if ledger.resolve() in {path.resolve() for path in (output, *filter(None, files))}:
+        if ledger.resolve() in {path.resolve() for path in outputs}:
             raise CommandError(f"{ledger} is named for the ledger and for an output")
-        files.append(ledger)
-    for path in (options.output, *filter(None, files)):
-        for given in options.inputs:
-            if path.resolve() == given.resolve() or (
-                given.is_dir() and given.resolve() in path.resolve().parents
-            ):
-                raise CommandError(f"{path} is an input, or in one")
+        outputs.append(ledger)
+    inputs = {path.resolve() for path in options.inputs}
+    for path in outputs:
+        # A file has no parents among the inputs that are files.
+        if not inputs.isdisjoint({path.resolve(), *path.resolve().parents}):
+            raise CommandError(f"{path} is an input, or in one")
 
 
 @contextmanager
 def _ledger(
-    options: argparse.Namespace, format_: Format, method: Method
+    options: argparse.Namespace, format_: Format, method: Method, scope: Scope | None
 ) -> Iterator[ScanLedger | None]:
     if options.ledger is None:
         yield None
@@ -208,6 +243,7 @@ def _ledger(
         "key field": fields.key,
         "date field": fields.date,
         "extractor": options.extractor if format_.has_html else None,
+        "scope": scope and scope.name,
         **method.identity,
     }
     with closing(ScanLedger(options.ledger, identity)) as ledger:
@@ -259,7 +295,10 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "kept_empty": outcome.count(Fate.EMPTY),
         "kept_short": outcome.short,
         "kept_unread": outcome.count(Fate.UNREAD),
+        "kept_without_scope": outcome.count(Fate.NO_SCOPE),
         "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
+        "lost_text": _lost_text(outcome),
+        "weak": {str(what): count for what, count in outcome.weak.items()},
         "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
@@ -268,6 +307,32 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "keep": options.keep,
         "bytes_read": format_.nbytes,
     }
+
+
+def _lost_text(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.lost_text is None:
+        return None
+
+    def name(number: int) -> dict[str, Any]:
+        key = outcome.key(number) if len(outcome.keys) else None
+        return {"number": number + 1} if key is None else {"number": number + 1, "key": key}
+
+    lossiest = [
+        {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
+        for number, original, lost, sequences in outcome.lossiest
+    ]
+    return {**outcome.lost_text._asdict(), "lossiest": lossiest}
+
+
+def _lines_of_lost_text(lost_text: dict[str, Any]) -> Iterator[str]:
+    *estimate, lossiest = lost_text.values()
+    yield f"text of duplicates: {LostText(*estimate)}"
+    for drop in lossiest[:_DROPS_SHOWN]:
+        key = f" ({drop['key']})" if "key" in drop else ""
+        yield (
+            f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
+            f"left out for record {drop['original']['number']:,}"
+        )
 
 
 def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
@@ -286,11 +351,15 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
         ("kept_empty", "    without text"),
         ("kept_short", "    too short for near-duplicates"),
         ("kept_unread", "    that could not be read"),
+        ("kept_without_scope", "    without a value for --scope"),
     ):
         if figures[name]:
             table.add_row(label, share(name))
     for objection, count in figures["kept_by_evidence"].items():
         table.add_row(f"    no duplicates: {objection}", f"{count:,} ({count / records:.1%})")
+    for weakness, count in figures["weak"].items():
+        label = f"  of which too little was extracted: {weakness}"
+        table.add_row(label, f"{count:,} ({count / records:.1%})")
     table.add_row("  exact duplicates", share("exact_duplicates"))
     table.add_row("  near-duplicates", share("near_duplicates"))
     if figures["bad"]:
@@ -298,11 +367,14 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     if figures["links_left_out"]:
         table.add_row("links, left out (--follow-links)", f"{figures['links_left_out']:,}")
     table.add_row("kept records that others repeat", f"{figures['clusters']:,}")
-    megabytes = (figures[name] / 1e6 for name in ("bytes_read", "bytes_written"))
-    table.add_row("megabytes, read and written", " and ".join(f"{size:,.1f}" for size in megabytes))
+    sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
+    table.add_row("read and written", " and ".join(sizes))
     output = console()
     output.print(table)
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
         if figures[name]:
             output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
+    if figures["lost_text"] and figures["lost_text"]["sequences"]:
+        for line in _lines_of_lost_text(figures["lost_text"]):
+            output.print(Text(printable(line)), soft_wrap=True)
     output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)

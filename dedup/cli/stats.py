@@ -1,33 +1,36 @@
 """``dedup stats``: what a ledger holds."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dedup.cli.files import add_json, check_outputs, write_json
 from dedup.cli.terminal import console
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
+from dedup.units import format_bytes
 
 EXAMPLES = """\
 examples:
   dedup stats pages.sqlite
-  dedup stats pages.sqlite --json | jq .pages
+  dedup stats pages.sqlite --json - | jq .pages
 """
 _GROUPS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
+    check_outputs(options, options.json)
     with LedgerReader(options.ledger) as ledger:
         numbers = {
             "ledger": str(ledger.path),
@@ -40,10 +43,8 @@ def run(options: argparse.Namespace) -> None:
                 for original, size in ledger.largest_groups(_GROUPS)
             ],
         }
-    if options.json:
-        print(json.dumps(numbers, indent=1))
-    else:
-        _show(numbers)
+    write_json(options.json, numbers)
+    _show(console(options.json), numbers)
 
 
 def _of_crawl(crawl: Any) -> dict[str, Any]:
@@ -66,8 +67,7 @@ def _time(seconds: float | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _show(numbers: dict[str, Any]) -> None:
-    output = console()
+def _show(output: Console, numbers: dict[str, Any]) -> None:
     identity = dict(numbers["identity"])
     output.print(Text(printable(numbers["ledger"]), style="bold"))
     for label, value in _lines(numbers, identity):
@@ -100,7 +100,7 @@ def _show(numbers: dict[str, Any]) -> None:
 def _lines(numbers: dict[str, Any], identity: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "pages", f"{numbers['pages']:,} that count, {numbers['ended']:,} replaced or expired"
     yield "duplicates", f"{numbers['matches']:,} found"
-    yield "size", f"{numbers['bytes'] / 1e6:,.1f} MB"
+    yield "size", format_bytes(numbers["bytes"])
     name, version = identity.pop("method"), identity.pop("version")
     has_secret = identity.pop("secret", None) is not None
     yield "method", f"{name}, version {version}" + ", with a secret" * has_secret

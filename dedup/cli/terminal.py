@@ -3,10 +3,13 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dedup.cli.files import STDOUT
 
 
 @contextmanager
@@ -32,6 +35,8 @@ class _Console(Console):
         raise BrokenPipeError  # instead of exit code 1
 
 
-def console() -> Console:
+def console(json_output: Path | None = None) -> Console:
+    """Return the console for what people read; it shows nothing if JSON takes its place."""
     # A file or a pipe has no width; 160 columns keep tables from being truncated.
-    return _Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    width = None if sys.stdout.isatty() else 160
+    return _Console(width=width, highlight=False, quiet=json_output == STDOUT)

@@ -115,14 +115,20 @@ class GrowingIndex(Index):
 
         Raises ValueError for a fingerprint of more than *bits* bits.
         """
-        pages, distances = self._matches(self._prints.to_integer(sketch), nearest=True)
+        fingerprint = self._prints.to_integer(sketch)
+        pages, distances = self._matches(fingerprint, nearest=True)
         if not len(pages):
             return None
         nearest = distances.min()
         match = Match(int(pages[distances == nearest].min()), int(nearest))
         if counts is None or counts(match.page):
             return match
-        return next((other for other in self.query_all(sketch)[1:] if counts(other.page)), None)
+        pages, distances = self._matches(fingerprint)
+        # There may be thousands, of which one of the first counts.
+        for place in np.lexsort((pages, distances))[1:]:
+            if counts(page := int(pages[place])):
+                return Match(page, int(distances[place]))
+        return None
 
     def query_all(self, sketch: int) -> list[Match]:
         """Return all pages within *max_distance*, the nearest first, ties by page number."""

@@ -44,7 +44,7 @@ class Containment(KeyMethod):
     name = "containment"
     version = 1
     key_bits = 32
-    candidates_per_key = 32
+    candidates_per_key = 128
     sweep = ("max_distance", tuple(round(0.05 * step, 2) for step in range(11)))
 
     def __init__(

@@ -3,11 +3,12 @@
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 
@@ -21,7 +22,8 @@ class Fields:
 
     *content* names the field of the text, of the HTML if *is_html*, or of what a crawl has written
     there in place of it, an object, if *is_object*. If *key* is ``None``, the
-    field "url" is the key where it exists. *encoding* must be a superset of ASCII.
+    field "url" is the key where it exists. *encoding* must be a superset of ASCII. *with_all*: what
+    all fields hold is wanted, too.
     """
 
     content: str = "text"
@@ -30,6 +32,7 @@ class Fields:
     date: str | None = None
     encoding: str = "utf-8"
     is_object: bool = False
+    with_all: bool = False
 
 
 DEFAULT_KEY = "url"
@@ -61,6 +64,8 @@ class Record(NamedTuple):
     date: float | None = None
     values: dict[str, Any] | None = None
     """The object in place of the content."""
+    fields: Mapping[str, Any] = MappingProxyType({})
+    """What all fields hold, if that is wanted."""
 
 
 class Format(ABC):
@@ -145,18 +150,38 @@ class Format(ABC):
         return [(state.st_size, state.st_mtime_ns) for state in states]
 
 
-def text_of(value: Any, field: str) -> str | None:
+def check_column(name: str, columns: Sequence[str], source: Path) -> None:
+    """Raise RecordError unless one of the *columns* of *source* has the *name*."""
+    if (count := columns.count(name)) != 1:
+        raise RecordError(
+            f"{source} has {count or 'no'} columns named {name!r}; it has {', '.join(columns):.200}"
+        )
+
+
+def _text_of(value: Any, field: str) -> str | None:
     """Return the *value* of *field*; raises RecordError if it is neither a string nor ``None``."""
     if value is None or isinstance(value, str):
         return value
     raise RecordError(f"the field {field!r} must be a string, got {type(value).__name__}")
 
 
-def record_of(value: Any, key: str | None, date: float | None, fields: Fields) -> Record:
-    """Return the record whose content is *value*; raises RecordError if that cannot be content."""
+def record_of(
+    content: Any,
+    key: Any,
+    date: Any,
+    fields: Fields,
+    all_fields: Mapping[str, Any] = MappingProxyType({}),
+) -> Record:
+    """Return the record of the values of its *fields*; raises RecordError if one is malformed.
+
+    A number as *key* becomes its string.
+    """
+    key = key if key is None or isinstance(key, str) else str(key)
+    seconds = timestamp(date, fields.date) if fields.date else None
     if fields.is_object:
-        return Record(None, False, key, date, _object_of(value, fields.content))
-    return Record(text_of(value, fields.content), fields.is_html, key, date)
+        return Record(None, False, key, seconds, _object_of(content, fields.content), all_fields)
+    text = _text_of(content, fields.content)
+    return Record(text, fields.is_html, key, seconds, fields=all_fields)
 
 
 def _object_of(value: Any, field: str) -> dict[str, Any] | None:
@@ -169,11 +194,6 @@ def _object_of(value: Any, field: str) -> dict[str, Any] | None:
     if value is None or value == "" or isinstance(value, dict):
         return value or None
     raise RecordError(f"the field {field!r} must be an object, got {type(value).__name__}")
-
-
-def key_of(value: Any) -> str | None:
-    """Return *value* as a key; a number becomes its string."""
-    return value if value is None or isinstance(value, str) else str(value)
 
 
 def timestamp(value: Any, field: str) -> float | None:

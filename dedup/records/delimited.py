@@ -13,8 +13,8 @@ from dedup.records.base import (
     RawRecord,
     Record,
     RecordError,
+    check_column,
     record_of,
-    timestamp,
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
@@ -44,10 +44,12 @@ class Delimited(Format):
             if columns != self._columns:
                 raise RecordError(f"the columns of {path} and {paths[0]} differ")
         key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in self._columns else None)
-        self._positions = [
-            _position(name, self._columns, str(paths[0]))
-            for name in (fields.content, key, fields.date)
-        ]
+        names = fields.content, key, fields.date
+        for name in filter(None, names):
+            check_column(name, self._columns, paths[0])
+        self._positions = [self._columns.index(name) if name else None for name in names]
+        if fields.with_all:
+            self._positions += range(len(self._columns))
 
     def raw_records(self) -> Iterator[RawRecord]:
         return (raw for raw, _ in self._rows())
@@ -101,7 +103,7 @@ class Delimited(Format):
         return csv.reader(decode(), delimiter=self._delimiter, strict=True)
 
     def parse(self, data: list[str | None]) -> Record:
-        content, key, date = data
+        content, key, date, *row = data
         for value in (content, key, date):
             if value and not value.isascii():
                 try:
@@ -109,8 +111,8 @@ class Delimited(Format):
                 except UnicodeEncodeError as error:
                     byte = ord(value[error.start]) & 0xFF
                     raise RecordError(f"not {self.fields.encoding} (byte 0x{byte:02x})") from error
-        seconds = timestamp(date, self.fields.date) if self.fields.date else None
-        return record_of(content, key or None, seconds, self.fields)
+        all_fields = dict(zip(self._columns, row, strict=True)) if row else {}
+        return record_of(content, key or None, date, self.fields, all_fields)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
@@ -168,14 +170,3 @@ def _first_row(file: BinaryIO) -> bytes:
         if quotes % 2 == 0:
             break
     return bytes(row)
-
-
-def _position(name: str | None, columns: list[str], source: str) -> int | None:
-    if name is None:
-        return None
-    if columns.count(name) != 1:
-        raise RecordError(
-            f"{source} has {columns.count(name) or 'no'} columns named {name!r}; "
-            f"it has {', '.join(columns):.200}"
-        )
-    return columns.index(name)

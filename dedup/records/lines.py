@@ -12,9 +12,7 @@ from dedup.records.base import (
     RawRecord,
     Record,
     RecordError,
-    key_of,
     record_of,
-    timestamp,
 )
 from dedup.records.compressed import COMPRESSIONS, reading, writing
 
@@ -62,9 +60,10 @@ class JsonLines(Format):
             raise RecordError(f"must be a JSON object, got {type(value).__name__}")
         return record_of(
             value.get(fields.content),
-            key_of(value.get(fields.key or DEFAULT_KEY)),
-            timestamp(value.get(fields.date), fields.date) if fields.date else None,
+            value.get(fields.key or DEFAULT_KEY),
+            value.get(fields.date),
             fields,
+            value if fields.with_all else {},
         )
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:

@@ -11,9 +11,8 @@ from dedup.records.base import (
     RawRecord,
     Record,
     RecordError,
-    key_of,
+    check_column,
     record_of,
-    timestamp,
 )
 from dedup.records.decoding import decode_html
 
@@ -37,13 +36,10 @@ class Parquet(Format):
                 raise RecordError(f"the schemas of {path} and {paths[0]} differ")
         names = schemas[0].names
         key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in names else None)
-        self._columns = [fields.content, key, fields.date]
+        self._all_columns = list(dict.fromkeys(names)) if fields.with_all else []
+        self._columns = [fields.content, key, fields.date, *self._all_columns]
         for name in filter(None, self._columns):
-            if names.count(name) != 1:
-                count = names.count(name) or "no"
-                raise RecordError(
-                    f"{paths[0]} has {count} columns named {name!r}; it has {', '.join(names):.200}"
-                )
+            check_column(name, names, paths[0])
 
     def raw_records(self) -> Iterator[RawRecord]:
         for path in self.paths:
@@ -63,12 +59,12 @@ class Parquet(Format):
             except (OSError, ValueError) as error:  # the bases of pyarrow's errors
                 raise RecordError(f"{path} is damaged ({_first_line(error)})") from error
 
-    def parse(self, data: tuple[Any, Any, Any]) -> Record:
-        content, key, date = data
+    def parse(self, data: tuple[Any, ...]) -> Record:
+        content, key, date, *row = data
         if isinstance(content, bytes) and self.fields.is_html:
             content = decode_html(content)
-        seconds = timestamp(date, self.fields.date) if self.fields.date else None
-        return record_of(content, key_of(key), seconds, self.fields)
+        all_fields = dict(zip(self._all_columns, row, strict=True))
+        return record_of(content, key, date, self.fields, all_fields)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np

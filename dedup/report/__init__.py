@@ -3,6 +3,7 @@
 from dedup.report.details import Details
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
+from dedup.report.losses import Losses
 from dedup.report.replay import PageVerdict, replay
 from dedup.report.report import Report
 from dedup.report.summary import Summary
@@ -11,6 +12,7 @@ from dedup.report.texts import TextStore
 
 __all__ = [
     "Details",
+    "Losses",
     "PageVerdict",
     "Report",
     "Summary",

@@ -6,7 +6,8 @@ from typing import Any
 
 from dedup.report.charts import bin_distances, draw_bars
 from dedup.report.report import NameCounts, PageCounts, Report, StageTime
-from dedup.report.templating import cut_url, shorten_number
+from dedup.report.templating import cut_url
+from dedup.units import shorten_number
 
 _ROWS = 12
 # Without a ledger there are none, and they are not shown.

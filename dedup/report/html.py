@@ -36,6 +36,10 @@ def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> s
     from dedup.report import figures  # with lxml, which commands that write none do without
 
     diffs = Diffs(texts)
+    lossiest = [
+        (page, diffs.add(page.original, page.url))
+        for page in (report.dropped_text.lossiest if report.dropped_text else ())
+    ]
     near_misses = [(pair, diffs.add(pair.url, pair.other)) for pair in report.near_misses]
     groups = list(_group_rows(report.largest_groups, texts, diffs))
     advice = report.url_advice.advice if report.url_advice else ()
@@ -53,7 +57,12 @@ def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> s
             "charts": figures.draw_charts(report),
             "is_sample": figures.is_sample(report),
             "tables": [
-                ("hosts", "host", figures.bars_of_names(report.hosts), report.hosts.names),
+                (
+                    "hosts",
+                    "host",
+                    [] if only_host else figures.bars_of_names(report.hosts),
+                    report.hosts.names,
+                ),
                 (
                     "url_patterns",
                     "url_pattern",
@@ -63,6 +72,7 @@ def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> s
             ],
             "stages": list(figures.bars_of_stages(report.seconds_per_page)),
             "groups": len(groups),
+            "lossiest": lossiest,
             "near_misses": near_misses,
             "advised": [item for item in advice if item.is_advised],
             "considered": [item for item in advice if not item.is_advised],

@@ -1,8 +1,8 @@
 """Dataclasses <-> what JSON can hold: one key a field."""
 
 from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import cache
-from types import NoneType, UnionType
+from functools import cache, partial
+from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -35,34 +35,36 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
-    if origin is UnionType:
-        [kind] = (option for option in arguments if option is not NoneType)
-        return None if value is None else _read(kind, value, place)
-    if isinstance(kind, type) and is_dataclass(kind):
-        _check(value, dict, place)
-        hints = _hints(kind)
-        needed = [_key(field.name) for field in fields(kind) if not _has_default(field)]
-        if missing := [key for key in needed if key not in value]:
-            raise ValueError(f"{place} lacks {', '.join(missing)}")
-        return kind(
-            **{
-                name: _read(hint, value[_key(name)], f"{place}.{_key(name)}")
-                for name, hint in hints.items()
-                if _key(name) in value
-            }
-        )
+    if origin is UnionType:  # with None
+        return None if value is None else _read(arguments[0], value, place)
+    if is_dataclass(kind):
+        return _read_fields(kind, value, place)
     if origin is tuple:
         _check(value, (list, tuple), place)
-        kinds = [arguments[0]] * len(value) if arguments[-1] is ... else arguments
+        kinds = arguments[:1] * len(value) if arguments[-1] is ... else arguments
         if len(kinds) != len(value):
             raise ValueError(f"{place} must have {len(kinds)} values, got {len(value)}")
-        return tuple(_read(each, child, place) for each, child in zip(kinds, value, strict=True))
+        return tuple(map(partial(_read, place=place), kinds, value))
     if hasattr(origin, "keys"):
         _check(value, dict, place)
         to_key = _number if arguments[0] is float else str
         return {to_key(key): _read(arguments[1], child, place) for key, child in value.items()}
     _check(value, (int, float) if kind is float else kind, place)
     return value
+
+
+def _read_fields(kind: Any, value: Any, place: str) -> Any:
+    _check(value, dict, place)
+    needed = [_key(field.name) for field in fields(kind) if not _has_default(field)]
+    if missing := [key for key in needed if key not in value]:
+        raise ValueError(f"{place} lacks {', '.join(missing)}")
+    return kind(
+        **{
+            name: _read(hint, value[_key(name)], f"{place}.{_key(name)}")
+            for name, hint in _hints(kind).items()
+            if _key(name) in value
+        }
+    )
 
 
 def _has_default(field: Field[Any]) -> bool:

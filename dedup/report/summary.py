@@ -13,9 +13,11 @@ from dedup.report.counts import COUNTER_OF, CounterReader, StatCollector
 from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.groups import Groups
+from dedup.report.losses import Losses
 from dedup.report.near_misses import NOTHING_NEAR, KeptIndex
 from dedup.report.quantiles import Quantiles
 from dedup.report.report import (
+    DroppedText,
     IndexSize,
     LedgerUse,
     NearMiss,
@@ -50,17 +52,20 @@ class Summary:
         *,
         drops: bool = True,
         details: Details | None = None,
+        losses: Losses | None = None,
     ) -> None:
         """Start to count into *stats*.
 
         *settings* are shown in the report as they are; *drops*: duplicates are not stored. Without
-        *details*, the report has what the table in the log shows.
+        *details*, the report has what the table in the log shows; without *losses*, nothing of the
+        text of dropped pages.
         """
         self._stats = stats
         self._counts = CounterReader(stats)
         self._settings = settings
         self._drops = drops
         self._details = details
+        self._losses = losses
         self._started = datetime.now(UTC)
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
@@ -107,8 +112,25 @@ class Summary:
                 self.count(f"skipped/{verdict.reason}")
             else:
                 self._count_verdict(verdict, shorten_url(url), size)
+                if self._losses is not None and page is not None and page.sequences:
+                    self._losses.page_is_judged(verdict, shorten_url(url), page.sequences)
+            if page and page.evidence and page.evidence.weakness:
+                self.count(f"weak/{page.evidence.weakness}")
             if self._details is not None:
                 self._details.record(verdict, url, page, scope, content)
+
+    def claim_begins(self, number: int, url: str, page: Page) -> None:
+        """Take note that *page* at *url* is about to be stored, under the claim *number*."""
+        with self._figures_only():
+            if self._losses is not None and page.sequences:
+                self._losses.claim_begins(number, url, page.sequences)
+
+    def claim_ends(self, number: int, *, is_stored: bool) -> None:
+        """Count whether the page of the claim *number* was stored."""
+        self.count("claims/committed" if is_stored else "claims/released")
+        with self._figures_only():
+            if self._losses is not None:
+                self._losses.claim_ends(number, is_stored=is_stored)
 
     def _count_verdict(self, verdict: Verdict, url: str, size: int) -> None:
         self.count(COUNTER_OF[verdict.kind])
@@ -155,6 +177,7 @@ class Summary:
                 nearest_kept, near_misses = details.near_misses(detector)
         with self._figures_only():
             url_advice = details.url_advice()
+        dropped_text = self._dropped_text()
         self._stats.set_value("dedup/index/pages", index.pages)
         self._stats.set_value("dedup/index/bytes", index.bytes)
         if texts_lost := details.texts_lost():
@@ -166,7 +189,9 @@ class Summary:
             settings={name: _bound(value) for name, value in self._settings.items()},
             pages=self._counts.pages(seconds),
             items=self._counts.items(),
+            dropped_text=dropped_text,
             objections=self._counts.below("objections"),
+            weak=self._counts.below("weak"),
             links_held_back=self._counts.value("links_held_back"),
             revisits=Revisits(
                 unchanged=tuple(self._revisits[Kind.UNCHANGED]),
@@ -194,6 +219,21 @@ class Summary:
             errors=self._counts.value("errors"),
             texts_lost=texts_lost,
         )
+
+    def _dropped_text(self) -> DroppedText | None:
+        text = None
+        with self._figures_only():
+            if self._losses is not None:
+                text = self._losses.result()
+                for name, value in (
+                    ("pages", text.pages),
+                    ("pages_of_earlier_crawls", text.pages_of_earlier_crawls),
+                    ("sequences", text.sequences),
+                    ("share", text.share),
+                    ("error", text.error),
+                ):
+                    self._stats.set_value(f"dedup/lost/{name}", value)
+        return text
 
 
 def _ledger_use(store: StoreState, counts: CounterReader) -> LedgerUse:

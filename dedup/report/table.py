@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dedup.report.report import Copy, Group, Report
 from dedup.text import Lines, printable
+from dedup.units import count_of, format_bytes, format_seconds
 
 _WIDTH = 100
 _GROUPS = 5
@@ -20,6 +21,11 @@ _URLS = 3
 _HOSTS = 5
 _BAR = 30
 _ROWS = 20
+
+_WEAK = {
+    "links": "links or a menu, less than half of the page",
+    "little": "less than half of the page",
+}
 
 Rows = Iterator[tuple[str, str]]
 
@@ -37,7 +43,7 @@ def as_text(report: Report, defaults: Mapping[str, Any] | None = None) -> Lines:
     table.add_column(ratio=1, overflow="fold")
     for section in (
         chain(_page_rows(report), _item_rows(report), _problem_rows(report)),
-        _duplicate_rows(report),
+        chain(_text_rows(report), _duplicate_rows(report)),
         chain(_cost_rows(report), _setting_rows(report.settings, defaults or {})),
     ):
         for label, value in section:
@@ -69,6 +75,8 @@ def _page_rows(report: Report) -> Rows:
     for objection, count in report.objections.items():
         reason = printable(objection).replace("_", " ")
         yield "  new, though alike", f"{_share(count, total)}: {reason}"
+    for weakness, count in report.weak.items():
+        yield "extracted too little", f"{_share(count, total)}: {_WEAK.get(weakness, weakness)}"
     skipped = _share(sum(pages.skipped.values()), total)
     reasons = ", ".join(
         f"{printable(name).replace('_', ' ')}: {count:,}" for name, count in pages.skipped.items()
@@ -85,6 +93,22 @@ def _item_rows(report: Report) -> Rows:
         yield "items not judged", f"{items.unknown:,} (of unknown pages)"
     if report.links_held_back:
         yield "links held back", f"{report.links_held_back:,}"
+
+
+def _text_rows(report: Report) -> Rows:
+    text = report.dropped_text
+    if not text or not (text.pages or text.pages_of_earlier_crawls):
+        return
+    lines = []
+    if text.pages:
+        said = str(text.estimate)
+        lines.append(said.replace("nowhere", "nowhere else") if text.is_stored else said)
+    for page in text.lossiest[:_URLS]:
+        lines.append(f"{page.lost:,} of the {page.sequences:,} of {printable(page.url)}")
+        lines.append(f"  for {printable(page.original)}")
+    if left_out := text.pages_of_earlier_crawls:
+        lines.append(f"without copies of pages that only earlier crawls met: {left_out:,}")
+    yield f"{'marked' if text.is_stored else 'dropped'} text", "\n".join(lines)
 
 
 def _problem_rows(report: Report) -> Rows:
@@ -148,20 +172,20 @@ def _cost_rows(report: Report) -> Rows:
     if saved := report.saved:
         yield (
             "saved",
-            f"{_format_bytes(saved.bytes)} not stored; {saved.pages_not_read_again:,} pages "
-            f"({saved.seconds:.1f} s of work) not read twice",
+            f"{format_bytes(saved.bytes)} not stored; "
+            f"{count_of(saved.pages_not_read_again, 'page')} ({format_seconds(saved.seconds)} of "
+            "work) not read twice",
         )
     for stage, time in report.seconds_per_page.items():
-        yield (
-            f"time: {stage}",
-            f"median {_format_milliseconds(time.median)}, "
-            f"95 % within {_format_milliseconds(time.p95)}, sum {time.sum:.2f} s",
-        )
+        # Many pages wait at once, so that the sum is no time that anybody spent.
+        total = "" if stage == "waiting" else f", sum {format_seconds(time.sum)}"
+        within = f"95 % within {_time(time.p95)}"
+        yield f"time: {stage}", f"median {_time(time.median)}, {within}{total}"
     index = report.index
-    yield "memory of the index", f"{_format_bytes(index.bytes)} for {index.pages:,} pages"
+    yield "memory of the index", f"{format_bytes(index.bytes)} for {count_of(index.pages, 'page')}"
     if ledger := report.ledger:
         missing = ledger.pages_not_written
-        without = f", without {missing:,} pages" if missing else ""
+        without = f", without {count_of(missing, 'page')}" if missing else ""
         yield "ledger", printable(ledger.path) + without
 
 
@@ -182,15 +206,5 @@ def _share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.1%})" if count and total else f"{count:,}"
 
 
-def _format_milliseconds(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds * 1000:.3g} ms"
-
-
-def _format_bytes(count: float) -> str:
-    if count < 1000:
-        return f"{count:,.0f} bytes"
-    for unit in ("kB", "MB"):
-        count /= 1000
-        if count < 1000:
-            return f"{count:,.1f} {unit}"
-    return f"{count / 1000:,.1f} GB"
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_seconds(seconds)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from dedup.text import printable
+from dedup.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -83,31 +84,3 @@ def _translate(name: str, *values: Any) -> Markup:
 def cut_url(url: str) -> str:
     """Return *url*, or another name, as it is shown: printable, and not too long."""
     return printable(url, _LONGEST_URL)
-
-
-def shorten_number(number: int) -> str:
-    """Return a number for an axis: two digits are enough there."""
-    if number < 1000:
-        return str(number)
-    return f"{number / 1000:.2g}k" if number < 99_500 else f"{number / 1e6:.2g}M"
-
-
-def format_bytes(count: float) -> str:
-    """Return a number of bytes in a fitting unit."""
-    units = ["B", "kB", "MB", "GB", "TB"]
-    while count >= 1000 and len(units) > 1:
-        count /= 1000
-        units.pop(0)
-    digits = 0 if units[0] == "B" or count >= 100 else 1
-    return f"{count:.{digits}f} {units[0]}"
-
-
-def format_seconds(seconds: float | None) -> str:
-    """Return a duration in a fitting unit; a dash for ``None``."""
-    if seconds is None:
-        return "–"
-    if seconds < 1:
-        return f"{1000 * seconds:.3g} ms"
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice
 
-from dedup.record import PageRecord
 from dedup.records import RecordError
 from dedup.rule import Rule
 from dedup.scan.ledger import ScanLedger
+from dedup.scan.left_out import ScanLosses
 from dedup.scan.outcome import Fate, Outcome
 from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_judge import RecordJudge
@@ -48,40 +48,46 @@ def scan(
     Raises RecordError, naming the record, for the first bad one, unless *skip_bad* leaves it out;
     and if there is no record, or none has the fields that were asked for. Raises LedgerError.
     """
-    has_pages = reader.format.has_html or reader.format.fields.is_object
+    fields_of_crawls = reader.format.fields.is_object
+    has_pages = reader.format.has_html or fields_of_crawls or reader.scope is not None
     judge = RecordJudge(reader.method, rule, has_pages=has_pages)
     outcome = judge.outcome
     order = KEEP[keep]
+    losses = ScanLosses(outcome)
     sketches = Sketches()
     fields = _FieldsSeen(reader)
-    with closing(all_records(reader, workers, ledger)) as batches:
+    with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
         for records in batches:
-            numbers, pages = _take_in(records, outcome, fields, skip_bad=skip_bad)
+            numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)
             for record in records if with_keys else ():
                 key = f"={record.page.key}" if record.has_key else ""
                 outcome.keys.append(key.encode("utf-8", "surrogatepass"))
             if order:
                 for record in records:
                     sketches.append(record)
+                    losses.expect(record.sequences)
             else:
-                judge.judge(numbers, pages)
+                judge.judge(numbers, [record.page for record in read])
+                losses.add(numbers, [record.sequences for record in read])
             advance(len(records))
     fields.check()
     if order:
         wanted = (number for number in order(sketches) if outcome.fates[number] == Fate.NEW)
         while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
             judge.judge(numbers, [sketches.record(number) for number in numbers])
+            losses.add(numbers, [sketches.sequences(number) for number in numbers])
+    losses.finish()
     return outcome
 
 
 def _take_in(
     records: Sequence[ReadRecord], outcome: Outcome, fields: "_FieldsSeen", *, skip_bad: bool
-) -> tuple[list[int], list[PageRecord]]:
+) -> tuple[list[int], list[ReadRecord]]:
     """Add the next *records* to *outcome*, as new ones; return those to judge, with their numbers.
 
     Raises RecordError for a bad one, unless *skip_bad*.
     """
-    numbers, pages = [], []
+    numbers, read = [], []
     for record in records:
         fate = Fate.NEW
         if record.error is not None:
@@ -92,12 +98,16 @@ def _take_in(
         elif record.unread is not None:
             outcome.first_unread = outcome.first_unread or record.unread
             fate = Fate.UNREAD
+            fields.see(record)
+        elif not record.has_scope:
+            fate = Fate.NO_SCOPE
+            fields.see(record)
         else:
             fields.see(record)
             numbers.append(len(outcome.fates))
-            pages.append(record.page)
+            read.append(record)
         outcome.fates.append(fate)
-    return numbers, pages
+    return numbers, read
 
 
 class _FieldsSeen:
@@ -107,6 +117,8 @@ class _FieldsSeen:
         self._format = reader.format
         self._records = 0
         self._wanted = {"text": False, "key": False, "date": False}
+        self._scope = reader.scope
+        self._has_scope = False
 
     def see(self, record: ReadRecord) -> None:
         self._records += 1
@@ -114,6 +126,7 @@ class _FieldsSeen:
         seen["text"] = seen["text"] or record.has_field
         seen["key"] = seen["key"] or record.has_key
         seen["date"] = seen["date"] or record.date is not None
+        self._has_scope |= record.has_scope
         if self._records == _RECORDS_WITHOUT_FIELD:
             self.check()
 
@@ -124,6 +137,16 @@ class _FieldsSeen:
             links = self._format.links_left_out
             but = f", but {links:,} links, which --follow-links follows" if links else ""
             raise RecordError(f"there is no record in {names}{but}")
+        if self._scope and not self._has_scope:
+            raise RecordError(
+                f"none of the first {self._records:,} records has a value for --scope "
+                f"{self._scope.name}"
+            )
+        if self._scope and self._scope.needs_url and not self._wanted["key"]:
+            raise RecordError(
+                f"none of the first {self._records:,} records has a URL for --scope "
+                f"{self._scope.name}; --key-field names its field"
+            )
         fields = self._format.fields
         names_of = {"text": fields.content, "key": fields.key, "date": fields.date}
         for kind, name in names_of.items():

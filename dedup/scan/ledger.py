@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.lost_text import Sequences
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
-from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
+from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile, differences
 
-_KIND = Kind(
+_KIND = LedgerType(
     name="ledger of a scan",
     application_id=0x7363616E,  # "scan"
-    version=3,
+    version=5,
     schema=Path(__file__).with_name("schema.sql"),
     user="scan",
     memory="read",
@@ -30,7 +31,8 @@ _ROWS_AT_ONCE = 256
 _SECONDS_BETWEEN_COMMITS = 2.0
 _COLUMN_TYPES: tuple[set[Any], ...] = (
     {bytes, type(None)}, {float, type(None)}, {int}, {int}, {int}, {bytes, type(None)},
-    {bytes, type(None)}, {bytes, type(None)}, {str, type(None)}, {str, type(None)},
+    {bytes, type(None)}, {bytes, type(None)}, {bytes, type(None)}, {str, type(None)},
+    {str, type(None)}, {str, type(None)},
 )  # fmt: skip
 
 
@@ -87,7 +89,11 @@ class ScanLedger:
             while piece := rows.fetchmany(_ROWS_AT_ONCE):
                 _check_rows(piece, number)
                 number += len(piece)
-                yield [_record(*row) for _, *row in piece]
+                try:
+                    records = [_record(*row) for _, *row in piece]
+                except ValueError as error:
+                    raise sqlite3.DatabaseError(str(error)) from error
+                yield records
 
     def add(self, records: Sequence[ReadRecord]) -> None:
         """Keep the next *records*."""
@@ -106,7 +112,7 @@ class ScanLedger:
     def _commit(self) -> None:
         with self._file.errors(), self._records as file:
             file.executemany(
-                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new
+                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new
             )
         self._new = []
         self._last_commit = time.monotonic()
@@ -149,7 +155,9 @@ def _row(number: int, record: ReadRecord) -> tuple[Any, ...]:
     )
     read = record.date, record.has_field, record.length
     content = page.tokens, page.digest, page.sketch, page.evidence
-    return number, key, *read, *content, error, unread
+    sequences = record.sequences.to_bytes() if record.sequences else None
+    scope = page.scope if record.has_scope else None
+    return number, key, *read, *content, sequences, error, unread, scope
 
 
 def _record(
@@ -161,9 +169,20 @@ def _record(
     digest: bytes | None,
     sketch: bytes | None,
     evidence: bytes | None,
+    sequences: bytes | None,
     error: str | None,
     unread: str | None,
+    scope: str | None,
 ) -> ReadRecord:
     text = "" if key is None else key.decode("utf-8", "surrogatepass")
-    page = PageRecord(text, "", tokens, digest, sketch, evidence)
-    return ReadRecord(page, key is not None, date, bool(has_field), length, error, unread)
+    return ReadRecord(
+        PageRecord(text, scope or "", tokens, digest, sketch, evidence),
+        key is not None,
+        date,
+        bool(has_field),
+        length,
+        error,
+        unread,
+        has_scope=scope is not None,
+        sequences=None if sequences is None else Sequences.from_bytes(sequences),
+    )

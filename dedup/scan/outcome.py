@@ -5,7 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from dedup.evidence import Objection
+from dedup.evidence import Objection, Weakness
+from dedup.lost_text import LostText
 from dedup.packed import Packed
 
 
@@ -18,6 +19,7 @@ class Fate(IntEnum):
     NEW = 3
     EMPTY = 4
     UNREAD = 5
+    NO_SCOPE = 6
 
 
 @dataclass
@@ -26,6 +28,8 @@ class Outcome:
 
     *fates* has a `Fate` for each; *duplicates*, *originals* and *distances* tell which repeats
     which kept one, in the order in which they were judged. *keys* is empty unless asked for.
+    *lost_text* is that of the duplicates, ``None`` if nobody knows the words of the records;
+    *lossiest* has those duplicates that lost most: number, original, sequences lost, and in all.
     """
 
     fates: bytearray = field(default_factory=bytearray)
@@ -35,6 +39,9 @@ class Outcome:
     keys: Packed = field(default_factory=Packed)
     short: int = 0
     objections: Counter[Objection] = field(default_factory=Counter)
+    lost_text: LostText | None = None
+    lossiest: list[tuple[int, int, int, int]] = field(default_factory=list)
+    weak: Counter[Weakness] = field(default_factory=Counter)
     first_bad: str | None = None
     first_unread: str | None = None
 

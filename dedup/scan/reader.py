@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dedup.extraction import Extractor
+from dedup.extraction import Extractor, language_of_script
 from dedup.limits import shorten, shorten_url
+from dedup.lost_text import Sequences
 from dedup.methods.base import Method
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, RawRecord, Record, RecordError
+from dedup.scopes import Scope, replace_base
 
 
 class ReadRecord(NamedTuple):
@@ -19,7 +21,7 @@ class ReadRecord(NamedTuple):
     *page* is what is judged; its key is "" if the record has none (*has_key*). *has_field* says
     whether there was a text at all, *length* how many characters of main text. A bad record
     (*error*) has nothing else. An *unread* one, whose text could not be found out for the reason
-    given, has no digest.
+    given, has no digest. *sequences* are those of the text, where that was read.
     """
 
     page: PageRecord = PageRecord()
@@ -29,6 +31,8 @@ class ReadRecord(NamedTuple):
     length: int = 0
     error: str | None = None
     unread: str | None = None
+    has_scope: bool = True
+    sequences: Sequences | None = None
 
     def with_place(self, raw: RawRecord) -> "ReadRecord":
         """Return a copy whose error messages name the file and record number of *raw*."""
@@ -44,9 +48,16 @@ class ReadRecord(NamedTuple):
 class RecordReader:
     """Reads records of one format; sent to each worker once."""
 
-    def __init__(self, format_: Format, method: Method, extractor: Extractor) -> None:
+    def __init__(
+        self, format_: Format, method: Method, extractor: Extractor, scope: Scope | None = None
+    ) -> None:
+        """Create it; *scope* says where records are compared, by default all with all.
+
+        Records of crawls are compared as the crawl did by default.
+        """
         self.format = format_
         self.method = method
+        self.scope = scope
         self._pages = PageReader(extractor, method)
         self._fields = FieldReader(method) if format_.fields.is_object else None
 
@@ -54,23 +65,37 @@ class RecordReader:
         if self.format.has_html:
             self._pages.warm_up()
 
-    def read(self, raws: Sequence[Any]) -> list[ReadRecord]:
-        """Return what the records of *raws* are reduced to, in their order."""
+    def read(self, raws: Sequence[Any], halvings: int = 0) -> list[ReadRecord]:
+        """Return what the records of *raws* are reduced to, in their order.
+
+        *halvings*: the sample of their `Sequences` that is wanted.
+        """
         parsed = [self._parse(raw) for raw in raws]
         if self._fields:
             return self._read_fields(parsed, self._fields)
         records = [record for record in parsed if isinstance(record, Record)]
         texts = [record.content or "" for record in records if not record.is_html]
-        pages = iter(self._pages.read_texts(texts))
+        pages = iter(self._pages.read_texts(texts, halvings))
         return [
             ReadRecord(error=shorten(str(record)))
             if isinstance(record, RecordError)
-            else _read_record(
+            else self._read_record(
                 record,
-                self._pages.read_html(record.content or "") if record.is_html else next(pages),
+                self._pages.read_html(record.content or "", halvings)
+                if record.is_html
+                else next(pages),
             )
             for record in parsed
         ]
+
+    def _read_record(self, record: Record, page: Page) -> ReadRecord:
+        read = _read_record(record, page)
+        if self.scope is None:
+            return read
+        language = page.language
+        if self.scope.needs_language and language is None:
+            language = language_of_script(page.text or "")
+        return _in_scope(read, self.scope, record, record.key or "", language)
 
     def _read_fields(
         self, parsed: Sequence[Record | RecordError], reader: FieldReader
@@ -81,9 +106,15 @@ class RecordReader:
         return [
             ReadRecord(error=shorten(str(record)))
             if isinstance(record, RecordError)
-            else _read_page(record, self.format.fields, next(found) if record.values else None)
+            else self._read_page(record, next(found) if record.values else None)
             for record in parsed
         ]
+
+    def _read_page(self, record: Record, found: FieldRecord | ValueError | None) -> ReadRecord:
+        read = _read_page(record, self.format.fields, found)
+        if self.scope is None or not isinstance(found, FieldRecord):
+            return read
+        return _in_scope(read, self.scope, record, found.record.key, None)
 
     def _parse(self, raw: Any) -> Record | RecordError:
         try:
@@ -99,6 +130,7 @@ def _read_record(record: Record, page: Page) -> ReadRecord:
         record.date,
         record.content is not None,
         len(page.text or ""),
+        sequences=page.sequences,
     )
 
 
@@ -115,11 +147,25 @@ def _read_page(
     return ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
 
 
+def _in_scope(
+    read: ReadRecord, scope: Scope, record: Record, url: str, language: str | None
+) -> ReadRecord:
+    """Return what was *read* of *record*, in the scope that it has, if that can be found out."""
+    try:
+        name = scope.name_of(url, language, record.fields)
+    except Exception as error:  # of a function of somebody else's, or a value that is none
+        return read._replace(unread=shorten(f"its scope: {type(error).__name__}: {error}"))
+    if name is None:
+        return read._replace(has_scope=False)
+    return read._replace(page=read.page._replace(scope=replace_base(read.page.scope, name)))
+
+
 @dataclass(frozen=True, slots=True)
-class ReadRecords:
+class ReadTask:
     """The task of a worker."""
 
     raws: list[Any]
+    halvings: int = 0
 
     def run(self, reader: RecordReader) -> list[ReadRecord]:
-        return reader.read(self.raws)
+        return reader.read(self.raws, self.halvings)

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Sequence
 
+from dedup.evidence import Evidence
 from dedup.index.base import Match
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
@@ -61,10 +62,12 @@ class RecordJudge:
             self.outcome.fates[number] = self._fate(place, number, record)
 
     def _fate_in(self, view: View, number: int, record: PageRecord) -> Fate:
+        if record.evidence and (weakness := Evidence.from_bytes(record.evidence).weakness):
+            self.outcome.weak[weakness] += 1
         view.learn_names(record)
         look = view.look(record)
         finding = look.finding
-        if finding.match:
+        if finding.match is not None:
             self._note_duplicate(finding.kind, number, finding.match, self._numbers_in_view)
         elif finding.kind is Kind.NEW:
             view.commit(view.claim(Claimed(record, number=len(self._numbers_in_view))))

@@ -1,7 +1,7 @@
 """All records of a scan in their order, read by as many processes as are wanted."""
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
@@ -9,7 +9,7 @@ from itertools import islice
 from dedup.limits import shorten
 from dedup.records import RawRecord, RecordError
 from dedup.scan.ledger import ScanLedger
-from dedup.scan.reader import ReadRecord, ReadRecords, RecordReader
+from dedup.scan.reader import ReadRecord, ReadTask, RecordReader
 from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
 
 # A task is large enough that pipes and pickles cost little, and what is under way stays small.
@@ -24,9 +24,15 @@ _BYTES_OF_A_WORKER = 2 << 20
 
 
 def all_records(
-    reader: RecordReader, workers: int, ledger: ScanLedger | None
+    reader: RecordReader,
+    workers: int,
+    ledger: ScanLedger | None,
+    halvings: Callable[[], int] = lambda: 0,
 ) -> Generator[list[ReadRecord], None, None]:
-    """Yield all records in order: those that the *ledger* has, then those that are read now."""
+    """Yield all records in order: those that the *ledger* has, then those that are read now.
+
+    *halvings* tells which sample of the sequences is wanted of the next records.
+    """
     number = 0
     for records in ledger.stored() if ledger else ():
         number += len(records)
@@ -34,7 +40,7 @@ def all_records(
     if ledger and ledger.is_whole:
         return
     with _pool(reader, workers) as (pool, tasks):
-        for records in _read(reader, pool, tasks, number):
+        for records in _read(reader, pool, tasks, number, halvings):
             if ledger:
                 ledger.add(records)
             yield records
@@ -66,7 +72,9 @@ def _pool(reader: RecordReader, workers: int) -> Iterator[tuple[Pool, int]]:
         pool.close()
 
 
-def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[list[ReadRecord]]:
+def _read(
+    reader: RecordReader, pool: Pool, tasks: int, first: int, halvings: Callable[[], int]
+) -> Iterator[list[ReadRecord]]:
     """Yield the records from number *first* on, in order, while others are being read."""
     under_way: deque[tuple[list[RawRecord], Future[list[ReadRecord]]]] = deque()
     raws = islice(reader.format.raw_records(), first, None)
@@ -74,11 +82,11 @@ def _read(reader: RecordReader, pool: Pool, tasks: int, first: int) -> Iterator[
     while True:
         for batch in islice(batches, tasks - len(under_way)):
             data = [raw.data for raw in batch if raw.error is None]
-            under_way.append((batch, pool.submit(ReadRecords(data))))
+            under_way.append((batch, pool.submit(ReadTask(data, halvings()))))
         if not under_way:
             return
         batch, future = under_way.popleft()
-        read = iter(_result(future, batch, pool))
+        read = iter(_result(future, batch, pool, halvings()))
         yield [
             (next(read) if raw.error is None else ReadRecord(error=shorten(raw.error))).with_place(
                 raw
@@ -101,7 +109,7 @@ def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
 
 
 def _result(
-    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool
+    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool, halvings: int
 ) -> list[ReadRecord]:
     """Return what was read of *batch*: one by one where reading all of it at once fails."""
     try:
@@ -115,5 +123,5 @@ def _result(
         result
         for raw in batch
         if raw.error is None
-        for result in _result(pool.submit(ReadRecords([raw.data])), [raw], pool)
+        for result in _result(pool.submit(ReadTask([raw.data], halvings)), [raw], pool, halvings)
     ]

@@ -17,6 +17,8 @@ CREATE TABLE records (
     digest BLOB,              -- BLAKE2b of the normalised text; NULL without text
     sketch BLOB,              -- NULL for a text with too little content
     evidence BLOB,            -- what a page of HTML shows besides; NULL without HTML
+    sequences BLOB,           -- of three words: see dedup.lost_text.Sequences; NULL without text
     error TEXT,               -- why the record is a bad one
-    unread TEXT               -- why its text could not be found out
+    unread TEXT,              -- why its text or scope could not be found out
+    scope TEXT                -- where it is compared; NULL if that is not known
 );

@@ -2,6 +2,7 @@
 
 from array import array
 
+from dedup.lost_text import Sequences
 from dedup.packed import Packed
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
@@ -17,6 +18,7 @@ class Sketches:
         self._digests = Packed()
         # Empty for what is no page of HTML.
         self._evidence = Packed()
+        self._sequences = Packed()
         self._tokens = array("Q")
         self._lengths = array("Q")
         self._dates = array("d")
@@ -29,6 +31,7 @@ class Sketches:
         self._sketches.append(record.page.sketch or b"")
         self._digests.append(record.page.digest or _NO_DIGEST)
         self._evidence.append(record.page.evidence or b"")
+        self._sequences.append(record.sequences.to_bytes() if record.sequences else b"")
         self._tokens.append(record.page.tokens)
         self._lengths.append(record.length)
         self._dates.append(float("-inf") if record.date is None else record.date)
@@ -46,6 +49,11 @@ class Sketches:
             sketch=self._sketches[number] or None,
             evidence=self._evidence[number] or None,
         )
+
+    def sequences(self, number: int) -> Sequences | None:
+        """Return the sequences of a record, if they are known."""
+        data = self._sequences[number]
+        return Sequences.from_bytes(data) if data else None
 
     def longest_first(self) -> list[int]:
         """Return the numbers by length of the main text, equal ones in their order."""

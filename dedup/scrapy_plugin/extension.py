@@ -10,6 +10,7 @@ from dedup.claim import Claim
 from dedup.logs import get_logger
 from dedup.page import PageReader
 from dedup.report.details import Details
+from dedup.report.losses import Losses
 from dedup.report.summary import Summary
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
@@ -60,10 +61,13 @@ class Extension:
         # The report is written, or the ledger keeps it; else, nobody sees more than the table.
         has_report = settings.enabled and (settings.report or settings.index)
         self._texts = TextStore(settings.report_texts if has_report else 0)
+        drops = settings.action == "drop"
+        self._losses = Losses(drops=drops) if settings.enabled else None
         self.summary = Summary(
             crawler.stats,
             settings.shown,
-            drops=settings.action == "drop",
+            drops=drops,
+            losses=self._losses,
             details=Details(
                 texts=self._texts,
                 contents=Contents(settings.method),
@@ -76,7 +80,9 @@ class Extension:
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self._bodies = BodyReader(self._pool, self.backlog)
+        self._bodies = BodyReader(
+            self._pool, self.backlog, lambda: self._losses.halvings if self._losses else None
+        )
         self.pages = ResponsePages(
             self._bodies,
             self.visits,
@@ -103,6 +109,8 @@ class Extension:
     def _use(self, store: Store) -> None:
         """Build what compares pages with those of *store*."""
         detector = detector_with(store, self.settings)
+        if self._losses and len(detector):
+            self._losses.expect_past()
         self._keeper = Keeper(
             store, detector, self.settings, self._feeds, self.summary.count, self.notices
         )
@@ -212,6 +220,7 @@ class Extension:
 
     def _end_claim(self, claim: Claim, is_stored: bool) -> None:
         self._keeper.end_claim(claim, is_stored)
+        self.summary.claim_ends(claim.number, is_stored=is_stored)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         with ExitStack() as ending:  # whatever fails, the others are closed

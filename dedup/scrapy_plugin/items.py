@@ -1,5 +1,6 @@
 """Reading and writing the fields of items of any kind."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -11,6 +12,11 @@ def get_field(item: Any, name: str) -> Any:
         return ItemAdapter(item).get(name) if ItemAdapter.is_item(item) else None
     except Exception:  # a field never set, or any of the item's own code
         return None
+
+
+def fields_of(item: Any) -> Mapping[str, Any]:
+    """Return the fields of *item* that are set, by their names."""
+    return ItemAdapter(item) if ItemAdapter.is_item(item) else {}
 
 
 def set_field(item: Any, name: str, value: Any) -> bool:

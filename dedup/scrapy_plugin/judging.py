@@ -8,14 +8,15 @@ from typing import Any
 from scrapy.http import Response
 
 from dedup.detector import Detector, Reservation
+from dedup.extraction import language_of_script
 from dedup.logs import get_logger
 from dedup.record import PageRecord, digest_with
 from dedup.report.summary import Summary
 from dedup.rule import Kind
-from dedup.scopes import SCOPES, scope_within
+from dedup.scopes import scope_within
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
-from dedup.scrapy_plugin.items import get_field
+from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.provenance import Provenance
@@ -31,8 +32,8 @@ logger = get_logger(__name__)
 class Judge:
     """Gives each page one verdict, or each item where items are judged by themselves.
 
-    A page has several where its items are made of different other pages, too. What fails in dedup
-    itself is a verdict that keeps the item.
+    A page has several where its items are made of different other pages, too, or have different
+    scopes. What fails in dedup itself is a verdict that keeps the item.
     """
 
     def __init__(
@@ -57,12 +58,11 @@ class Judge:
         self._notices = notices
         self._closing = closing
         self._join = join
-        self._scope = SCOPES[settings.scope]
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
         """Return the judgement of the page that *item* comes from, and of what else it is made of.
 
-        The same one for all items of *response* that are made of the same.
+        The same one for all items of *response* that are made of the same and have the same scope.
         """
         visit = self._visits.of(response)
         key = response.url
@@ -76,30 +76,60 @@ class Judge:
         except Exception:
             self._notices.count_error("what an item of <%s> is made of", key)
             return self._skipped("error", visit, response, key)
-        judgement = visit.judgements.get(parts)
+        scope = await self._scope_of_page(item, response) if is_judged else ""
+        judgement = visit.judgements.get((scope, parts))
         if judgement is None:
             is_first = not visit.judgements
-            judging = self._judge_page(visit, response, wishes, parts)
-            judgement = visit.judgements[parts] = await self._kept_on_failure(judging, key)
+            judging = self._judge_page(visit, response, wishes, scope, parts)
+            judgement = await self._kept_on_failure(judging, key)
+            visit.judgements[scope, parts] = judgement
             judgement.key = key
             if is_first:  # a page counts once, whatever its other items are made of
-                self._record(judgement, response.url, len(response.body))
+                self._record(judgement, len(response.body))
             if is_first or judgement.verdict.kind is not Kind.UNCHANGED:
                 self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
+    async def _scope_of_page(self, item: Any, response: Response) -> str | None:
+        """Return where *item* of *response* is compared, ``None`` if that is not known."""
+        if reason_not_to_read(response, self._settings.max_page_bytes):
+            return ""
+        language = None
+        if self._settings.scope.needs_language:
+            try:
+                language = (await self._pages.read(response)).language
+            except ReadError:  # as it is again when the page is judged
+                return ""
+        return self._scope_of(response.url, language, item)
+
+    def _scope_of(self, url: str, language: str | None, item: Any) -> str | None:
+        scope = self._settings.scope
+        try:
+            name = scope.name_of(url, language, fields_of(item))
+        except Exception:  # of a function of somebody else's, or a value that is none
+            self._notices.count_error("the scope of an item of <%s>", url)
+            return None
+        if name is None:
+            self._notices.tell_once(
+                "Items without a value for DEDUP_SCOPE = %r are not compared, and kept. One is of "
+                "<%s>",
+                scope.name,
+                url,
+            )
+        return name
+
     def _skipped(self, reason: str, visit: Visit, response: Response, key: str) -> Judgement:
         """Return the judgement of those items of *response* that are kept for *reason*."""
-        judgement = visit.judgements.get(reason.encode())
+        judgement = visit.judgements.get((None, reason.encode()))
         if judgement is None:
             judgement = Judgement(self._detector.skipped(reason), key=key)
             if not visit.judgements:
-                self._record(judgement, response.url, len(response.body))
-            visit.judgements[reason.encode()] = judgement
+                self._record(judgement, len(response.body))
+            visit.judgements[None, reason.encode()] = judgement
         return judgement
 
     async def _judge_page(
-        self, visit: Visit, response: Response, wishes: Wishes, parts: bytes
+        self, visit: Visit, response: Response, wishes: Wishes, scope: str | None, parts: bytes
     ) -> Judgement:
         is_judged = self._settings.enabled and wishes.is_on
         if not is_judged and not self._settings.fields:
@@ -109,12 +139,14 @@ class Judge:
         page = await self._pages.read(response)
         if not is_judged:
             return Judgement(self._detector.skipped("switched_off"), page)
-        key, scope = wishes.key or response.url, self._scope(response.url)
-        record = _with_parts(page.record.under(key, scope), parts)
+        if scope is None:
+            return Judgement(self._detector.skipped("no_scope"), page)
+        record = _with_parts(page.record.under(wishes.key or response.url, scope), parts)
         reservation = await self._reserve(record, again=wishes.again)
         assert reservation.verdict
         if reservation.claim:
             visit.claims.append(reservation.claim)
+            self._summary.claim_begins(reservation.claim.number, record.key, page)
         return Judgement(reservation.verdict, page, record=record, claim=reservation.claim)
 
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
@@ -136,22 +168,30 @@ class Judge:
         elif size > self._settings.max_page_bytes:
             judgement = Judgement(self._detector.skipped("too_big"))
         else:
-            judging = self._judge_field(value, key, passage, again=bool(wishes and wishes.again))
+            again = bool(wishes and wishes.again)
+            judging = self._judge_field(value, key, item, passage, again=again)
             judgement = await self._kept_on_failure(judging, key)
         judgement.key = key
-        self._record(judgement, key, size)
+        self._record(judgement, size)
         self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
     async def _judge_field(
-        self, value: str, key: str, passage: Passage, *, again: bool
+        self, value: str, key: str, item: Any, passage: Passage, *, again: bool
     ) -> Judgement:
         page = await self._pages.read_field(value)
-        record = page.record.under(key, self._scope(key))
+        language = page.language
+        if self._settings.scope.needs_language and language is None:  # text does not declare it
+            language = language_of_script(page.text or "")
+        scope = self._scope_of(key, language, item)
+        if scope is None:
+            return Judgement(self._detector.skipped("no_scope"), page)
+        record = page.record.under(key, scope)
         reservation = await self._reserve(record, again=again)
         assert reservation.verdict
         if claim := reservation.claim:
             passage.claim = claim
+            self._summary.claim_begins(claim.number, key, page)
             if passage.visit:  # should nobody tell what becomes of the item
                 passage.visit.claims.append(claim)
         return Judgement(reservation.verdict, page, record=record)
@@ -194,17 +234,12 @@ class Judge:
             self._notices.count_error("<%s>", key)
             return Judgement(self._detector.skipped("error"))
 
-    def _record(self, judgement: Judgement, url: str, size: int) -> None:
+    def _record(self, judgement: Judgement, size: int) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""
         page, record = judgement.page, judgement.record
+        scope = ""  # where it was not compared
         if record is not None:
             scope, page = record.scope, page and replace(page, record=record)
-        else:  # it was not compared
-            try:
-                scope = self._scope(url)
-            except Exception:
-                self._notices.count_error("the scope of <%s>", url)
-                return
         self._summary.record(judgement.verdict, judgement.key, size, page, scope)
 
 

@@ -12,7 +12,6 @@ from scrapy.utils.asyncio import call_later
 from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.rule import Kind
-from dedup.scopes import SCOPES
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.gone import GoneResponses
 from dedup.scrapy_plugin.handover import hands_on_values
@@ -49,7 +48,6 @@ class Links:
         self._settings = settings
         self._pages = pages
         self._notices = notices
-        self._scope = SCOPES[settings.scope]
         self._gone = GoneResponses()
         self._links: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
         self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
@@ -84,7 +82,10 @@ class Links:
         if reason_not_to_read(response, self._settings.max_page_bytes):
             return
         page = await self._pages.read(response)
-        record = page.record.under(response.url, self._scope(response.url))
+        scope = self._settings.scope.name_of(response.url, page.language)
+        if scope is None:
+            return
+        record = page.record.under(response.url, scope)
         while True:
             verdict, claim = await self._detector.reserve(record)
             if verdict:

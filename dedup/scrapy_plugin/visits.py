@@ -48,8 +48,9 @@ class Visit:
     """Responses that the callback asked for by itself; once it is known, what stands for them."""
     page: Page | None = None
     """What was read of it."""
-    judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    """By what its items are made of besides the page; b"" where there is nothing; by a reason."""
+    judgements: dict[tuple[str | None, bytes], Judgement] = field(default_factory=dict)
+    """By where its items are compared, and what they are made of besides the page: b"" where there
+    is nothing. By a reason where they are not compared, and ``None``."""
     passages: "set[Passage]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)

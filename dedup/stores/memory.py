@@ -1,5 +1,7 @@
 """The store of one crawl, which is forgotten with it."""
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,26 +17,37 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         super().__init__("memory")
+        self._last = -1
+        # By number, while the pages are being stored.
+        self._open: dict[int, bytes] = {}
+        # In the order in which they were stored; of each number, sorted, the place there.
         self._keys = Packed()
+        self._numbers, self._places = array("Q"), array("Q")
 
     async def join(self, spider: str) -> None:
         self.has_joined = True
 
     async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Claimed]:
-        keys = [claim.record.key.encode("utf-8", "surrogatepass") for claim in claims]
-        return [
-            claim._replace(number=self._keys.append(key))
-            for claim, key in zip(claims, keys, strict=True)
-        ]
+        made = []
+        for claim in claims:
+            self._last += 1
+            self._open[self._last] = claim.record.key.encode("utf-8", "surrogatepass")
+            made.append(claim._replace(number=self._last))
+        return made
 
     async def since(self, number: int) -> RecordColumns | None:
         return None
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         return {
-            number: PageRecord(self._keys[number].decode("utf-8", "surrogatepass"))
+            number: PageRecord(self._key(number).decode("utf-8", "surrogatepass"))
             for number in numbers
         }
+
+    def _key(self, number: int) -> bytes:
+        if number in self._open:
+            return self._open[number]
+        return self._keys[self._places[bisect_left(self._numbers, number)]]
 
     async def earlier(self, key: str) -> list[Stored]:
         return []
@@ -45,15 +58,20 @@ class MemoryStore(Store):
 
     @property
     def last(self) -> int:
-        return len(self._keys) - 1
+        return self._last
 
     def close(self) -> None: ...
 
+    def commit(self, claimed: Claimed) -> None:
+        # Mostly the last number: what waits is what was claimed last.
+        place = bisect_left(self._numbers, claimed.number)
+        self._numbers.insert(place, claimed.number)
+        self._places.insert(place, self._keys.append(self._open.pop(claimed.number)))
+
+    def release(self, number: int) -> None:
+        del self._open[number]
+
     # Nobody else is to know, now or later.
-
-    def commit(self, claimed: Claimed) -> None: ...
-
-    def release(self, number: int) -> None: ...
 
     def note_duplicate(self, key: str, number: int, kind: str, distance: float) -> None: ...
 
@@ -61,4 +79,6 @@ class MemoryStore(Store):
 
     @property
     def nbytes(self) -> int:
-        return self._keys.nbytes
+        is_open = sum(len(key) + 130 for key in self._open.values())
+        numbers = len(self._numbers) * self._numbers.itemsize
+        return self._keys.nbytes + 2 * numbers + is_open

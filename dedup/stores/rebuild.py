@@ -10,7 +10,7 @@ from pathlib import Path
 from dedup.limits import shorten
 from dedup.methods import Method
 from dedup.record_field import FieldRecord, MadeWith
-from dedup.scopes import parts_of
+from dedup.scopes import are_versions, parts_of
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.sqlite import KIND
@@ -115,10 +115,14 @@ class _Page:
         record, at = self._record, self._at
         if record.digest is None:
             return
-        earlier = self._file.execute(
-            "SELECT id, digest, sketch, scope FROM pages WHERE url = ? AND ended IS NULL",
-            (record.key,),
-        ).fetchall()
+        earlier = [
+            row
+            for row in self._file.execute(
+                "SELECT id, digest, sketch, scope FROM pages WHERE url = ? AND ended IS NULL",
+                (record.key,),
+            )
+            if are_versions(record.scope, row[3])
+        ]
         for number, digest, _, _ in earlier:
             if digest == record.digest:
                 self._file.execute("UPDATE pages SET seen = ? WHERE id = ?", (at, number))

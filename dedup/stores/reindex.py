@@ -12,7 +12,7 @@ from typing import Any
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import digest_of, digest_with
-from dedup.scopes import SCOPES, parts_of, replace_base
+from dedup.scopes import Scope, parts_of, replace_base
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.reader import LedgerReader
@@ -39,13 +39,14 @@ def reindex(
 ) -> Reindexed:
     """Write a ledger for *method* and *scope* into *target*, with all that *source* holds.
 
-    Scopes are made of the URLs. Sketches of another method need *texts*, URLs and main texts as
-    they were judged: those of other texts under the URL are passed over. A page whose text is
-    missing does not count any more, and is stored again when it is met. *advance* is called after
-    each text. An existing *target* is replaced, when all is done.
+    Scopes are made of the URLs, which tell neither languages nor items. Sketches of another method
+    need *texts*, URLs and main texts as they were judged: those of other texts under the URL are
+    passed over. A page whose text is missing does not count any more, and is stored again when it
+    is met. *advance* is called after each text. An existing *target* is replaced, when all is done.
 
     Raises LedgerError if *source* is no ledger, if *target* is in use, if *source* was made with a
-    secret and *method* has none, or if there are no texts although they are needed.
+    secret and *method* has none, if *scope* needs more than URLs, or if there are no texts although
+    they are needed; ValueError for a *scope* that there is not.
     """
     with LedgerReader(source) as reader:
         identity = reader.identity
@@ -53,7 +54,9 @@ def reindex(
     new_method = None if method is None or method.identity == of_method else method
     if new_method is not None:
         of_method = json.loads(json.dumps(new_method.identity))
-    new_identity = {**of_method, **others, "scope": others["scope"] if scope is None else scope}
+    new_scope = None if scope is None else _scope_of_urls(scope, source)
+    if new_scope is not None:
+        others["scope"] = new_scope.name
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
             f"{source} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
@@ -70,9 +73,9 @@ def reindex(
         with copy:
             if new_method is not None:
                 _sketch(copy, new_method, texts, advance)
-            if new_identity["scope"] != identity.get("scope"):
-                _rescope(copy, new_identity["scope"] or "crawl")
-            tables.set_identity(copy, new_identity)
+            if new_scope is not None and new_scope.name != identity.get("scope"):
+                _rescope(copy, new_scope)
+            tables.set_identity(copy, {**of_method, **others})
         pages, before = tables.count_pages(copy), tables.count_pages(file)
         if new_method is not None and before and not pages:
             raise LedgerError(
@@ -80,6 +83,18 @@ def reindex(
                 "be made of another one: give the feed with all that were stored (--texts)"
             )
     return Reindexed(pages, before - pages)
+
+
+def _scope_of_urls(name: str, source: Path) -> Scope:
+    """Return the scope *name*; raises LedgerError if URLs are not all that it needs."""
+    scope = Scope.of(name)
+    if scope.arguments != {"url"}:
+        raise LedgerError(
+            f"{source} has no languages and no items of pages, only their URLs, and the scope "
+            f"{scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start afresh "
+            "(DEDUP_RESET)"
+        )
+    return scope
 
 
 def _parts(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -124,10 +139,11 @@ def _sketch(
     )
 
 
-def _rescope(file: sqlite3.Connection, scope: str) -> None:
-    of = SCOPES[scope]
-    rows = file.execute("SELECT id, url, scope FROM pages").fetchall()
-    file.executemany(
-        "UPDATE pages SET scope = ? WHERE id = ?",
-        ((replace_base(before, of(url)), number) for number, url, before in rows),
-    )
+def _rescope(file: sqlite3.Connection, scope: Scope) -> None:
+    for number, url, before in file.execute("SELECT id, url, scope FROM pages").fetchall():
+        name = scope.name_of(url)
+        if name is None:  # a function does not know it, so that it is compared with nothing
+            file.execute("UPDATE pages SET ended = ? WHERE id = ?", (time(), number))
+        else:
+            changed = replace_base(before, name), number
+            file.execute("UPDATE pages SET scope = ? WHERE id = ?", changed)

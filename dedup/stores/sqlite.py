@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.sqlite_file import Kind, LedgerError, SqliteFile, differences
+from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile, differences
 from dedup.stores import tables
 from dedup.stores.base import News, Store, Stored, StoreState, Texts
 
-KIND = Kind(
+KIND = LedgerType(
     name="ledger of scrapy-dedup",
     application_id=0x64656475,  # "dedu"
-    version=3,
+    version=4,
     schema=Path(__file__).with_name("schema.sql"),
     user="crawl",
     memory="stored",

@@ -17,6 +17,8 @@ from dedup.stores.base import News, Stored, Texts
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
 _RECORD = "url, scope, tokens, digest, sketch, evidence"
+# So many tell what the pages of a host share, and a million pages take no time to load for it.
+_SOME_KEYS = "CASE WHEN evidence IS NOT NULL AND (id <= 2000 OR id % 16 = 0) THEN url END"
 
 
 def value(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
@@ -148,22 +150,24 @@ def columns_since(
     That is for a value that cannot be right.
     """
     rows = file.execute(
-        f"SELECT id, digest, sketch, tokens, evidence, scope FROM pages WHERE {_COUNTS} AND id > ? "
-        "ORDER BY id LIMIT ?",
+        f"SELECT id, digest, sketch, tokens, evidence, scope, {_SOME_KEYS} FROM pages "
+        f"WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?",
         (expired, number, _ROWS_AT_ONCE),
     ).fetchall()
     if not rows:
         return None
-    numbers, digests, sketches, tokens, evidence, scopes = map(list, zip(*rows, strict=True))
+    numbers, digests, sketches, tokens, evidence, scopes, keys = map(list, zip(*rows, strict=True))
     if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
         raise sqlite3.DatabaseError("a digest has not 16 bytes")
     if not set(map(type, sketches)) <= {bytes, type(None)}:
         raise sqlite3.DatabaseError("a sketch is no blob")
     if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
         raise sqlite3.DatabaseError("a column has values of a wrong type")
+    if not set(map(type, keys)) <= {str, type(None)}:
+        raise sqlite3.DatabaseError("a URL is no text")
     if {len(data) if type(data) is bytes else data for data in evidence} - {SIZE_OF_EVIDENCE, None}:
         raise sqlite3.DatabaseError("evidence of a page is of a wrong length or type")
-    return RecordColumns(numbers, digests, sketches, tokens, evidence, scopes)
+    return RecordColumns(numbers, digests, sketches, tokens, evidence, scopes, keys)
 
 
 def storable(value: str) -> str:

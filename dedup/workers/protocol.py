@@ -27,17 +27,15 @@ class Work(Protocol[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A page to read: a whole HTML document, or a field of an item."""
+    """A page to read: a whole HTML document, or a field of an item; see `PageReader`."""
 
     kind: Literal["html", "field"]
     content: str
+    halvings: int | None = None
 
     def run(self, reader: PageReader) -> Page:
-        return (
-            reader.read_html(self.content)
-            if self.kind == "html"
-            else reader.read_field(self.content)
-        )
+        read = reader.read_html if self.kind == "html" else reader.read_field
+        return read(self.content, self.halvings)
 
 
 @dataclass(frozen=True, slots=True)

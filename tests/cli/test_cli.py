@@ -10,9 +10,12 @@ from importlib import import_module
 import pytest
 from test_evaluation import WORDS, write
 from texts import ENGLISH, article, page
+from trafilatura import load_html
 
 from dedup.cli import COMMANDS, main
 from dedup.cli.diff import diff
+from dedup.evidence import evidence_of
+from dedup.extraction import Extraction
 from dedup.lexicon import load_lexicon
 from dedup.methods import METHODS
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -162,7 +165,8 @@ WRONG = [
         "--method must be an import path or one of simhash, ",
     ),
     (["evaluate", "news", "--method", "simhsh"], "'simhsh'; did you mean simhash?"),
-    (["evaluate", "news", "--method", "a.b"], "--method a.b: No module named 'a'"),
+    (["evaluate", "news", "--method", "a.b"], "got 'a.b': No module named 'a'"),
+    (["evaluate", "news", "--extractor", "a.b"], "got 'a.b': No module named 'a'"),
     (["evaluate", "news", "--method", "json.dumps"], "must be a subclass of dedup.methods.Method"),
     (["evaluate", "news", "--args", "{"], "--args must be an object in JSON, got '{'"),
     (["evaluate", "news", "--args", "[]"], "--args must be an object in JSON, got '[]'"),
@@ -170,7 +174,7 @@ WRONG = [
     (["evaluate", "news", "--args", '{"bits": "x"}'], "--args: simhash: "),
     (["evaluate", "news", "--args", '{"bts": 1}'], "--args: simhash takes max_distance, features,"),
     (["evaluate", "news", "--args", '{"bits": 1}'], "--args: simhash: bits must be from 32 to 384"),
-    (["evaluate", "news", "--extractor", "x"], "--extractor must be one of trafilatura, resilip"),
+    (["evaluate", "news", "--extractor", "x"], "--extractor must be an import path or one"),
     (["evaluate", "news", "--json", "there"], "there exists; --overwrite replaces it"),
     (["evaluate", "news", "--json", "a/b"], "a/b must be a file in a folder that exists"),
     (["evaluate", "news", "--json", "news"], "news must be a file in a folder that exists"),
@@ -226,8 +230,18 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
 def test_an_extractor_that_is_not_installed_is_told_of(collection, capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     code, _, err = run(capsys, "evaluate", collection, "--extractor", "resiliparse")
-    message = "--extractor resiliparse needs: pip install 'scrapy-dedup[resiliparse]'"
+    message = "--extractor 'resiliparse' needs: pip install 'scrapy-dedup[resiliparse]'"
     assert (code, err) == (2, f"dedup evaluate: {message}\n")
+
+
+def test_an_extractor_is_an_import_path_too(collection, tmp_path, capsys, monkeypatch):
+    (tmp_path / "own_extractor.py").write_text("def extract(html): return 'its own text'\n")
+    (tmp_path / "page.html").write_text("<!doctype html><html><body><p>One page</body></html>")
+    monkeypatch.chdir(tmp_path)
+    arguments = ("--extractor", "own_extractor.extract")
+    code, out, _ = run(capsys, "explain", "page.html", "page.html", *arguments)
+    assert (code, "its own text" in out) == (0, True)
+    assert run(capsys, "evaluate", collection, *arguments)[0] == 0
 
 
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(collection, capsys, monkeypatch):
@@ -260,7 +274,7 @@ def test_a_lexicon_is_made_and_used(collection, tmp_path, capsys):
         capsys, "evaluate", collection, "--method", "i-match", "--args",
         json.dumps({"lexicon": str(path)}),
     )  # fmt: skip
-    assert (code, out.split()[-11]) == (0, "i-match")
+    assert (code, out.split()[-13]) == (0, "i-match")
 
 
 def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):
@@ -430,3 +444,111 @@ def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):
     assert ended.value.code == 2
     assert "usage: dedup scan" in err
     assert "unrecognized arguments: --max-distance 5" in err
+
+
+def json_of(capsys, *arguments):
+    code, out, err = run(capsys, *arguments, "--json", "-")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_json_for_the_standard_output_takes_the_place_of_what_is_shown(
+    collection, tmp_path, capsys
+):
+    pages = tmp_path / "pages.jsonl"
+    pages.write_text('{"text": "one word and one more word"}\n' * 2)
+    [scores] = json_of(capsys, "evaluate", collection)
+    assert scores["method"] == "simhash"
+    assert json_of(capsys, "scan", pages, "-o", tmp_path / "unique.jsonl")["kept"] == 1
+    assert json_of(capsys, "explain", pages, pages)["equal"] is True
+    assert not (tmp_path / "-").exists()
+
+
+def test_json_goes_to_a_file_and_the_rest_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.txt").write_text(WORDS)
+    arguments = ("explain", "one.txt", "one.txt", "--json", "figures")
+    code, out, _ = run(capsys, *arguments)
+    assert (code, "Exact duplicates" in out) == (0, True)
+    assert json.loads((tmp_path / "figures").read_text())["equal"] is True
+    assert run(capsys, *arguments)[2] == (
+        "dedup explain: figures exists; --overwrite replaces it\n"
+    )
+
+
+def test_evidence_is_demanded_by_explain_as_in_a_crawl_and_by_nobody_if_it_is_off(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    files = ["one.html", "other.html"]
+    for name in files:
+        (tmp_path / name).write_text(TITLED.format(name))
+
+    def verdict(*arguments):
+        explained = json_of(capsys, "explain", *files, "--extractor", PARAGRAPHS, *arguments)
+        return explained["judgement"]["verdict"]
+
+    assert verdict() == verdict("--evidence", "normal") == "kept (other title)"
+    assert verdict("--evidence", "strict") == "kept (other title)"
+    assert verdict("--evidence", "off") == "duplicate"
+
+
+def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
+    folder = tmp_path / "titled"
+    folder.mkdir()
+    documents = []
+    for name in ("one", "other"):
+        (folder / f"{name}.html").write_text(TITLED.format(name))
+        documents.append({"id": name, "text": "", "ntok": 30, "html": f"{name}.html"})
+    lines = "".join(f"{json.dumps(document)}\n" for document in documents)
+    (folder / "docs.jsonl").write_text(lines)
+    (folder / "pairs.tsv").write_text("id1\tid2\tlabel\none\tother\tdup\n")
+
+    def found(*arguments):
+        options = ("--extractor", PARAGRAPHS, *arguments)
+        [scores] = json_of(capsys, "evaluate", folder, *options)
+        return scores["pairs_found"]
+
+    assert found() == found("--evidence", "off") == 1
+    assert found("--evidence", "normal") == found("--evidence", "strict") == 0
+
+
+TITLED = """<!doctype html><html><head><title>The page of {0}</title></head><body>
+<h1>All about {0}</h1><p>The ferry across the Wend has carried cattle, brides and one grand piano.
+The ferryman says that the piano was the quietest of them, and that the brides were not.</p>
+</body></html>"""
+
+
+def paragraphs(html):
+    """Extract the paragraphs, without headlines."""
+    tree = load_html(html)
+    text = "\n".join(paragraph.text_content() for paragraph in tree.iter("p"))
+    return Extraction(text, evidence=evidence_of(tree, text, tree.findtext(".//title")))
+
+
+PARAGRAPHS = f"{__name__}.paragraphs"
+
+
+def completed(script, *words):
+    """What bash offers for the last of *words*."""
+    call = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _shtab_dedup {words[0]}"
+    command = f'{script}\n{call} "{words[-1]}" "{words[-2]}"; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.slow
+def test_a_shell_completes_commands_options_and_choices(capsys):
+    pytest.importorskip("shtab")
+    code, script, err = run(capsys, "--print-completion", "bash")
+    assert (code, err) == (0, "")
+    assert completed(script, "dedup", "cal") == ["calibrate"]
+    assert completed(script, "dedup", "scan", "--evi") == ["--evidence"]
+    assert completed(script, "dedup", "scan", "--evidence", "st") == ["strict"]
+
+
+def test_without_the_library_for_completion_it_is_said_how_to_install_it(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    code, out, err = run(capsys, "--print-completion", "zsh")
+    assert (code, out) == (2, "")
+    assert err == "dedup: --print-completion needs: pip install 'scrapy-dedup[completion]'\n"

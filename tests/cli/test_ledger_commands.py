@@ -71,7 +71,7 @@ def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itsel
         assert (last.duplicate, last.crawl) == (f"{url}/b", 2)
     code, out, _ = run(capsys, "report", ledger, "-o", path)
     assert code == 0
-    assert out.endswith(": 4 pages, 1 groups\n")
+    assert out.endswith(": 4 pages, 1 group\n")
     pairs = re.findall(r'<div class="urls"><div>(.*?)</div><div>(.*?)</div>', path.read_text())
     assert all(one != other for one, other in pairs)
 
@@ -170,12 +170,12 @@ def test_a_crawl_without_a_report_is_made_of_its_pages(town, tmp_path, capsys):
     with closing(sqlite3.connect(killed)) as file, file:
         file.execute("UPDATE crawls SET report = NULL, finished = NULL WHERE id = 2")
     code, out, _ = run(capsys, "report", killed, "-o", tmp_path / "r.html", "--crawl", 2)
-    assert (code, out) == (0, f"{tmp_path / 'r.html'}: 3 pages, 1 groups\n")
+    assert (code, out) == (0, f"{tmp_path / 'r.html'}: 3 pages, 1 group\n")
 
 
 def test_two_pages_of_a_ledger_are_explained(town, capsys):
     ledger, url = town
-    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", "--json")
+    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", "--json", "-")
     explained = json.loads(out)
     assert code == 0
     assert explained["a"]["title"] == "The first"

@@ -46,6 +46,13 @@ def test_records_are_judged_as_their_texts_are(tmp_path):
     assert scanned(write(tmp_path / "pages.jsonl", records_of(TEXTS))) == (0, KEPT)
 
 
+def test_nobody_knows_how_much_text_is_lost(tmp_path, capsys):
+    figures = tmp_path / "figures.json"
+    scanned(write(tmp_path / "pages.jsonl", records_of(TEXTS)), "--json", figures)
+    assert json.loads(figures.read_text())["lost_text"] is None
+    assert "sequences" not in capsys.readouterr().out
+
+
 def test_an_item_without_a_record_is_kept(tmp_path):
     records = records_of(TEXTS)
     records[1] = records[3] = None
@@ -140,3 +147,11 @@ def test_a_ledger_of_the_scan_is_for_texts(tmp_path, capsys):
     path = write(tmp_path / "pages.jsonl", records_of(TEXTS))
     assert scanned(path, "--ledger", tmp_path / "scan.sqlite")[0] == 2
     assert "--ledger is for texts" in capsys.readouterr().err
+
+
+def test_another_scope_takes_the_place_of_that_of_the_crawl(tmp_path):
+    records = records_of([article(3)] * 4, scopes=["a", "b", scope_within("a", b"1"), "a"])
+    path = write(tmp_path / "pages.jsonl", records)
+    assert scanned(path)[1] == [0, 1, 2]
+    assert scanned(path, "--scope", "crawl", "--overwrite")[1] == [0, 2]
+    assert scanned(path, "--scope", "field:name", "--overwrite")[1] == [0, 1, 2, 3]

@@ -179,8 +179,8 @@ OTHER = {
     "field": (["--text-field", "url"], "text field 'text' there, 'url' here"),
     "html": (
         ["--html-field", "text"],
-        "extractor None there, 'trafilatura' here; html field None there, 'text' here; "
-        "text field 'text' there, None here",
+        "extractor None there, 'trafilatura' here; html field missing there, 'text' here; "
+        "text field 'text' there, missing here",
     ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
     "encoding": (["--encoding", "latin-1"], "encoding 'utf-8' there, 'latin-1' here"),
@@ -312,6 +312,8 @@ def test_one_scan_at_a_time(scanned, capsys):
         "UPDATE records SET digest = 'text' WHERE number = 3",
         "UPDATE records SET tokens = 'many' WHERE number = 0",
         "UPDATE records SET digest = substr(digest, 2) WHERE number = 3",
+        "UPDATE records SET sequences = substr(sequences, 2) WHERE number = 3",
+        "UPDATE records SET sequences = 3 WHERE number = 3",
         "DELETE FROM about",
         "UPDATE about SET value = '{'",
         "DROP TABLE records",
@@ -326,14 +328,14 @@ def test_a_damaged_ledger_is_told(scanned, capsys, damage):
     assert not os.path.exists("c.jsonl")
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 4])
+@pytest.mark.parametrize("version", [0, 1, 3, 4, 6])
 def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
     with closing(sqlite3.connect("ledger")) as file:
         file.execute(f"PRAGMA user_version = {version}")
     code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
     assert code == 2
     assert (
-        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 3; name" in err
+        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 5; name" in err
     )
 
 

@@ -71,7 +71,7 @@ def test_a_ledger_is_looked_at_without_it(crawled, tmp_path, capsys):
 
 def test_pages_of_a_ledger_are_explained_as_the_crawl_saw_them(crawled, capsys, secret):
     url, ledger, feed = crawled
-    arguments = ("--method", "simhash", "--json")
+    arguments = ("--method", "simhash", "--json", "-")
     code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/a", f"{url}/b", *arguments)
     assert code == 0
     explained = json.loads(out)

@@ -10,6 +10,7 @@ from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, page
 from web import Answer, served
 
+from crawler.settings import DEDUP_FIELDS
 from crawler.spiders.site import SiteSpider
 
 SITE: dict[str, Answer | str] = {
@@ -33,7 +34,7 @@ def crawl_site(arguments: dict[str, str], **settings: Any) -> Crawl:
                 "TWISTED_REACTOR_ENABLED": False,
                 "ADDONS": ADDON,
                 "DEDUP_WORKERS": 0,
-                "DEDUP_FIELDS": {"text": "text", "title": "title", "language": "language"},
+                "DEDUP_FIELDS": DEDUP_FIELDS,
                 "LOG_ENABLED": False,
                 "TELNETCONSOLE_ENABLED": False,
                 "RETRY_ENABLED": False,
@@ -71,13 +72,13 @@ def test_robots_txt_is_obeyed_in_the_projects_settings():
     assert result.stats["robotstxt/forbidden"] == 1
 
 
-def test_items_are_pages_with_text_title_language_and_time():
+def test_items_are_pages_with_text_title_language_coverage_and_time():
     with served(SITE) as url:
         result = crawl_site({"url": url, "max_pages": "1"})
     [item] = result.items
     assert item.pop("fetched").endswith("+00:00")
     assert article(1)[:50] in item.pop("text")
-    assert item == {"url": url, "title": "A page", "language": "en"}
+    assert item == {"url": url, "title": "A page", "language": "en", "coverage": 1.0}
 
 
 def test_html_is_saved_on_demand():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article
 
 from dedup.methods.containment import Containment
-from dedup.methods.hashing import shingle_hashes
+from dedup.methods.shingles import shingle_hashes
 from dedup.search import index_for
 from dedup.text import Document
 

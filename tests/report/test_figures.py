@@ -82,8 +82,7 @@ def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates(html_
     long = f"a/{'x' * 500}"
     one = (1, [("a", 4, 1)])
     assert listed(one, (2, [("a/*", 3, 1), (long, 1, 0)])) == (
-        [
-            ("a", "4", "1", "25 %"),
+        [  # a card for one host would say nothing
             ("/*", "3", "1", "33 %"),
             (f"/{'x' * 198}...{'x' * 198}", "1", "0", "0 %"),
         ],
@@ -96,3 +95,15 @@ def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates(html_
         ("a", "4", "1", "25 %"), ("b", "2", "2", "100 %"), ("a/0", "1,000", "0", "0 %"),
     ]  # fmt: skip
     assert (len(rows), counts) == (2 + 12, ["12 of 1,500 shown"])
+
+
+def test_figures_say_what_they_count_and_nothing_is_told_of_what_was_not_saved(html_of):
+    pages = replace(EMPTY.pages, per_second=22.89)
+    times = {"waiting": StageTime(9, 3.06, 3.1, 963.0), "extraction": StageTime(9, 0.01, 0.1, 37.0)}
+    html = html_of(replace(EMPTY, pages=pages, seconds_per_page=times))
+    assert "22.9 pages a second" in html
+    assert "22.9 页/秒" in html
+    assert ("963 s" in html, "16.1 min" in html, "37 s" in html) == (False, False, True)
+    assert "of reading saved</span>" not in html
+    assert "not stored again</span>" not in html
+    assert "largest of" not in html

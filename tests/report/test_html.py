@@ -17,7 +17,7 @@ from dedup.methods import SimHash
 from dedup.report import Details, Report, Summary, TextStore, write_html
 from dedup.report.counts import Counters
 from dedup.report.html import as_html
-from dedup.report.report import NearMiss
+from dedup.report.report import DroppedText, LossyPage, NearMiss
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Advice, Contents
 
@@ -519,3 +519,44 @@ def test_the_title_says_that_a_report_is_of_several_crawls(open_store):
     html = as_html(report_of([]), open_store(0), crawls=3)
     assert "Duplicates in the ledger (3 crawls)" in html
     assert "Duplicates in this crawl" not in html.partition("</h1>")[0].partition("<h1>")[2]
+
+
+def with_dropped_text(report, *lossiest, is_stored=False, earlier=0):
+    pages = len(lossiest)
+    text = DroppedText(pages, earlier, 1000 * pages, 0.025, 0.002, is_stored, lossiest)
+    return replace(report, dropped_text=text)
+
+
+def test_it_names_the_drops_that_lost_most_with_their_differences(browser, tmp_path):
+    with closing(TextStore(10)) as texts:
+        pages = [("http://a/", page(article(1))), ("http://a/2", page(edited(article(1))))]
+        report = report_of(pages, texts)
+        worst = [LossyPage("http://a/2", "http://a/", 9, 198)]
+        worst += [LossyPage(url, "http://a/", 5, 10) for url in HOSTILE_URLS]
+        path = tmp_path / "report.html"
+        write_html(with_dropped_text(report, *worst, earlier=1234), texts, path)
+    show(browser, path)
+    section = browser.find_element("id", "lost-text")
+    assert f"{len(worst)} dropped pages" in section.text
+    assert f"{1000 * len(worst):,} sequences" in section.text
+    assert "2.5 % (± 0.2) of these are nowhere stored" in section.text
+    assert "could not be looked at: 1,234" in section.text
+    first = section.find_element("css selector", ".pairs li")
+    assert first.text.split()[:5] == ["9", "/", "198", "http://a/2", "http://a/"]
+    section.find_element("css selector", ".compare").click()
+    assert "otherwise" in first.find_element("tag name", "ins").text
+    assert browser.execute_script("return window.pwned") is None
+    assert console(browser) == []
+
+
+def test_pages_that_are_marked_would_be_lost():
+    with closing(TextStore(0)) as texts:
+        html = as_html(
+            with_dropped_text(report_of([]), LossyPage("b", "a", 1, 2), is_stored=True), texts
+        )
+        assert "They would be lost if these pages were dropped" in html
+        assert "若丢弃这些页面" in html
+        assert "are nowhere stored" not in html
+        html = as_html(with_dropped_text(report_of([])), texts)
+        assert "No page was dropped." in html
+        assert 'id="lost-text"' not in as_html(report_of([]), texts)

@@ -14,6 +14,7 @@ from dedup.page import PageReader
 from dedup.report import Details, Report, Summary, write_html
 from dedup.report.counts import Counters
 from dedup.report.json_form import from_json
+from dedup.report.report import DroppedText, LossyPage
 from dedup.rule import Kind, Verdict
 from dedup.stores import StoreState
 from dedup.url_advice import Contents
@@ -63,6 +64,15 @@ def test_it_is_read_back_from_its_json():
     report = report_of_a_crawl()
     assert Report.from_json(json.loads(EXAMPLE)) == report
     assert Report.from_json(report.as_json()) == report
+
+
+def test_the_text_of_dropped_pages_is_read_back():
+    text = DroppedText(3, 1, 500, 0.02, 0, False, (LossyPage("http://b/", "http://a/", 10, 200),))
+    report = replace(report_of_a_crawl(), dropped_text=text)
+    assert Report.from_json(json.loads(json.dumps(report.as_json()))) == report
+    old = json.loads(EXAMPLE)
+    del old["dropped_text"]
+    assert Report.from_json(old).dropped_text is None
 
 
 @pytest.mark.parametrize("name", METHODS)

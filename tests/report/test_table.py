@@ -82,9 +82,9 @@ def test_whole_distances_are_counted_in_steps_if_they_are_many(summary, detector
 @pytest.mark.parametrize(
     ("size", "shown"),
     [
-        (999, "999 bytes"),
+        (999, "999 B"),
         (1000, "1.0 kB"),
-        (999_900, "999.9 kB"),
+        (999_900, "1.0 MB"),
         (1_000_000, "1.0 MB"),
         (12_300_000_000, "12.3 GB"),
     ],
@@ -139,6 +139,13 @@ def test_the_table_is_ascii_and_fits_its_width(summary, detector):
     assert table.count("y") < 500  # what is longer is cut in its middle
 
 
+def test_times_are_shown_without_exponents_and_waiting_without_a_sum(summary, detector):
+    times = {"extraction": StageTime(9, 1.47, 3.06, 37), "waiting": StageTime(9, 0.5, 2, 963)}
+    table = as_text(replace(summary.finish(detector), seconds_per_page=times))
+    assert row(table, "time: extraction") == "median 1.47 s, 95 % within 3.06 s, sum 37 s"
+    assert row(table, "time: waiting") == "median 500 ms, 95 % within 2 s"
+
+
 def test_a_stage_of_unknown_times_is_shown(summary, detector):
     report = replace(summary.finish(detector), seconds_per_page={"x": StageTime(0, None, None, 0)})
-    assert row(as_text(report), "time: x") == "median -, 95 % within -, sum 0.00 s"
+    assert row(as_text(report), "time: x") == "median -, 95 % within -, sum 0 ms"

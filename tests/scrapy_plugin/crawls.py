@@ -24,8 +24,8 @@ class Crawl:
 
     @property
     def dedup_stats(self) -> dict[str, Any]:
-        """The counters of pages and items, without those of time, memory, bytes and claims."""
-        unsteady = ("index/", "seconds_saved", "bytes_saved", "claims/")
+        """The counters of pages and items, without time, memory, bytes, claims and texts."""
+        unsteady = ("index/", "seconds_saved", "bytes_saved", "claims/", "lost/")
         return {
             key.removeprefix("dedup/"): value
             for key, value in self.stats.items()

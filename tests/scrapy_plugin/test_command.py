@@ -58,7 +58,7 @@ def explain_in_a_project_with(settings: str, folder: Path) -> "subprocess.Comple
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
     (folder / "project.py").write_text(settings)
     (folder / "text.txt").write_text(TEXT)
-    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", folder=folder)
+    done = scrapy("dedup", "explain", "text.txt", "text.txt", "--json", "-", folder=folder)
     assert "horse" not in done.stdout + done.stderr
     return done
 
@@ -84,3 +84,28 @@ def test_a_secret_that_cannot_be_handed_on_is_refused_in_one_line(tmp_path: Path
     done = explain_in_a_project_with(f"DEDUP_SECRET = {setting}", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "scrapy dedup: DEDUP_SECRET must be a string without null characters\n"
+
+
+def crawl_with(setting: str) -> "subprocess.CompletedProcess[str]":
+    return scrapy("crawl", "site", "-a", "url=data:,", "-s", setting)
+
+
+def test_a_wrong_name_of_a_method_stops_the_crawl_with_the_name_that_was_meant():
+    stopped = crawl_with("DEDUP_METHOD=verfied")
+    assert stopped.returncode == 1
+    assert "ERROR: The crawl does not start: DEDUP_METHOD must be" in stopped.stderr
+    lines = stopped.stderr.splitlines()
+    assert lines[-1].endswith("got 'verfied'; did you mean verified?")
+    # The one that Scrapy prints of whatever stops a crawl.
+    assert stopped.stderr.count("Traceback") == 1
+    assert "settings/values.py" not in stopped.stderr
+
+
+def test_an_unknown_setting_gets_a_warning_that_names_the_known_one():
+    crawled = crawl_with("DEDUP_THRESHOLD=5")
+    assert crawled.returncode == 0
+    assert (
+        "WARNING: There is no setting DEDUP_THRESHOLD; did you mean DEDUP_MAX_DISTANCE?"
+        in crawled.stderr
+    )
+    assert "SettingError" not in crawled.stderr

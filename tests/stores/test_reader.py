@@ -121,7 +121,7 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
         leave(ledger, hostile, {"pages": pages})
     times = "started = 1800000000, finished = 1800000061.5"
     query(path, f"UPDATE crawls SET spider = ?, {times}", hostile)
-    assert main(["stats", str(path), "--json"]) == 0
+    assert main(["stats", str(path), "--json", "-"]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert (numbers["ledger"], numbers["bytes"]) == (str(path), path.stat().st_size)
     del pages["per_second"]
@@ -142,7 +142,7 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
 
 
 def test_the_command_prints_json_for_programs(path, capsys):
-    assert main(["stats", str(path), "--json"]) == 0
+    assert main(["stats", str(path), "--json", "-"]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert (numbers["pages"], numbers["identity"]) == (2, IDENTITY)
     assert numbers["crawls"][0]["pages"]["near_duplicates"] == 1

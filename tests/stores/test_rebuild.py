@@ -133,7 +133,7 @@ def test_what_is_of_no_use_is_passed_over_counted_and_told(tmp_path, target, cap
     assert rebuilt(target, feed) == 0
     out = capsys.readouterr().out
     assert out == (
-        f"{target}: 1 pages\n8 items are passed over, and their pages stored again when met; the "
+        f"{target}: 1 page\n8 items are passed over, and their pages stored again when met; the "
         f"first: {feed}, record 2: it has no field 'dedup_record'\n"
     )
     assert [digest for _, _, digest, _ in stored(target)] == [good["digest"]]

@@ -73,7 +73,7 @@ def test_a_page_whose_text_is_missing_is_stored_again(crawled, tmp_path, capsys)
     feed.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     arguments = ["reindex", ledger, "-o", new, "--method", "minhash", "--texts", feed]
     assert main(list(map(str, arguments))) == 0
-    assert "1 pages are without a text" in capsys.readouterr().out
+    assert "1 page without a text: stored again when met" in capsys.readouterr().out
     assert again(url, new, DEDUP_METHOD="minhash")[0] == ["/a"]
 
 
@@ -100,6 +100,10 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
         (["--method", "unheard-of"], "--method must be"),
         (["--method", "minhash", "--texts", "bad.jsonl"], "bad.jsonl, line 2: not a JSON object"),
         (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),
+        (
+            ["--method", "minhash", "--texts", "body.jsonl"],
+            "none of the first 1 items of body.jsonl has a string in 'text'; --text-field and",
+        ),
         (["--scope", "host", "-o", "pages.sqlite"], "exists; --overwrite replaces it"),
         (["--scope", "host", "-o", "pages.sqlite", "--overwrite"], "is the ledger itself"),
     ],
@@ -109,6 +113,7 @@ def test_what_is_wrong_is_said_in_one_line(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.jsonl").write_text('{"url": "http://a/", "text": "b"}\n{"url": \n')
+    (tmp_path / "body.jsonl").write_text('{"url": "http://a/", "body": "b"}\n')
     before = sorted(path.name for path in tmp_path.iterdir())
     assert main(["reindex", "pages.sqlite", "-o", "new.sqlite", *arguments]) == 2
     error = capsys.readouterr().err

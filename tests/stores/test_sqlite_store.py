@@ -187,12 +187,20 @@ def test_old_entries_expire(path):
         assert numbers(ledger) == [2]
 
 
+def test_an_identity_that_lacks_a_setting_is_named(path):
+    filled(path, 1)
+    with pytest.raises(LedgerError, match="other settings: item_field missing there, None here"):
+        SqliteStore(path, {**IDENTITY, "item_field": None})
+
+
 def test_another_identity_is_refused_and_the_differences_are_named(path):
     filled(path, 1)
     with pytest.raises(LedgerError) as caught:
         SqliteStore(path, {**IDENTITY, "version": 2, "ngram": 3})
     message = str(caught.value)
-    assert f"{path} was made with other settings: ngram None there, 3 here; version 1 " in message
+    assert (
+        f"{path} was made with other settings: ngram missing there, 3 here; version 1 " in message
+    )
     for way_out in ("DEDUP_INDEX", "DEDUP_RESET", "dedup reindex"):
         assert way_out in message
     filled(path, 2)  # it is unlocked, and unchanged
@@ -227,12 +235,12 @@ def test_another_programs_database_is_refused(path):
         SqliteStore(path, IDENTITY)
 
 
-@pytest.mark.parametrize("version", [1, 2, 9])
+@pytest.mark.parametrize("version", [1, 2, 3, 9])
 def test_a_ledger_of_another_version_is_refused(path, version):
     filled(path, 1)
     query(path, f"PRAGMA user_version = {version}")
     with pytest.raises(
-        LedgerError, match=f"ledger of version {version}.*needs version 3; use another"
+        LedgerError, match=f"ledger of version {version}.*needs version 4; use another"
     ):
         SqliteStore(path, IDENTITY)
 

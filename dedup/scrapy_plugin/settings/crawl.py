@@ -1,7 +1,6 @@
 """The settings of one crawl."""
 
 import dataclasses
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from dedup.methods.base import Method
 from dedup.preference import Preference
 from dedup.record_field import MadeWith
 from dedup.rule import SHORT_PAGES, Rule
-from dedup.scopes import SCOPES
+from dedup.scopes import Scope
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.settings.paths import Placeholders, feed_files, find_shared
 from dedup.scrapy_plugin.settings.plugins import (
@@ -26,6 +25,7 @@ from dedup.scrapy_plugin.settings.plugins import (
     criteria,
     extractor,
     read_method,
+    scope,
 )
 from dedup.scrapy_plugin.settings.values import (
     Reader,
@@ -40,6 +40,7 @@ from dedup.scrapy_plugin.settings.values import (
     switch,
     whole_number,
 )
+from dedup.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -59,6 +60,31 @@ _OUTSIDE_A_CRAWL = {
     "JOBDIR": "",
 }
 """There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
+_OTHER_NAMES = {
+    f"DEDUP_{other}": f"DEDUP_{name}"
+    for name, others in {
+        "ACTION": "MODE DROP MARK",
+        "DUPLICATES": "DROPPED QUARANTINE REJECTED",
+        "EVIDENCE": "STRICT STRICTNESS",
+        "FIELDS": "TEXT_FIELD",
+        "FOLLOW_DUPLICATES": "FOLLOW FOLLOW_LINKS",
+        "INDEX": "LEDGER STORE STORAGE DATABASE DB PATH FILE URI",
+        "ITEM_FIELD": "FIELD CONTENT_FIELD",
+        "MAX_AGE": "TTL EXPIRE EXPIRY",
+        "MAX_DISTANCE": "THRESHOLD DISTANCE HAMMING_DISTANCE SIMILARITY TOLERANCE",
+        "MAX_PAGE_BYTES": "MAX_SIZE MAX_BYTES",
+        "METHOD": "ALGORITHM ALGO HASH",
+        "METHOD_ARGS": "ARGS ARGUMENTS OPTIONS",
+        "MIN_TOKENS": "MIN_LENGTH MIN_WORDS MIN_SIZE",
+        "PAGE_TIMEOUT": "TIMEOUT",
+        "REPORT": "OUTPUT REPORT_DIR STATS",
+        "RESET": "CLEAR FRESH",
+        "SECRET": "KEY SALT SEED",
+        "WORKERS": "PROCESSES THREADS CONCURRENCY JOBS",
+    }.items()
+    for other in others.split()
+}
+"""What other programs call settings, and what they are here."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +105,7 @@ class DedupSettings:
     min_tokens: Annotated[int, whole_number(20, at_least=0)]
     short_pages: Annotated[str, choice(SHORT_PAGES)]
     evidence: Annotated[str, choice(tuple(DEMANDS))]
-    scope: Annotated[str, choice(tuple(SCOPES))]
+    scope: Annotated[Scope, scope()]
     action: Annotated[str, choice(("drop", "mark"))]
     follow_duplicates: Annotated[bool, switch(True)]
     fields: Annotated[Mapping[str, str], fields_of_items()]
@@ -113,7 +139,11 @@ class DedupSettings:
         if not is_crawl(crawler):
             settings = settings.copy()
             settings.setdict(_OUTSIDE_A_CRAWL, "cmdline")
-        return cls.from_settings(settings, crawler.spider)
+        try:
+            return cls.from_settings(settings, crawler.spider)
+        except SettingError as error:
+            # Scrapy logs a traceback of whatever stops a crawl; without the part in this package.
+            raise error.with_traceback(None) from None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, spider: Spider | None = None) -> "DedupSettings":
@@ -145,6 +175,11 @@ class DedupSettings:
             raise SettingError(
                 "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page, DEDUP_ITEM_FIELD gives "
                 "one on each item: set one of them only"
+            )
+        if self.scope.needs_item and not self.follow_duplicates:
+            raise SettingError(
+                "DEDUP_FOLLOW_DUPLICATES=False needs a verdict on the page, DEDUP_SCOPE = "
+                f"{self.scope.name!r} gives one on each item: set one of them only"
             )
         if self.item_field and self.fields:
             raise SettingError(
@@ -195,7 +230,7 @@ class DedupSettings:
         return {
             "extractor": self.shown["DEDUP_EXTRACTOR"],
             "item_field": self.item_field,
-            "scope": self.scope,
+            "scope": self.scope.name,
         }
 
 
@@ -203,6 +238,6 @@ def _warn_of_unknown(settings: BaseSettings, known: Collection[str]) -> None:
     """Warn of settings that begin with ``DEDUP_`` and do not exist: probably typing errors."""
     for name in map(str, settings):
         if name.startswith("DEDUP_") and name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            logger.warning("There is no setting %s%s", name, hint)
+            logger.warning(
+                "There is no setting %s%s", name, did_you_mean(name, known, _OTHER_NAMES)
+            )

@@ -1,26 +1,20 @@
-"""The method and the extractor of a crawl, which settings name or hold as objects."""
+"""The method, the extractor and the scope of a crawl, which settings name or hold as objects."""
 
-import importlib.util
-import inspect
 import os
 import pickle
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from scrapy.settings import BaseSettings
-from scrapy.utils.misc import load_object
-
-from dedup.extraction import EXTRACTORS
-from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.preference import URL_CRITERIA, Preference
+from dedup.plugins import load_extractor, load_method_class, load_preference, name_of
+from dedup.preference import URL_CRITERIA
+from dedup.scopes import Scope
 from dedup.scrapy_plugin.settings.values import (
     Reader,
     Setting,
     SettingError,
-    alternatives,
     parse_dictionary,
     parse_number,
 )
@@ -29,52 +23,22 @@ from dedup.search import index_for
 
 def extractor() -> Setting:
     """A callable that turns HTML into main text, or its name."""
-    return Setting("trafilatura", _parse_extractor, _name)
+    return Setting("trafilatura", load_extractor, name_of)
 
 
-def _parse_extractor(value: Any) -> Any:
-    if isinstance(value, str) and value in EXTRACTORS and not importlib.util.find_spec(value):
-        raise ValueError(f"{value!r} needs: pip install 'scrapy-dedup[{value}]'")
-    loaded = _load(EXTRACTORS, value)
-    if not callable(loaded):
-        raise ValueError(f"must be callable, got {value!r}")
-    return loaded
+def scope() -> Setting:
+    """What `Scope.of` takes."""
+    return Setting("crawl", Scope.of, lambda _given, parsed: parsed.name)
 
 
 def criteria() -> Setting:
     """Criteria by which URLs are better, by name, import path or function; none by default."""
-    return Setting((), _parse_criteria, _names_of_criteria)
-
-
-def _parse_criteria(value: Any) -> Preference:
-    """Return the preference; raises ValueError."""
-    criteria = [_load(URL_CRITERIA, one) for one in _criteria_of(value)]
-    for given, criterion in zip(_criteria_of(value), criteria, strict=True):
-        if not callable(criterion) or isinstance(criterion, type):
-            raise ValueError(f"must be a list of functions, got {given!r}")
-    return Preference(criteria)
-
-
-def _criteria_of(value: Any) -> list[Any]:
-    if callable(value):
-        return [value]
-    try:
-        return [
-            one.strip() if isinstance(one, str) else one
-            for one in BaseSettings({"value": value}).getlist("value")
-        ]
-    except TypeError as error:
-        raise ValueError(f"must be a list of criteria, got {value!r}") from error
-
-
-def _names_of_criteria(given: Any, preference: Preference) -> list[str]:
-    pairs = zip(_criteria_of(given), preference.criteria, strict=True)
-    return [_name(one, criterion) for one, criterion in pairs]
+    return Setting((), partial(load_preference, URL_CRITERIA), lambda _given, parsed: parsed.names)
 
 
 def read_method(reader: Reader) -> Method:
     """Return the method that four settings describe; raises SettingError."""
-    method_class = reader.read("DEDUP_METHOD", Setting("simhash", _parse_method_class, _name))
+    method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, name_of))
     arguments = reader.read("DEDUP_METHOD_ARGS", Setting({}, parse_dictionary))
     distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
     if distance is not None and arguments.setdefault("max_distance", distance) != distance:
@@ -97,16 +61,6 @@ def read_method(reader: Reader) -> Method:
     reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
     secret = Setting(os.environ.get("DEDUP_SECRET", ""), _parse_secret, _name_of_secret)
     return _add_secret(method, reader.read("DEDUP_SECRET", secret))
-
-
-def _parse_method_class(value: Any) -> type[Method]:
-    method_class = _load(METHODS, value)
-    if not (isinstance(method_class, type) and issubclass(method_class, Method)):
-        raise ValueError(f"must be a subclass of dedup.methods.Method, got {value!r}")
-    if inspect.isabstract(method_class):
-        missing = ", ".join(sorted(method_class.__abstractmethods__))
-        raise ValueError(f"{value!r} lacks {missing}")
-    return method_class
 
 
 def _parse_distance(value: Any) -> float | None:
@@ -160,25 +114,3 @@ def check_for_workers(name: str, plugin: Any) -> None:
             f"{name} is defined in the main script, which a worker process cannot import; "
             "define it in a module, or set DEDUP_WORKERS = 0"
         )
-
-
-def _load(by_short_name: Mapping[str, Any], value: Any) -> Any:
-    """Return what *value* names, or *value* itself if it is no string."""
-    if not isinstance(value, str):
-        return value
-    if value in by_short_name:
-        return by_short_name[value]
-    choices = f"{alternatives(tuple(by_short_name))}, an import path or an object"
-    if "." not in value:
-        raise ValueError(f"must be {choices}, got {value!r}")
-    try:
-        return load_object(value)
-    except (ImportError, NameError, AttributeError, ValueError) as error:
-        raise ValueError(f"must be {choices}, got {value!r}: {error}") from error
-
-
-def _name(given: Any, loaded: Any) -> str:
-    """Return the name that was *given*, or else the import path of what was."""
-    if isinstance(given, str):
-        return given
-    return f"{loaded.__module__}.{getattr(loaded, '__qualname__', type(loaded).__qualname__)}"

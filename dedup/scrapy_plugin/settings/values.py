@@ -13,8 +13,9 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from dedup.scrapy_plugin.settings.paths import Placeholders
+from dedup.suggestion import did_you_mean
 
-PAGE_FIELDS = ("text", "title", "language")
+PAGE_FIELDS = ("text", "title", "language", "coverage")
 
 
 class SettingError(ValueError):
@@ -69,7 +70,7 @@ def parse(name: str, setting: Setting, value: Any) -> Any:
     try:
         return setting.parse(value)
     except ValueError as error:
-        raise SettingError(f"{name} {error}") from error
+        raise SettingError(f"{name} {error}") from None  # the message says all of it
 
 
 def switch(default: bool) -> Setting:
@@ -118,7 +119,8 @@ def choice(choices: Sequence[str]) -> Setting:
 
 def _parse_choice(choices: Sequence[str], value: Any) -> str:
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"must be {alternatives(choices)}, got {value!r}")
+        hint = did_you_mean(str(value), choices)
+        raise ValueError(f"must be {alternatives(choices)}, got {value!r}{hint}")
     return value
 
 

@@ -1,10 +1,12 @@
 """Every setting: its default, its forms, and what a wrong value is told."""
 
+import json
 import logging
 import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -17,6 +19,7 @@ from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, Method, SimHash
 from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.scrapy_plugin.settings.crawl import _OTHER_NAMES
 
 
 def read(**settings: Any) -> DedupSettings:
@@ -100,8 +103,9 @@ def test_an_extractor_is_a_short_name_an_import_path_or_a_function(extractor: An
 
 WRONG = [
     ("DEDUP_ENABLED", "perhaps", "must be True or False, got 'perhaps'"),
-    ("DEDUP_METHOD", "simhsh", "must be 'simhash' or "),
-    ("DEDUP_METHOD", "simhsh", "an import path or an object, got 'simhsh'"),
+    ("DEDUP_METHOD", "simhsh", "must be an import path or one of simhash, "),
+    ("DEDUP_METHOD", "verfied", "got 'verfied'; did you mean verified?"),
+    ("DEDUP_EXTRACTOR", "trafilatur", "got 'trafilatur'; did you mean trafilatura?"),
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
     ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
@@ -111,21 +115,37 @@ WRONG = [
     ("DEDUP_MAX_DISTANCE", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MAX_DISTANCE", "three", "must be a number of at least 0, got 'three'"),
     ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
-    ("DEDUP_EXTRACTOR", "trafilature", "must be 'trafilatura' or 'resiliparse', an import path"),
+    ("DEDUP_EXTRACTOR", "trafilature", "must be an import path or one of trafilatura, resi"),
     ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
-    ("DEDUP_PREFER", "htps", "must be 'canonical' or 'https' or 'clean-url' or 'newest-version'"),
-    ("DEDUP_PREFER", "https,longest", "an import path or an object, got 'longest'"),
-    ("DEDUP_PREFER", ["https", 5], "must be a list of functions, got 5"),
-    ("DEDUP_PREFER", [dict], "must be a list of functions"),
-    ("DEDUP_PREFER", 5, "must be a list of criteria, got 5"),
+    (
+        "DEDUP_PREFER",
+        "htps",
+        "must be an import path or one of canonical, https, clean-url, ne",
+    ),
+    ("DEDUP_PREFER", "newest-versions", "got 'newest-versions'; did you mean newest-version?"),
+    ("DEDUP_PREFER", "https,longest", "got 'longest'"),
+    ("DEDUP_PREFER", ["https", 5], "must be functions or names of them, got 5"),
+    ("DEDUP_PREFER", [dict], "must be functions or names of them, got <class 'dict'>"),
+    ("DEDUP_PREFER", 5, "must be functions or names of them, got 5"),
     ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_SHORT_PAGES", "drop", "must be 'exact' or 'keep', got 'drop'"),
-    ("DEDUP_SCOPE", "site", "must be 'crawl' or 'domain' or 'host', got 'site'"),
+    ("DEDUP_SCOPE", "hots", "got 'hots'; did you mean 'host'?"),
+    ("DEDUP_SCOPE", "filed:sku", "got 'filed:sku'; did you mean 'field:sku'?"),
+    ("DEDUP_SCOPE", "host,langauge", "got 'langauge'; did you mean 'language'?"),
+    ("DEDUP_SCOPE", "field:", "got 'field:'; did you mean 'field:NAME'?"),
+    ("DEDUP_SCOPE", "no_such.module", "got 'no_such.module': No module named 'no_such'"),
+    ("DEDUP_SCOPE", ["field:a,b"], "cannot take a field with a comma in its name: 'a,b'"),
+    ("DEDUP_SCOPE", json.dumps, "json.dumps: may take url, language and item, by these names"),
+    ("DEDUP_SCOPE", lambda url: url, "must be a function that has a name"),
     ("DEDUP_ACTION", "delete", "must be 'drop' or 'mark', got 'delete'"),
     ("DEDUP_FOLLOW_DUPLICATES", "maybe", "must be True or False, got 'maybe'"),
     ("DEDUP_ITEM_FIELD", 7, "must be a string, got 7"),
-    ("DEDUP_FIELDS", {"body": "text"}, "must map 'text' or 'title' or 'language' to the name"),
+    (
+        "DEDUP_FIELDS",
+        {"body": "text"},
+        "must map 'text' or 'title' or 'language' or 'coverage' to the name",
+    ),
     ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
     ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_WORKERS", True, "must be a whole number of at least 0, got True"),
@@ -197,7 +217,7 @@ class Incomplete(FingerprintMethod):
         ({"DEDUP_METHOD": Incomplete}, "lacks sketch"),
         ({"DEDUP_EXTRACTOR": lambda html: html}, "DEDUP_EXTRACTOR cannot be sent to a worker"),
         ({"DEDUP_EXTRACTOR": []}, "DEDUP_EXTRACTOR must be callable, got []"),
-        ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain' or 'host', got []"),
+        ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain'"),
         ({"DEDUP_LOG_LEVEL": []}, "DEDUP_LOG_LEVEL must be 'CRITICAL'"),
         ({"DEDUP_METHOD_ARGS": {"max_distance": 99}}, "DEDUP_METHOD_ARGS: max_distance must be"),
         (
@@ -246,12 +266,28 @@ def test_an_extractor_whose_library_is_missing_says_how_to_install_it(monkeypatc
         read(DEDUP_EXTRACTOR="resiliparse")
 
 
-def test_a_misspelt_setting_is_warned_of(caplog: pytest.LogCaptureFixture):
+@pytest.mark.parametrize(
+    ("unknown", "hint"),
+    [
+        ("DEDUP_MAX_DISTANCES", "; did you mean DEDUP_MAX_DISTANCE?"),
+        ("DEDUP_THRESHOLD", "; did you mean DEDUP_MAX_DISTANCE?"),
+        ("DEDUP_TRESHOLD", "; did you mean DEDUP_MAX_DISTANCE?"),
+        ("DEDUP_LEDGER", "; did you mean DEDUP_INDEX?"),
+        ("DEDUP_WEATHER", ""),
+    ],
+)
+def test_an_unknown_setting_is_warned_of_with_the_one_that_is_like_it(
+    caplog: pytest.LogCaptureFixture, unknown: str, hint: str
+):
     with caplog.at_level(logging.WARNING):
-        read(DEDUP_MAX_DISTANCES=5)
-    assert caplog.messages == [
-        "There is no setting DEDUP_MAX_DISTANCES; did you mean DEDUP_MAX_DISTANCE?"
-    ]
+        read(**{unknown: 5})
+    assert caplog.messages == [f"There is no setting {unknown}{hint}"]
+
+
+def test_other_names_of_settings_are_no_settings_and_mean_some():
+    names = set(DedupSettings.defaults())
+    assert set(_OTHER_NAMES.values()) <= names
+    assert names.isdisjoint(_OTHER_NAMES)
 
 
 def test_paths_name_the_spider_its_attributes_and_the_time(tmp_path: Path):
@@ -346,10 +382,16 @@ for path, name in {wrong}.items():
 )
 def test_criteria_are_names_import_paths_or_functions(criteria: Any, shown: list[str]):
     settings = read(DEDUP_PREFER=criteria)
-    assert settings.prefer.criteria == (https, clean_url)
+    assert settings.prefer.criteria == [https, clean_url]
     assert settings.shown["DEDUP_PREFER"] == shown
 
 
 def test_one_criterion_needs_no_list():
-    assert read(DEDUP_PREFER=https).prefer.criteria == (https,)
+    assert read(DEDUP_PREFER=https).prefer.criteria == [https]
     assert not read(DEDUP_PREFER="").prefer
+
+
+def test_criteria_may_have_one_name():
+    assert (
+        len(read(DEDUP_PREFER=[lambda copy: 0, lambda copy: 1, partial(https)]).prefer.names) == 3
+    )

@@ -1,6 +1,6 @@
 import pytest
 
-from dedup.report.templating import format_bytes, format_seconds, shorten_number
+from dedup.units import format_bytes, format_seconds, shorten_number
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,7 @@ from dedup.report.templating import format_bytes, format_seconds, shorten_number
         (format_bytes, {1e9: "1.0 GB", 5e15: "5000 TB"}),
         (format_seconds, {None: "–", 0: "0 ms", 0.25: "250 ms", 1: "1 s", 119: "119 s"}),
         (format_seconds, {120: "2 min", 7199: "120 min", 7200: "2 h"}),
+        (format_seconds, {0.9994: "999 ms", 0.9997: "1 s", 1e8: "27,778 h"}),
     ],
 )
 def test_numbers_are_shown_shortly_in_a_fitting_unit(show, values):

@@ -11,7 +11,7 @@ from texts import ENGLISH, article, edited, replaced
 from dedup.methods import METHODS, SimHash
 from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released, digest_of
 from dedup.rule import Finding, Kind, Rule
-from dedup.scopes import scope_within
+from dedup.scopes import Scope, scope_within
 from dedup.text import Document
 from dedup.view import Look, View
 
@@ -25,7 +25,8 @@ TEXTS += [
     "A few words!",
 ]
 WITHIN = scope_within("", b"\7")
-SCOPES = ["", "a.com", WITHIN]
+OF_ITEM = Scope.of("field:sku").name_of("", item={"sku": 7})
+SCOPES = ["", "a.com", WITHIN, OF_ITEM]
 
 
 def page(content, key="a", scope="", tokens=100):
@@ -309,3 +310,21 @@ def test_released_claims_leave_no_memory_behind(name, claims, scope):
             most = view.nbytes
     assert len(view) == len(view._claims) == 0
     assert view.nbytes <= most
+
+
+@pytest.mark.parametrize("scope", [WITHIN, OF_ITEM])
+@pytest.mark.parametrize("counts", [(3,), (20, 20), (20, 60), (60, 3)])
+def test_a_scope_of_items_is_loaded_in_pieces_of_any_size(scope, counts):
+    pages = [page(number << 20, scope=scope) for number in range(sum(counts))]
+    view, first, pieces = View(SimHash(), Rule()), 0, []
+    for count in counts:
+        numbers = range(first, first + count)
+        rows = [(n, pages[n].digest, pages[n].sketch, 100, None, scope) for n in numbers]
+        pieces.append(RecordColumns(*map(list, zip(*rows, strict=True))))
+        first += count
+    view.load(pieces)
+    assert len(view) == len(pages)
+    for number, stored in enumerate(pages):
+        found = view.look(stored._replace(digest=bytes(15) + b"x")).finding.match
+        assert (found.page, found.distance) == (number, 0)
+        assert view.look(stored).finding.kind is Kind.EXACT

@@ -1,0 +1,44 @@
+"""Numbers, sizes and times, as people read them."""
+
+
+def shorten_number(number: int) -> str:
+    """Return a number for an axis: two digits are enough there."""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.2g}k" if number < 99_500 else f"{number / 1e6:.2g}M"
+
+
+def format_bytes(count: float) -> str:
+    """Return a number of bytes in a fitting unit."""
+    units = ["B", "kB", "MB", "GB", "TB"]
+    while count >= 999.5 and len(units) > 1:
+        count /= 1000
+        units.pop(0)
+    digits = 0 if units[0] == "B" or count >= 100 else 1
+    return f"{count:.{digits}f} {units[0]}"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Return a duration in a fitting unit; a dash for ``None``."""
+    if seconds is None:
+        return "–"
+    if seconds < 0.9995:
+        return f"{_three_digits(1000 * seconds)} ms"
+    if seconds < 120:
+        return f"{_three_digits(seconds)} s"
+    if seconds < 7200:
+        return f"{_three_digits(seconds / 60)} min"
+    return f"{_three_digits(seconds / 3600)} h"
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> count_of(1, "group"), count_of(1200, "group")
+    ('1 group', '1,200 groups')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.3g}" if number < 100 else f"{number:,.0f}"

@@ -1,0 +1,75 @@
+"""What speaks against dropping one page for others whose main texts match."""
+
+from dedup.evidence import VIEW, Names, Objection
+from dedup.evidence_table import EvidenceTable
+from dedup.record import PageRecord
+from dedup.rule import Rule, Witness
+from dedup.scopes import host
+
+
+class Objections:
+    """Asks of one page after the other whether the page that is judged may go for it.
+
+    Not of too many: of a page that is like none of so many, nobody is asked any more, and it is
+    kept. What shows the same is found without, so such pages are copies with differences.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        evidence: EvidenceTable,
+        names: Names,
+        record: PageRecord,
+        *,
+        finds_parts: bool = False,
+    ) -> None:
+        """Create it for a *record*; *finds_parts*: of the method by which pages are near."""
+        self._rule = rule
+        self._evidence = evidence
+        self._names = names
+        self._record = record
+        self.may_be = record.evidence is not None and rule.demands is not None
+        """Whether there may be any: texts show nothing that could be compared."""
+        self._finds_parts = finds_parts
+        self._page: Witness | None = None
+        self._host = ""
+        self._left = MOST_OBJECTIONS
+        self.first: tuple[Objection | None, int] = None, -1
+        """The first objection that there was, and to which page."""
+
+    def against(self, number: int, *, is_exact: bool) -> bool:
+        """Return whether the page is not to be dropped for page *number*."""
+        if not self.may_be:
+            return False
+        if self._page is None:
+            self._page, self._host = Witness.of(self._record), host(self._record.key)
+            if self._rule.is_weak(self._page):
+                # All others say the same.
+                self._left = 1
+        objection = self._rule.objection(
+            self._page,
+            Witness(*self._evidence.get(number)),
+            is_exact=is_exact,
+            finds_parts=self._finds_parts,
+            names=self._names,
+            host=self._host,
+        )
+        if objection is None:
+            return False
+        self._left -= 1
+        if self.first[0] is None:
+            self.first = objection, number
+        return True
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether there were so many that no other page is to be asked."""
+        return self._left <= 0
+
+    def shows_the_same(self, number: int) -> bool:
+        """Return whether the whole visible texts of the page and of page *number* are equal."""
+        assert self._record.evidence is not None
+        return self._evidence.view(number) == self._record.evidence[VIEW]
+
+
+MOST_OBJECTIONS = 256

@@ -1,0 +1,240 @@
+"""The view: what a process knows of all stored pages, in memory, to look at."""
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple
+
+from dedup.claim import Claim
+from dedup.evidence import Evidence, Names, Objection
+from dedup.evidence_table import EvidenceTable
+from dedup.index.base import Match
+from dedup.methods.base import Method
+from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
+from dedup.rule import Finding, Kind, Rule
+from dedup.scopes import has_few_pages, host
+from dedup.search import Loader, index_for
+from dedup.view.equal_pages import EqualPages
+from dedup.view.objections import Objections
+from dedup.view.scope_index import MOST_WITHOUT_INDEX, ScopeIndex
+from dedup.view.search import Search
+
+
+class Look(NamedTuple):
+    """What a page is, seen from the view.
+
+    *claim* is the oldest open claim on an equal or near content, for which the page has to wait;
+    ``None`` if there is none, or if a stored page tells what the page is. If the page is new
+    although its main text matches, *objection* says why, and *page* is the number of the nearest
+    match.
+    """
+
+    finding: Finding[Match]
+    claim: Claim | None = None
+    objection: Objection | None = None
+    page: int = -1
+
+    @property
+    def is_of_new_page(self) -> bool:
+        """Whether the page may be claimed: nothing is there that it repeats, or may come to."""
+        return self.finding.match is None and self.claim is None
+
+
+class View:
+    """The pages that are stored, or about to be, by number; lower numbers are older.
+
+    To look changes nothing. What happens to pages is applied by a verb for each event: `claim`,
+    `commit` and `release`.
+    """
+
+    def __init__(self, method: Method, rule: Rule) -> None:
+        """Create a view without pages."""
+        self._method = method
+        self._rule = rule
+        self._equal = EqualPages(by_view=rule.demands is not None)
+        self._scopes: dict[str, ScopeIndex] = {}
+        self._claims: dict[int, Claim] = {}
+        self.claims_so_far = 0
+        """The number of claims that were ever made: whether a look may be out of date."""
+        # Pages that were replaced: the indexes still have them.
+        self._ended: set[int] = set()
+        self._evidence = EvidenceTable()
+        self._names = Names()
+        self._count = 0
+        self._last_sketch: tuple[bytes | None, Any] = None, None
+
+    def look(
+        self, record: PageRecord, apart_from: Container[int] = (), older_than: float = inf
+    ) -> Look:
+        """Return what *record* is among the stored pages.
+
+        Pages with the numbers *apart_from* do not count, nor those that are not *older_than* one.
+        """
+        objections = Objections(
+            self._rule,
+            self._evidence,
+            self._names,
+            record,
+            finds_parts=self._method.finds_parts,
+        )
+
+        def counts(number: int) -> bool:
+            return number < older_than and number not in self._ended and number not in apart_from
+
+        search = Search(counts, self._claims, objections)
+        candidates = self._equal.with_equal_text(record) if record.digest else []
+
+        def same() -> Match | None:
+            if not candidates or not objections.may_be:
+                return None
+            return self._equal.with_equal_view(record, search.is_same)
+
+        def near() -> Match | None:
+            pages = self._scopes.get(record.scope)
+            if pages is None:
+                return None
+            return search.nearest(partial(pages.query, self._sketch(record)))
+
+        finding = self._rule.judge(record, lambda: search.first_equal(candidates), near, same)
+        if finding.kind is not Kind.NEW:
+            return Look(finding)
+        if search.open_numbers:
+            return Look(finding, self._claims[min(search.open_numbers)])
+        return Look(finding, None, *objections.first)
+
+    def learn_names(self, record: PageRecord) -> None:
+        """Take note of the title and headline of a page that is met: those of many say nothing."""
+        if record.evidence is not None and self._rule.demands:
+            self._names.learn(host(record.key), Evidence.from_bytes(record.evidence))
+
+    def nearest_beyond(
+        self, records: Sequence[PageRecord], scope: str, within: float
+    ) -> Iterator[Match | None]:
+        """Yield for each record the nearest stored page of *scope* that is just no match.
+
+        It is farther than the threshold and no farther than *within*; ``None`` if there is none.
+        What is found beyond the threshold depends on the index: all with fingerprints, else a part.
+        """
+        index = self._scopes[scope].index if scope in self._scopes else index_for(self._method)
+        return index.nearest_beyond(
+            map(self._sketch, records),
+            within,
+            lambda number: number not in self._ended and number not in self._claims,
+        )
+
+    def apply(self, events: Iterable[Event]) -> list[Claim]:
+        """Have *events* of the store happen, in this order; return the claims that they made."""
+        claims = []
+        for event in events:
+            if isinstance(event, Claimed):
+                claims.append(self.claim(event))
+            elif isinstance(event, Committed):
+                self.commit(self._claims[event.number])
+            else:
+                self.release(self._claims[event.number])
+        return claims
+
+    def claim(self, claimed: Claimed) -> Claim:
+        """Reserve the content of a page: from now on others wait for what becomes of it."""
+        record, number = claimed.record, claimed.number
+        claim = self._claims[number] = Claim(claimed)
+        self.claims_so_far += 1
+        self._equal.add(record, number)
+        if self._rule.demands:
+            self._evidence.add(number, record.tokens, record.evidence)
+        if not self._rule.is_short(record):
+            self._scope(record.scope).add(self._sketch(record), number)
+        return claim
+
+    def commit(self, claim: Claim) -> None:
+        """The page of *claim* is stored: it counts, and what it replaces does not any more."""
+        del self._claims[claim.number]
+        replaced = set(claim.claimed.replaces) - self._ended
+        self._ended |= replaced
+        self._count += 1 - len(replaced)
+        claim.end()
+
+    def release(self, claim: Claim) -> None:
+        """The page of *claim* was not stored: it is forgotten, and the next near one is new."""
+        record, number = claim.record, claim.number
+        del self._claims[number]
+        self._equal.discard(record, number)
+        self._evidence.discard(number)
+        if not self._rule.is_short(record):
+            self._scope(record.scope).discard(self._sketch(record), number)
+        claim.end()
+
+    def load(
+        self,
+        pieces: Iterable[RecordColumns],
+        tell: Callable[[int], object] = lambda number: None,
+    ) -> None:
+        """Take over many stored pages; *tell* is called with their numbers.
+
+        Raises ValueError if a sketch is none of the method's.
+        """
+        number, loaders = 0, dict[str, Loader]()
+        for piece in pieces:
+            if self._rule.demands:
+                self._evidence.add_many(piece.numbers, piece.tokens, piece.evidence)
+                self._learn_names_of_many(piece)
+            for scope, pages in piece.by_scope():
+                self._count += len(pages.numbers)
+                self._equal.load(pages, scope)
+                self._load_sketches(pages, scope, loaders)
+            number = piece.numbers[-1]
+            tell(number)
+        self._equal.finish_loading()
+        while loaders:
+            _, loader = loaders.popitem()
+            loader.finish()
+            tell(number)
+
+    def _load_sketches(self, pages: RecordColumns, scope: str, loaders: dict[str, Loader]) -> None:
+        """Add the sketches of pages of one *scope*, some only when its loader is finished."""
+        index, least = self._scope(scope), self._rule.min_tokens
+        rows = zip(pages.numbers, pages.sketches, pages.tokens, strict=True)
+        long = [(n, sketch) for n, sketch, tokens in rows if sketch is not None and tokens >= least]
+        is_small = scope not in loaders and len(long) <= MOST_WITHOUT_INDEX
+        if is_small and has_few_pages(scope):
+            for number, sketch in long:
+                index.add(self._method.from_bytes(sketch), number)
+            return
+        if scope not in loaders:
+            loaders[scope] = Loader(index.index)
+        loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
+
+    def _learn_names_of_many(self, pages: RecordColumns) -> None:
+        """Learn the names of stored pages, of as many as are enough to tell what many share."""
+        for key, evidence in zip(pages.keys, pages.evidence, strict=False):
+            if key is not None and evidence is not None:
+                self._names.learn(host(key), Evidence.from_bytes(evidence))
+
+    def has_ended(self, number: int) -> bool:
+        """Return whether page *number* was replaced."""
+        return number in self._ended
+
+    def _scope(self, scope: str) -> ScopeIndex:
+        pages = self._scopes.get(scope)
+        if pages is None:
+            pages = self._scopes[scope] = ScopeIndex(
+                self._method, begins_small=has_few_pages(scope)
+            )
+        return pages
+
+    def _sketch(self, record: PageRecord) -> Any:
+        # What is added was mostly looked for just before, and an index knows the object again.
+        if self._last_sketch[0] is not record.sketch:
+            assert record.sketch is not None
+            self._last_sketch = record.sketch, self._method.from_bytes(record.sketch)
+        return self._last_sketch[1]
+
+    def __len__(self) -> int:
+        """Return the number of pages that are stored and count."""
+        return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the pages take, in bytes."""
+        scopes = sum(pages.nbytes for pages in self._scopes.values())
+        return self._equal.nbytes + self._evidence.nbytes + scopes

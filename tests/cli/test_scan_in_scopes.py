@@ -1,0 +1,164 @@
+"""``dedup scan --scope``: records are compared within what their fields, URLs and languages say."""
+
+import csv
+import json
+
+import pytest
+from texts import CHINESE, article, edited, page
+
+from dedup.cli import main
+from dedup.records import format_of
+
+TEXT = article(3)
+LAMPS = [
+    {"url": "http://a/1", "sku": "L-1", "text": TEXT},
+    {"url": "http://a/2", "sku": "L-2", "text": TEXT},
+    {"url": "http://b/1", "sku": "L-1", "text": edited(TEXT, "x")},
+    {"url": "http://b/2", "sku": "", "text": TEXT},
+    {"url": "http://b/3", "text": TEXT},
+]
+
+
+def first_segment(url):
+    return url.split("/")[3]
+
+
+def number(item):
+    return item["sku"]
+
+
+def write(path, records):
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            table = csv.DictWriter(file, ["url", "sku", "text"])
+            table.writeheader()
+            table.writerows(records)
+    elif path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = {name: [one.get(name) for one in records] for name in ("url", "sku", "text")}
+        pq.write_table(pa.table(columns), path)
+    else:
+        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path
+
+
+def scanned(path, *arguments, content=()):
+    """The exit code of a scan, the places of the records that it kept, and its figures."""
+    out, figures = (path.with_name(name) for name in (f"unique{path.suffix}", "figures.json"))
+    command = ["scan", path, "-o", out, "--json", figures, "--overwrite", *content, *arguments]
+    code = main(list(map(str, command)))
+    if code:
+        return code, None, None
+    kept = lines_of(out)
+    places = [place for place, line in enumerate(lines_of(path)) if line in kept]
+    return code, places, json.loads(figures.read_text())
+
+
+def lines_of(path):
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        return pq.read_table(path).to_pylist()
+    lines = path.read_text().splitlines()
+    return lines[1:] if path.suffix == ".csv" else lines
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize("scope", ["field:sku", "field:sku,crawl"])
+def test_records_are_compared_within_a_field(tmp_path, suffix, scope):
+    path = write(tmp_path / f"lamps{suffix}", LAMPS)
+    code, kept, figures = scanned(path, "--scope", scope)
+    assert (code, kept) == (0, [0, 1, 3, 4])
+    assert (figures["near_duplicates"], figures["kept_without_scope"]) == (1, 2)
+    assert scanned(path)[1] == [0]
+
+
+@pytest.mark.parametrize(
+    ("scope", "kept"),
+    [
+        ("crawl", [0]),
+        ("host", [0, 2]),
+        (f"{__name__}.first_segment", [0, 1, 4]),
+        (f"host,{__name__}.first_segment", [0, 1, 2, 3, 4]),
+        ("language", [0]),
+    ],
+)
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_records_are_compared_within_what_their_urls_say(tmp_path, scope, kept, keep):
+    path = write(tmp_path / "lamps.jsonl", [{**lamp, "text": TEXT} for lamp in LAMPS])
+    assert scanned(path, "--scope", scope, "--keep", keep)[:2] == (0, kept)
+
+
+@pytest.mark.slow
+def test_records_of_html_have_the_language_that_they_declare(tmp_path):
+    german = page(TEXT).replace('lang="en"', 'lang="de-CH"')
+    pages = [page(TEXT), german, page(TEXT, footer="F"), german.replace("Footer", "F")]
+    path = write(tmp_path / "pages.jsonl", [{"html": html} for html in pages])
+    assert scanned(path, "--html-field", "html", "--scope", "language")[:2] == (0, [0, 1])
+
+
+def test_a_text_has_the_language_of_its_script(tmp_path):
+    path = write(tmp_path / "texts.jsonl", [{"text": CHINESE}, {"text": TEXT}, {"text": CHINESE}])
+    code, _, figures = scanned(path, "--scope", "language")
+    assert (code, figures["kept"], figures["exact_duplicates"]) == (0, 2, 1)
+
+
+def test_what_fails_in_a_function_costs_no_record(tmp_path, capsys):
+    path = write(tmp_path / "lamps.jsonl", LAMPS)
+    code, kept, figures = scanned(path, "--scope", f"{__name__}.number")
+    # "" is a value that a function may return.
+    assert (code, kept, figures["kept_unread"]) == (0, [0, 1, 3, 4], 1)
+    assert figures["first_unread"] == f"{path}, record 5: its scope: KeyError: 'sku'"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("lamps.jsonl", ["--scope", "field:skuu"], "the first 5 records has a value for --scope"),
+        ("lamps.jsonl", ["--scope", "hots"], "--scope must be"),
+        ("lamps.jsonl", ["--scope", "hots"], "got 'hots'; did you mean 'host'?"),
+        ("texts.jsonl", ["--scope", "host"], "has a URL for --scope host; --key-field names"),
+        ("site", ["--scope", "field:sku"], "--scope field:sku needs fields, and a folder has none"),
+        ("site", ["--scope", "host"], "--scope host needs URLs, and a folder has none"),
+        (
+            "lamps.jsonl",
+            ["--scope", "language", "--record-field", "r"],
+            "needs a language, which no record of a page has",
+        ),
+    ],
+)
+def test_a_scope_that_can_only_fail_is_refused(tmp_path, capsys, name, arguments, message):
+    write(tmp_path / "lamps.jsonl", LAMPS)
+    write(tmp_path / "texts.jsonl", [{"text": TEXT}])
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "a.txt").write_text(TEXT)
+    suffix = "" if name == "site" else ".jsonl"
+    command = ["scan", str(tmp_path / name), "-o", str(tmp_path / f"unique{suffix}"), *arguments]
+    assert main(command) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_scan_goes_on_within_its_scopes(tmp_path, capsys):
+    path, ledger = write(tmp_path / "lamps.jsonl", LAMPS), tmp_path / "scan.sqlite"
+    options = ["--scope", "field:sku", "--ledger", ledger]
+    first, again = scanned(path, *options), scanned(path, *options)
+    assert (first[1], again[1]) == ([0, 1, 3, 4], [0, 1, 3, 4])
+    assert again[2]["from_ledger"] == 5
+    assert again[2]["kept_without_scope"] == 2
+    assert scanned(path, "--ledger", ledger)[0] == 2
+    assert "scope 'field:sku' there, None here" in capsys.readouterr().err
+
+
+def test_all_fields_are_read_only_where_they_are_wanted(tmp_path):
+    from dedup.records import Fields
+
+    for suffix in (".jsonl", ".csv", ".parquet"):
+        path = write(tmp_path / f"lamps{suffix}", LAMPS[:1])
+        for with_all in (False, True):
+            format_ = format_of([path])([path], Fields(with_all=with_all))
+            [raw] = format_.raw_records()
+            record = format_.parse(raw.data)
+            assert dict(record.fields) == (LAMPS[0] if with_all else {})
+            assert (record.content, record.key) == (TEXT, "http://a/1")

@@ -1,0 +1,148 @@
+"""How much text scans leave out, by exact counts."""
+
+import json
+import random
+from contextlib import closing
+
+import pytest
+from texts import CHINESE, article, edited, replaced
+
+from dedup.cli import main
+from dedup.evidence import NORMAL
+from dedup.extraction import trafilatura
+from dedup.methods import SimHash
+from dedup.records import Fields, format_of
+from dedup.rule import Rule
+from dedup.scan import RecordReader, ScanLedger, scan
+from dedup.text import Document
+
+TEXTS = [
+    article(1),
+    f"{article(1)} and three words more",
+    article(2),
+    article(1),
+    edited(article(2)),
+    "short",
+    "short",
+    "",
+    CHINESE,
+    edited(CHINESE),
+]
+
+
+def sequences(text):
+    tokens = Document.from_main_text(text).tokens
+    width = min(3, len(tokens))
+    return {tuple(tokens[at : at + width]) for at in range(len(tokens) - width + 1) if width}
+
+
+def exact(texts, outcome):
+    """How many sequences the left out texts have, and how many of these no kept one has."""
+    keep = outcome.keep
+    stored = set().union(*(sequences(text) for text, kept in zip(texts, keep, strict=True) if kept))
+    dropped = [sequences(text) for text, kept in zip(texts, keep, strict=True) if not kept]
+    return sum(map(len, dropped)), sum(len(own - stored) for own in dropped)
+
+
+def reader_of(path):
+    format_ = format_of([path])([path], Fields(date="date"))
+    return RecordReader(format_, SimHash(8), trafilatura)
+
+
+def scanned(path, texts, **options):
+    lines = [{"text": text, "date": f"2026-01-{1 + n % 28:02}"} for n, text in enumerate(texts)]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    options.setdefault("workers", 1)
+    return scan(reader_of(path), **options)
+
+
+@pytest.mark.parametrize("keep", ["first", "longest", "newest"])
+def test_what_is_lost_follows_from_the_final_fates(tmp_path, keep):
+    outcome = scanned(tmp_path / "pages.jsonl", TEXTS, keep=keep)
+    total, lost = exact(TEXTS, outcome)
+    assert outcome.lost_text == (total, lost / total, 0)
+    for number, original, gone, of in outcome.lossiest:
+        assert not outcome.keep[number]
+        assert outcome.keep[original]
+        assert of == len(sequences(TEXTS[number]))
+        assert 0 < gone <= of
+    assert sum(gone for _, _, gone, _ in outcome.lossiest) == lost
+    assert (1, 0) in [drop[:2] for drop in outcome.lossiest] or keep != "first"
+
+
+def many(count=120, words=1500):
+    chance = random.Random(1)
+    texts = [article(number, words) for number in range(count)]
+    texts += [replaced(texts[n], chance.randrange(1, 12)) for n in range(count)]
+    chance.shuffle(texts)
+    return texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", ["first", "longest", "newest"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_of_many_records_the_exact_share_is_within_the_error(tmp_path, keep, workers):
+    texts = many()
+    outcome = scanned(tmp_path / "pages.jsonl", texts, keep=keep, workers=workers)
+    total, lost = exact(texts, outcome)
+    found = outcome.lost_text
+    assert lost > 1000
+    assert found.sequences == total
+    assert 0 < found.error < 0.005
+    assert abs(found.share - lost / total) <= found.error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["first", "longest"])
+def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then):
+    """Half of the records come from a ledger, which a scan with another order has begun."""
+    texts, path = many(), tmp_path / "pages.jsonl"
+    whole = scanned(path, texts, keep=then)
+    identity = {"inputs": [["pages.jsonl", 1]]}
+    with closing(ScanLedger(tmp_path / "ledger", identity)) as ledger:
+        stopped = iter(range(1))
+
+        def stop(count):
+            next(stopped, None)
+            if ledger._count >= 150:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            scan(reader_of(path), workers=1, ledger=ledger, advance=stop)
+    with closing(ScanLedger(tmp_path / "ledger", identity)) as ledger:
+        assert ledger.count_before >= 150
+        resumed = scan(reader_of(path), workers=1, keep=then, ledger=ledger)
+    total, lost = exact(texts, resumed)
+    assert resumed.keep == whole.keep
+    assert resumed.lost_text.sequences == whole.lost_text.sequences == total
+    assert abs(resumed.lost_text.share - lost / total) <= resumed.lost_text.error
+
+
+def test_a_hostile_record_and_records_of_one_word_are_counted(tmp_path):
+    huge = " ".join(f"w{number}" for number in range(400_000))
+    texts = [huge, f"{huge} more", "one", "one", "", article(1)]
+    outcome = scanned(tmp_path / "pages.jsonl", texts, rule=Rule(demands=NORMAL))
+    assert outcome.lost_text.sequences == 399_998 + 1 + 1
+    assert 0 < outcome.lost_text.error < 0.001
+
+
+def test_the_figures_name_the_worst_records(tmp_path, capsys):
+    path, out = tmp_path / "pages.jsonl", tmp_path / "unique.jsonl"
+    lines = [{"text": text, "url": f"http://a/{n}"} for n, text in enumerate(TEXTS)]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    command = ["scan", path, "-o", out, "--json", tmp_path / "figures.json"]
+    with_keys = [*command, "--overwrite", "--clusters", tmp_path / "clusters.jsonl"]
+    found = []
+    for arguments in (command, with_keys):
+        assert main(list(map(str, arguments))) == 0
+        found.append(json.loads((tmp_path / "figures.json").read_text())["lost_text"])
+    assert found[0]["sequences"] == found[1]["sequences"] > 400
+    one, other = (each["lossiest"][-1] for each in found)
+    assert one == {"number": 2, "original": {"number": 1}, "lost": 4, "sequences": 202}
+    assert other == {
+        **one,
+        "key": "http://a/1",
+        "original": {"number": 1, "key": "http://a/0"},
+    }
+    shown = capsys.readouterr().out
+    assert "of record 2 (http://a/1), left out for record 1" in shown

@@ -1,0 +1,326 @@
+"""Pages that show what they are: the view against a reference that asks every page."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledgers import joined, publish
+from texts import ENGLISH, edited, replaced
+
+from dedup import explanation
+from dedup.detector import Detector
+from dedup.evidence import NORMAL, STRICT, Evidence, Names, Objection
+from dedup.methods import METHODS, SimHash
+from dedup.record import PageRecord, digest_of
+from dedup.rule import Kind, Rule, Witness
+from dedup.scan.outcome import Fate
+from dedup.scan.record_judge import RecordJudge
+from dedup.stores import finished
+from dedup.text import Document
+from dedup.view import objections as module
+from dedup.view.objections import MOST_OBJECTIONS
+
+METHOD = SimHash()
+EVIDENCE = st.builds(
+    lambda coverage, view, size, title, headline: Evidence(
+        coverage, view.to_bytes(16, "little"), size, title, headline
+    ).to_bytes(),
+    st.sampled_from([0.2, 0.6, 1]),
+    st.integers(0, 3),
+    st.sampled_from([1000, 1200, 2000]),
+    st.sampled_from([b"", b"one.", b"two."]),
+    st.sampled_from([b"", b"head"]),
+)
+
+
+def records(evidence):
+    return st.builds(
+        lambda content, scope, tokens, evidence: PageRecord(
+            "", scope, tokens, content.to_bytes(16, "little"), METHOD.to_bytes(content), evidence
+        ),
+        st.sampled_from([0, 1, 3, 0b111111, 0xFFFF << 40]),
+        st.sampled_from(["", "", "other"]),
+        st.sampled_from([10, 40, 45, 100]),
+        evidence,
+    )
+
+
+class Reference:
+    """What is said of pages, by asking each one that is stored or claimed."""
+
+    def __init__(self, rule):
+        self._rule = rule
+        self._names = Names()
+        self.stored = {}
+        self.open = {}
+
+    def judge(self, page):
+        """Return the kind, the keys that may be named as original, and whether it has to wait."""
+        if page.evidence is not None:
+            self._names.learn("a", Evidence.from_bytes(page.evidence))
+        equal, near = self._matches(page, self.stored)
+        if equal:
+            return Kind.EXACT, equal, False
+        if near:
+            least = min(near.values())
+            return Kind.NEAR, {key for key, own in near.items() if own == least}, False
+        return Kind.NEW, set(), any(self._matches(page, self.open))
+
+    def _matches(self, page, others):
+        equal, near = set(), {}
+        for key, other in others.items():
+            if other.scope != page.scope:
+                continue
+            if other.digest == page.digest and self._may_go(page, other, is_exact=True):
+                equal.add(key)
+            distance = (int.from_bytes(page.sketch) ^ int.from_bytes(other.sketch)).bit_count()
+            if self._rule.is_short(page) or self._rule.is_short(other) or distance > 3:
+                continue
+            if self._may_go(page, other, is_exact=False):
+                near[key] = distance
+        return equal, near
+
+    def _may_go(self, page, other, *, is_exact):
+        witnesses = Witness.of(page), Witness.of(other)
+        return not self._rule.objection(*witnesses, is_exact=is_exact, names=self._names, host="a")
+
+    def objections(self, page):
+        """Return all that speaks against dropping *page* for a stored one."""
+        said = set()
+        for other in self.stored.values():
+            if other.scope == page.scope and other.digest == page.digest:
+                witnesses = Witness.of(page), Witness.of(other)
+                said.add(self._rule.objection(*witnesses, is_exact=True, names=self._names))
+        return said
+
+
+def shows_the_same(page, other):
+    return (page.digest, page.scope, page.evidence[1:17]) == (
+        other.digest, other.scope, other.evidence[1:17],
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("demands", [NORMAL, STRICT, None])
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(
+        st.lists(st.tuples(records(EVIDENCE), st.integers(0, 3)), max_size=30),
+        st.lists(st.tuples(records(st.none()), st.integers(0, 3)), max_size=10),
+    )
+)
+def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
+    """Also while claims are open, and after they were released."""
+    rule = Rule(20, demands=demands)
+    detector, reference, open_claims = Detector(METHOD, rule), Reference(rule), []
+    for number, (page, fate) in enumerate(pages):
+        page = page._replace(key=f"http://a/{number}")
+        kind, originals, has_to_wait = reference.judge(page)
+        verdict, claim = finished(detector.reserve(page))
+        assert (verdict is None) == has_to_wait
+        if verdict is None:
+            assert claim in open_claims
+            continue
+        assert verdict.kind is kind
+        assert not originals or verdict.original in originals
+        if not claim:
+            continue
+        reference.open[page.key] = page
+        open_claims.append(claim)
+        if verdict.objection and rule.demands:
+            assert verdict.original in reference.stored or verdict.original in reference.open
+        if fate < 3:
+            for ended in open_claims if fate == 2 else [claim]:
+                own = reference.open.pop(ended.record.key)
+                if fate == 1 and ended is claim:
+                    detector.release(ended)
+                else:
+                    detector.commit(ended)
+                    reference.stored[own.key] = own
+            open_claims = [] if fate == 2 else open_claims[:-1]
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(st.lists(records(EVIDENCE), max_size=40), st.integers(1, 3))
+def test_what_shows_the_same_is_dropped_however_few_pages_are_asked(pages, most):
+    """And nothing is dropped that a reference would keep: fewer questions drop fewer pages."""
+    rule = Rule(20)
+    detector, reference = Detector(METHOD, rule), Reference(rule)
+    before, module.MOST_OBJECTIONS = module.MOST_OBJECTIONS, most
+    try:
+        for number, page in enumerate(pages):
+            page = page._replace(key=f"http://a/{number}")
+            equal, near = reference._matches(page, reference.stored)
+            kind, _, _ = reference.judge(page)
+            verdict = detector.judge(page)
+            if any(shows_the_same(page, other) for other in reference.stored.values()):
+                assert verdict.kind is Kind.EXACT
+            if verdict.kind is Kind.NEW:
+                reference.stored[page.key] = page
+            else:
+                assert kind is not Kind.NEW
+                assert verdict.original in (equal if verdict.kind is Kind.EXACT else near)
+    finally:
+        module.MOST_OBJECTIONS = before
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(st.lists(records(EVIDENCE), max_size=30))
+def test_a_scan_says_what_a_crawl_says(pages):
+    pages = [page._replace(key=f"http://a/{n}") for n, page in enumerate(pages)]
+    detector, rule = Detector(METHOD, Rule(20)), Rule(20)
+    verdicts = [detector.judge(page) for page in pages]
+    judge = RecordJudge(METHOD, rule, has_pages=True)
+    judge.outcome.fates.extend([Fate.NEW] * len(pages))
+    judge.judge(range(len(pages)), pages)
+    fates = {Fate.EXACT: Kind.EXACT, Fate.NEAR: Kind.NEAR, Fate.NEW: Kind.NEW}
+    assert [fates[fate] for fate in judge.outcome.fates] == [verdict.kind for verdict in verdicts]
+    originals = [f"http://a/{number}" for number in judge.outcome.originals]
+    assert originals == [v.original for v in verdicts if v.is_duplicate]
+    kept = [verdict.objection for verdict in verdicts if verdict.objection]
+    assert sum(judge.outcome.objections.values()) == len(kept)
+
+
+TEXTS = [ENGLISH, ENGLISH.replace(",", " –"), edited(ENGLISH), replaced(ENGLISH, 20), "a menu"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["simhash", "verified"])
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(TEXTS), EVIDENCE), min_size=2, max_size=2))
+def test_an_explanation_says_what_a_crawl_says(name, pages):
+    method, made = METHODS[name](), []
+    documents = [Document.from_main_text(text) for text, _ in pages]
+    for number, (document, (_, evidence)) in enumerate(zip(documents, pages, strict=True)):
+        sketch = method.sketch(document)
+        data = None if sketch is None else method.to_bytes(sketch)
+        tokens, digest = len(document.tokens), digest_of(document)
+        made.append(PageRecord(f"http://a/{number}", "", tokens, digest, data, evidence))
+    detector = Detector(method, Rule(20))
+    detector.judge(made[0])
+    verdict = detector.judge(made[1])
+    said = explanation.judge(method, *documents, 20, tuple(evidence for _, evidence in pages))
+    if verdict.objection:
+        assert said.verdict == f"kept ({verdict.objection})"
+    else:
+        kinds = {Kind.EXACT: "duplicate", Kind.NEAR: "near-duplicate"}
+        assert kinds.get(verdict.kind) == (said.verdict if verdict.is_duplicate else None)
+
+
+def with_menu(number, view=None, coverage=0.1, near=False):
+    """A page of which a menu was extracted, equal to that of all others, or near it."""
+    view = number if view is None else view
+    evidence = Evidence(coverage, view.to_bytes(16, "little"), 1000, b"%04d" % (view % 10_000))
+    digest = view.to_bytes(16, "little") if near else bytes(16)
+    return PageRecord(f"http://a/{number}", "", 40, digest, bytes(8), evidence.to_bytes())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coverage", [0.1, 0.9])
+@pytest.mark.parametrize("near", [False, True])
+def test_of_more_pages_with_one_menu_than_are_asked_every_copy_is_found(coverage, near):
+    detector, pages = Detector(METHOD), range(1, MOST_OBJECTIONS + 50)
+    kinds = {detector.judge(with_menu(n, None, coverage, near)).kind for n in pages}
+    assert kinds == {Kind.NEW}
+    for number in pages:
+        verdict = detector.judge(with_menu(10_000 + number, number, coverage, near))
+        assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
+
+
+def test_copies_of_stored_pages_with_one_menu_are_found_by_the_next_crawl(tmp_path):
+    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
+    first, numbers = Detector(METHOD, store=store), range(1, MOST_OBJECTIONS + 50)
+    for number in numbers:
+        first.judge(with_menu(number))
+    publish(store)
+    store.close()
+    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
+    second = Detector(METHOD, store=store)
+    second.load()
+    for number in numbers:
+        verdict = second.judge(with_menu(10_000 + number, number))
+        assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
+    verdict = second.judge(with_menu(20_000))
+    assert (verdict.kind, verdict.objection) == (Kind.NEW, Objection.WEAK)
+    store.close()
+
+
+def test_a_copy_of_a_weak_page_that_is_being_stored_waits_for_it():
+    detector = Detector(METHOD)
+    claims = [finished(detector.reserve(with_menu(number))).claim for number in range(1, 5)]
+    copy = with_menu(10, 3)
+    assert finished(detector.reserve(copy)) == (None, claims[2])
+    detector.release(claims[2])
+    own = finished(detector.reserve(copy)).claim
+    detector.commit(own)
+    assert detector.judge(with_menu(11, 3)).original == "http://a/10"
+
+
+@pytest.mark.slow
+def test_claims_that_are_released_are_forgotten_and_take_no_memory():
+    detector = Detector(METHOD)
+    finished(detector.reserve(with_menu(1)))
+    for number in range(2, 50_000):
+        detector.release(finished(detector.reserve(with_menu(number))).claim)
+        if number == 5_000:
+            most = detector.nbytes
+    assert detector.nbytes <= most
+    assert detector.judge(with_menu(50_000, 2)).kind is Kind.NEW
+    assert len(detector) == 1
+
+
+def test_equal_views_of_other_scopes_are_no_copies():
+    detector = Detector(METHOD)
+    detector.judge(with_menu(1)._replace(scope="a"))
+    assert detector.judge(with_menu(2, 1)._replace(scope="b")).kind is Kind.NEW
+    assert detector.judge(with_menu(3, 1)._replace(scope="a")).kind is Kind.EXACT
+
+
+def test_an_equal_view_is_not_enough_where_another_text_was_extracted():
+    """All that a page says may stand in what is taken for chrome."""
+    detector = Detector(METHOD)
+    detector.judge(with_menu(1))
+    assert detector.judge(with_menu(2, 1)._replace(digest=b"1" * 16)).kind is Kind.NEW
+
+
+def test_digests_that_make_up_for_other_views_are_told_apart():
+    """Both together are looked up as one: text and view of one page, or view and text."""
+    detector = Detector(METHOD)
+    view, text = 7, (9).to_bytes(16, "little")
+    detector.judge(with_menu(1, view)._replace(digest=text))
+    other = with_menu(2, 9)._replace(digest=(7).to_bytes(16, "little"), sketch=bytes(7) + b"\xff")
+    assert detector.judge(other).kind is Kind.NEW
+
+
+def headed(number, title, content):
+    """A page of a site that has its own name for all headlines."""
+    evidence = Evidence(1, number.to_bytes(16, "little"), 1000, title, b"site")
+    sketch, digest = METHOD.to_bytes(content), number.to_bytes(16, "little")
+    return PageRecord(f"http://a/{number}", "", 100, digest, sketch, evidence.to_bytes())
+
+
+@pytest.mark.parametrize("demands", [NORMAL, None])
+def test_what_the_titles_of_a_host_share_is_known_from_its_stored_pages(tmp_path, demands):
+    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
+    first = Detector(METHOD, Rule(demands=demands), store=store)
+    for number in range(8):
+        first.judge(headed(number, b"%04d" % number, 0xFFFF << 5 * number))
+    publish(store)
+    store.close()
+    page = headed(100, b"else", 0xFFFF << 10 | 1)
+    store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
+    second = Detector(METHOD, Rule(demands=demands), store=store)
+    second.load()
+    verdict = second.judge(page)
+    assert verdict.objection is (Objection.TITLE if demands else None)
+    assert verdict.kind is (Kind.NEW if demands else Kind.NEAR)
+    assert verdict.original == "http://a/2"
+    store.close()
+
+
+def test_a_host_of_few_pages_shares_nothing():
+    detector = Detector(METHOD)
+    for number in range(6):
+        detector.judge(headed(number, b"%04d" % number, 0xFFFF << 5 * number))
+    assert detector.judge(headed(100, b"else", 0xFFFF << 10 | 1)).kind is Kind.NEAR
