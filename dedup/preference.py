@@ -14,7 +14,8 @@ from w3lib.url import canonicalize_url
 from dedup.limits import LONGEST_URL
 from dedup.versions import NO_VERSION, version_rank
 
-WORST_RANK = (1 << 40) - 1
+_BITS = 64
+WORST_RANK = (1 << _BITS) - 1
 """The highest rank; what is higher counts as this."""
 
 
@@ -57,13 +58,13 @@ class Preference:
         """Return the rank as one number, from 0 to less than `limit`."""
         number = 0
         for rank in self.rank(copy):
-            number = number * (WORST_RANK + 1) + rank
+            number = (number << _BITS) + rank
         return number
 
     @property
     def limit(self) -> int:
         """What every `number` is below."""
-        return 1 << 40 * len(self.criteria)
+        return 1 << _BITS * len(self.criteria)
 
     def prefers(self, copy: Copy, other: Copy) -> bool:
         """Return whether *copy* is better than *other*, not only as good.
@@ -141,8 +142,10 @@ def longest(copy: Copy) -> int:
 
 
 def newest(copy: Copy) -> int:
-    """Prefer later dates, by the millisecond; an unknown one, or one before 1970, is the worst."""
-    return WORST_RANK - min(max(int((copy.date or 0) * 1000), 0), WORST_RANK)
+    """Prefer later dates, by the microsecond; an unknown one is the worst."""
+    if copy.date is None:
+        return WORST_RANK
+    return min(max((WORST_RANK >> 1) - int(copy.date * 1e6), 0), WORST_RANK - 1)
 
 
 URL_CRITERIA: dict[str, Criterion] = {
