@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from w3lib.url import canonicalize_url
 
@@ -106,8 +106,9 @@ def clean_url(copy: Copy) -> int:
     of_path = [part.partition("/")[0] for part in parts.path.split(";")[1:]]
     of_query = parts.query.split("&") if parts.query else []
     names = [part.partition("=")[0].lower() for part in (*of_path, *of_query)]
-    markers = _tracking_parameters(parts.query) if of_query else 0
-    markers += sum(map(_is_of_session, names))
+    # A hostile URL has any number of them, each a new one.
+    looked_at = set(names[:_MOST_PARAMETERS]) - {""}
+    markers = sum(_is_of_session(name) or _is_of_tracking(name) for name in looked_at)
     markers += bool(_PRINT.search(parts.path)) + bool(_PRINT_PARAMETER.search(parts.query))
     return _MOST_PARAMETERS * min(markers, 15) + min(len(names), _MOST_PARAMETERS - 1)
 
@@ -199,9 +200,9 @@ def _is_of_session(name: str) -> bool:
     return name in _SESSIONS or name.endswith(_ENDS_OF_SESSIONS)
 
 
-def _tracking_parameters(query: str) -> int:
-    """Return how many parameters of *query* are known to be there for tracking."""
+@lru_cache(4096)
+def _is_of_tracking(name: str) -> bool:
+    """Return whether a parameter with this *name* is known to be there for tracking."""
     from courlan import normalize_url  # slow to import
 
-    cleaned = _split(normalize_url(f"http://a/?{query}")).query
-    return len(parse_qs(query)) - len(parse_qs(cleaned))
+    return not _split(normalize_url(f"http://a/?{name}=1")).query
