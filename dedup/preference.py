@@ -205,4 +205,7 @@ def _is_of_tracking(name: str) -> bool:
     """Return whether a parameter with this *name* is known to be there for tracking."""
     from courlan import normalize_url  # slow to import
 
-    return not _split(normalize_url(f"http://a/?{name}=1")).query
+    try:
+        return not _split(normalize_url(f"http://a/?{name}=1")).query
+    except ValueError:  # half a character, as of a URL in a damaged page
+        return False

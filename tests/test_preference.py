@@ -116,7 +116,7 @@ def test_criteria_count_in_their_order():
     assert not Preference({"https": https}.items()).prefers(clean_http, clean_http)
 
 
-urls = st.text(max_size=200) | st.from_regex(
+urls = st.text(st.characters(exclude_categories=()), max_size=200) | st.from_regex(
     r"https?://(\w+\.){0,3}\w+(:\d+)?(/[\w.;=-]*){0,6}(\?([\w%-]*=?[\w%]*&?){0,6})?", fullmatch=True
 )
 copies = st.builds(
@@ -138,6 +138,18 @@ def test_the_number_of_a_copy_is_sorted_as_its_rank(one, other):
         preference.number(one) < preference.number(other)
     )
     assert preference.prefers(one, other) == (preference.number(one) < preference.number(other))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://a/\ud800?\ud800=1&b\udfff", "http://a/?%ff%=1&&=&?", "http://[::1", "//", "http://a:x/",
+     f"http://{'a.' * 2000}/{'v1/' * 900}?{'&'.join(f'a{n}' for n in range(900))}"],
+)  # fmt: skip
+def test_any_url_has_a_rank(url):
+    preference = Preference(CRITERIA.items())
+    copy = Copy(url, canonical=url, length=1, date=1.0)
+    assert not preference.prefers(copy, copy)
+    assert canonical(copy) == 0
 
 
 def test_ranks_of_a_criterion_of_ones_own_are_kept_within_the_limits():
