@@ -300,7 +300,8 @@ INPUTS: dict[str, Callable[[Path], None]] = {
 
 def check_readme(folder: Path) -> None:
     [page] = map(json.loads, (folder / "pages.jsonl").read_text().splitlines())
-    assert set(page) == {"url", "title", "text", "language", "coverage", "fetched"}
+    fields = {"url", "title", "text", "language", "coverage", "canonical", "fetched"}
+    assert set(page) == fields
     assert len([*(folder / "reports").glob("*.html")]) >= 2
 
 

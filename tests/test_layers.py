@@ -13,8 +13,28 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
-    {"text", "evidence", "packed", "atomic_file", "limits", "sqlite_file", "suggestion", "units"},
-    {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction"},
+    {
+        "text",
+        "evidence",
+        "packed",
+        "atomic_file",
+        "limits",
+        "sqlite_file",
+        "suggestion",
+        "units",
+        "versions",
+    },
+    {
+        "lexicon",
+        "diff",
+        "records",
+        "logs",
+        "record",
+        "scopes",
+        "extraction",
+        "preference",
+        "canonical",
+    },
     {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
     {"record_field", "plugins", "lost_text", "dropped"},
     {"index", "stores"},

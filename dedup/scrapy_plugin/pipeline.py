@@ -3,8 +3,10 @@
 import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.response import get_base_url
 
+from dedup.canonical import canonical_of
 from dedup.logs import get_logger
 from dedup.record_field import MadeWith, to_field
 from dedup.rule import Kind, Verdict
@@ -155,7 +157,16 @@ async def _fill_texts(
     if page is None:
         return
     for key, field in extension.settings.fields.items():
-        _set_if_empty(item, field, getattr(page, key), "DEDUP_FIELDS", extension)
+        value = _canonical_of(response) if key == "canonical" else getattr(page, key)
+        _set_if_empty(item, field, value, "DEDUP_FIELDS", extension)
+
+
+def _canonical_of(response: Response | None) -> str | None:
+    """Return the URL that the page of *response* names as its canonical one."""
+    if not isinstance(response, HtmlResponse):
+        return None
+    headers = [header.decode("latin-1") for header in response.headers.getlist("Link")]
+    return canonical_of(response.text, get_base_url(response), headers)
 
 
 def _set_if_empty(item: Any, field: str, value: Any, setting: str, extension: Extension) -> None:
