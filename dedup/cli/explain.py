@@ -71,9 +71,12 @@ def run(options: argparse.Namespace) -> None:
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
     if options.ledger:
-        one, other = map(Side.of, sources, _stored(options.ledger, sources))
+        one, other = (
+            Side.of(*side, method)
+            for side in zip(sources, _stored(options.ledger, sources), strict=True)
+        )
     else:
-        one, other = (Side.of(s, extracted_of(read_source(s), extractor)) for s in sources)
+        one, other = (Side.of(s, extracted_of(read_source(s), extractor), method) for s in sources)
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
     explanation = Explanation(one, other, method, rule)
     write_json(options.json, explanation.as_json())

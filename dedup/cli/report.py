@@ -19,6 +19,7 @@ from dedup.report import PageVerdict, Report, TextStore, replay, write_html
 from dedup.rule import Kind
 from dedup.sqlite_file import LedgerError
 from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoreOfReader
+from dedup.stores.sqlite import OTHERS
 from dedup.text import printable
 from dedup.units import count_of
 from dedup.url_advice import Content, Contents
@@ -84,6 +85,8 @@ def _report_of_pages(
         "DEDUP_EXTRACTOR": identity.get("extractor"),
         "DEDUP_INDEX": str(ledger.path),
     }
+    if identity.get("simplify_chinese"):
+        settings["DEDUP_SIMPLIFY_CHINESE"] = True
     started = min(crawl.started for crawl in chosen)
     pages = list(_pages(ledger, number, method, _setting(crawls, "DEDUP_MIN_TOKENS", 20)))
     ended = max((time for time, _ in pages), default=started)
@@ -165,7 +168,7 @@ def _method(identity: dict[str, Any], crawls: list[Crawl]) -> Method | None:
     kind = METHODS.get(identity.get("method", ""))
     if kind is None or kind.version != identity.get("version"):
         return None
-    others = ("method", "version", "lexicon", "secret", "extractor", "item_field", "scope")
+    others = ("method", "version", "lexicon", "secret", "simplify_chinese", *OTHERS)
     arguments = {name: value for name, value in identity.items() if name not in others}
     if (distance := _setting(crawls, "DEDUP_MAX_DISTANCE")) is not None:
         arguments["max_distance"] = distance
