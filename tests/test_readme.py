@@ -1,5 +1,6 @@
 """What the README and the documentation say is true; test_docs.py runs what they show."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -86,6 +87,33 @@ def test_links_lead_to_files_that_are_there(file: Path):
 
 def test_the_readme_is_short_enough_to_be_read():
     assert len(README.splitlines()) < 80
+
+
+def test_every_message_that_the_documentation_explains_is_one_of_the_code():
+    told = (ROOT / "docs" / "troubleshooting.md").read_text()
+    section = told.partition("## Messages")[2].partition("\n## ")[0]
+    messages = re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
+    texts = [
+        node.value
+        for path in (ROOT / "dedup").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    said = "\n".join(texts)
+    assert len(messages) > 20
+    for message in messages:
+        parts = [part.strip(" .") for part in message.split("…")]
+        assert [part for part in parts if part not in said] == [], message
+
+
+def test_every_stat_that_the_documentation_names_is_one_of_the_code():
+    told = (ROOT / "docs" / "stats.md").read_text().partition("A page is skipped")[0]
+    names = re.findall(r"`dedup/([\w/<>]+)`", told)
+    code = "\n".join(path.read_text() for path in (ROOT / "dedup").rglob("*.py"))
+    assert len(names) > 30
+    for name in names:
+        kind, _, detail = name.partition("/")
+        assert re.search(rf"\b{detail if detail and '<' not in detail else kind}\b", code), name
 
 
 def test_nothing_was_left_to_fill_in():
