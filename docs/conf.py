@@ -30,6 +30,8 @@ autodoc_preserve_defaults = True
 
 html_theme = "furo"
 html_title = f"scrapy-dedup {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_show_copyright = False
