@@ -44,8 +44,8 @@ NOT_RUN = {
     "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
     "docs/architecture.md:  Scrapy": "a drawing",
-    'docs/recipes.md: ADDONS = {"dedup': "run by test_recipes.py, in a browser",
-    'docs/recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
+    'docs/more-recipes.md: ADDONS = {"dedup': "run by test_recipes.py, in a browser",
+    'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
 }
 """Blocks that are not run, by how they begin, and why."""
@@ -312,11 +312,14 @@ def write_method(folder: Path) -> None:
     (folder / "pages.jsonl").write_text("".join(lines))
 
 
+RECIPE_PAGES = ("recipes", "more-recipes")
+
+
 def write_scopes(folder: Path) -> None:
-    """Write the functions that docs/recipes.md shows."""
+    """Write the functions that the recipes show."""
     (folder / "my_project").mkdir()
-    blocks = [block.text for block in blocks_of("docs/recipes.md") if block.language == "python"]
-    functions = "\n".join(text for text in blocks if "def " in text)
+    blocks = [block for name in RECIPE_PAGES for block in blocks_of(f"docs/{name}.md")]
+    functions = "\n".join(b.text for b in blocks if b.language == "python" and "def " in b.text)
     (folder / "my_project" / "scopes.py").write_text(functions)
 
 
@@ -324,6 +327,7 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "docs/commands.md": write_pages_to_calibrate,
     "docs/ledger.md": write_dropped_items,
     "docs/methods.md": write_method,
+    "docs/more-recipes.md": write_scopes,
     "docs/recipes.md": write_scopes,
     "docs/scan.md": write_files_to_scan,
 }
@@ -425,7 +429,7 @@ RECIPES = [
 def test_the_recipes_keep_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_scopes(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    told = (ROOT / "docs" / "recipes.md").read_text()
+    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in RECIPE_PAGES)
     for scope, pages, kept in RECIPES:
         if "language_of_path" not in scope:
             assert f"DEDUP_SCOPE = {json.dumps(scope)}" in told

@@ -1,4 +1,4 @@
-"""Recipes with other plug-ins and spiders do what docs/recipes.md says, in processes of their own.
+"""Recipes with other plug-ins and spiders do what docs/more-recipes.md says, in their own processes.
 
 The settings are those of the recipes, to the letter.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(
     r"^```python\n(.*?)^```$",
-    (ROOT / "docs" / "recipes.md").read_text(),
+    (ROOT / "docs" / "more-recipes.md").read_text(),
     re.DOTALL | re.MULTILINE,
 )
 RUN = """
@@ -153,5 +153,5 @@ class TheSpider(CrawlSpider):
 """
             counts[chosen] = len(stored(script, tmp_path))
             (tmp_path / "items.jsonl").unlink()
-    assert "9 of 20 copies are then found" in (ROOT / "docs" / "recipes.md").read_text()
+    assert "9 of 20 copies are then found" in (ROOT / "docs" / "more-recipes.md").read_text()
     assert counts[None] - counts["forget_link_text"] == 20 - 9
