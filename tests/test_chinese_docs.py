@@ -15,7 +15,6 @@ PAGES = sorted(path.name for path in FOLDER.glob("*.md") if path.name != "index.
 CHINESE = [ROOT / "README.zh.md", *sorted(FOLDER.glob("*.md"))]
 NOT_TRANSLATED = {
     "report.md": ["What two real sites teach", "How it is made"],
-    "settings.md": ["Spider arguments", "dedup_reset", "Request meta", "dedup"],
 }
 """Sections that are told in English only, or in a few words elsewhere on the page."""
 
@@ -96,6 +95,14 @@ def test_links_lead_to_sections_that_are_there(path: Path):
         file = path.parent / target if target else path
         assert file.exists(), target
         assert not anchor or anchor in anchors_of(file), f"{target}#{anchor}"
+
+
+def test_the_readme_has_the_sections_and_blocks_of_the_english_one():
+    names = ("README.zh.md", "README.md")
+    chinese, english = ([level for level, _ in headings_of(ROOT / name)] for name in names)
+    assert chinese == english
+    chinese, english = ([block[2:] for block in blocks_of(name)] for name in names)
+    assert chinese == english
 
 
 def test_both_readmes_lead_to_it():
