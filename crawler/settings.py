@@ -7,6 +7,7 @@ NEWSPIDER_MODULE = "crawler.spiders"
 ADDONS = {"dedup.scrapy_plugin.Addon": 500}
 DEDUP_FIELDS = {"text": "text", "title": "title", "language": "language", "coverage": "coverage"}
 DEDUP_REPORT = "reports"
+DEDUP_LOG_LEVEL = "INFO"
 
 USER_AGENT = "scrapy-dedup (site crawler that stores every content once)"
 ROBOTSTXT_OBEY = True
