@@ -12,7 +12,7 @@ from dedup.report.html import write_html
 from dedup.report.json_file import write_json
 from dedup.report.report import Report
 from dedup.report.summary import Summary
-from dedup.report.table import as_text
+from dedup.report.table import as_text, log_width
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.keeper import Keeper
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
@@ -59,7 +59,7 @@ async def end_crawl(
         form = report.as_json()
     if report:
         with step("the table of the report"):
-            table = as_text(report, DedupSettings.defaults())
+            table = as_text(report, DedupSettings.defaults(), width=log_width())
     if checkpoints:
         await checkpoints.leave(str(reason), form, texts)
     if report and settings.report:
