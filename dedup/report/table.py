@@ -80,7 +80,9 @@ def _url(url: str, room: int) -> str:
 def _page_rows(report: Report, room: int) -> Rows:
     pages = report.pages
     total = pages.judged
-    yield "pages", f"{total:,} ({pages.per_second or 0:,.1f} a second)"
+    yield "pages", f"{total:,} ({pages.per_second or 0:,.1f} pages a second)"
+    if report.ledger and report.ledger.resumed:
+        yield "  counted", "since the interrupted crawl was resumed"
     yield "  new", _share(pages.new, total)
     yield "  exact duplicates", _share(pages.exact_duplicates, total)
     yield "  near-duplicates", _share(pages.near_duplicates, total)

@@ -32,7 +32,7 @@ def row(table, label):
 def test_an_empty_crawl_has_a_table(summary, detector):
     table = as_text(summary.finish(detector))
     assert "Duplicates in this crawl" in table
-    assert row(table, "pages") == "0 (0.0 a second)"
+    assert row(table, "pages") == "0 (0.0 pages a second)"
     assert row(table, "method") == "simhash, distance at most 3"
     assert row(table, "other settings") == "scope=crawl"
 
