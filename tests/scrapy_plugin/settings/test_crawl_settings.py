@@ -103,7 +103,6 @@ WRONG = [
     ("DEDUP_METHOD", "simhsh", "must be an import path or one of simhash, "),
     ("DEDUP_METHOD", "verfied", "got 'verfied'; did you mean verified?"),
     ("DEDUP_EXTRACTOR", "trafilatur", "got 'trafilatur'; did you mean trafilatura?"),
-    ("DEDUP_SCOPE", "hosts", "got 'hosts'; did you mean host?"),
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
     ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
