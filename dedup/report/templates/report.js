@@ -236,7 +236,7 @@
   }
 
   search.addEventListener("input", update);
-  for (const each of filters) each.addEventListener("input", update);
+  for (const each of filters) each.addEventListener(each.type === "number" ? "input" : "change", update);
   controls.addEventListener("submit", (event) => event.preventDefault());
   at("reset").addEventListener("click", () => setTimeout(update));
   at("csv").addEventListener("click", save);
