@@ -181,11 +181,11 @@ def test_copies_are_filtered_by_verdict_host_pattern_distance_and_title(shown):
     assert results(shown) == "1 groups, 21 copies"
     shown.find_element("id", "least").send_keys("3")
     assert results(shown) == "1 groups, 7 copies"
-    shown.find_element("id", "reset").click()
+    shown.find_element("id", "clear").click()
     assert results(shown) == "2 groups, 207 copies"
     choose("pattern", "zh.example/米粉/* (1)")
     assert results(shown) == "1 groups, 1 copies"
-    shown.find_element("id", "reset").click()
+    shown.find_element("id", "clear").click()
     shown.find_element("id", "retitled").click()
     assert results(shown) == "1 groups, 42 copies"
     shown.find_element("id", "most").send_keys("1")

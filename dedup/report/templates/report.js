@@ -238,7 +238,7 @@
   search.addEventListener("input", update);
   for (const each of filters) each.addEventListener(each.type === "number" ? "input" : "change", update);
   controls.addEventListener("submit", (event) => event.preventDefault());
-  at("reset").addEventListener("click", () => setTimeout(update));
+  at("clear").addEventListener("click", () => setTimeout(update));
   at("csv").addEventListener("click", save);
   addEventListener("hashchange", follow);
   document.addEventListener("spoken", (event) => nameOptions(event.detail));
