@@ -1,16 +1,22 @@
 """How many duplicates have another title than their originals."""
 
+import re
+
 from dedup.report.report import TitleCounts
 from dedup.report.sample import priority
 from dedup.rule import Kind, Verdict
 from dedup.text import normalise
 
 _TITLES = 100_000
+_NAME_OF_SITE = re.compile(r"(?<=\S)(?:\s[–—|·•»-]+\s|\s?\|)")
 _KEPT = (Kind.NEW, Kind.CHANGED, Kind.UNCHANGED)
 
 
 class Titles:
-    """Remembers the titles of up to *limit* kept pages, and compares those of their duplicates."""
+    """Remembers the titles of up to *limit* kept pages, and compares those of their duplicates.
+
+    Only what stands before the name of a site counts: "Tea – The Lantern" is "Tea | Reading Room".
+    """
 
     def __init__(self, limit: int = _TITLES) -> None:
         self._limit = limit
@@ -23,7 +29,7 @@ class Titles:
         """Take note of the *title* of the page at *url*."""
         if not title:
             return
-        digest = priority(normalise(title))
+        digest = priority(normalise(_NAME_OF_SITE.split(title, 1)[0]))
         if verdict.is_duplicate:
             original = self._kept.get(priority(verdict.original or ""))
             if original is not None:

@@ -684,7 +684,7 @@ def test_no_more_texts_are_kept_than_the_setting_says(tmp_path: Any, texts: int)
         spider = spider_over(f"{url}/original", f"{url}/copy")
         crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_REPORT_TEXTS=texts)
     _, data = html_report(tmp_path)
-    assert data["groups"][0]["copies"][0][2] is None
+    assert data["groups"][0]["copies"][0][4] is None
     assert data["diffs"] == []
     assert bool(data["groups"][0]["title"]) is bool(texts)
 

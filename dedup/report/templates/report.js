@@ -10,6 +10,9 @@
   const controls = search.form;
   let order = "copies", descending = true, page = 0, shown = [];
 
+  // What stands before the name of a site, as titles.py has it.
+  const ownTitle = (title) => title.toLowerCase().split(/(?<=\S)(?:\s[–—|·•»-]+\s|\s?\|)/)[0].trim();
+
   // A copy: its URL, title and distance (null if it is an exact duplicate), the number of the
   // differences, and where it is.
   for (const group of data.groups)
@@ -17,7 +20,7 @@
       const url = group.url.slice(0, shared) + rest;
       return {
         url, distance, diff, title: title === 0 ? group.title : title, pattern: data.patterns[pattern],
-        host: data.patterns[pattern].split("/")[0], retitled: title !== 0 && title !== "" && group.title !== "",
+        host: data.patterns[pattern].split("/")[0], retitled: Boolean(title && group.title) && ownTitle(title) !== ownTitle(group.title),
       };
     });
 
