@@ -23,6 +23,7 @@ from dedup.diff import word_diff
 from dedup.extraction import language_of_script, text_of_fragment, trafilatura
 from dedup.methods import METHODS
 from dedup.page import _outside_markup, extracted_of
+from dedup.preference import CRITERIA, Copy, Preference
 from dedup.records.base import timestamp
 from dedup.records.decoding import decode_html
 from dedup.report.tally import url_pattern
@@ -152,6 +153,7 @@ def read_field(value):
 
 def of_url(url):
     url_pattern(url)
+    Preference(CRITERIA.items()).rank(Copy(url, url))
     host(url)
     domain(url)
     if parsed := Url.parse(url):

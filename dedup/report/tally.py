@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from dedup.report.report import NameCount, NameCounts
 from dedup.scopes import host
 from dedup.text import LONGEST_URL
-from dedup.url_advice.urls import is_version
+from dedup.versions import is_version
 
 
 class Tally:

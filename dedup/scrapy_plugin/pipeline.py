@@ -1,9 +1,12 @@
 """The item pipeline: drops or marks the items of duplicates, and fills their fields."""
 
+import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.response import get_base_url
 
+from dedup.canonical import canonical_of
 from dedup.logs import get_logger
 from dedup.record_field import MadeWith, to_field
 from dedup.rule import Kind, Verdict
@@ -86,9 +89,11 @@ class ItemPipeline:
         if reason := _reason_to_drop(verdict, settings):
             if extension.quarantine and verdict.kind is not Kind.UNCHANGED:
                 await self._fill(item, passage, judgement, extension)
-                extension.quarantine.add(item, judgement.key, verdict)
+                record = judgement.record and to_field(judgement.record, settings.made_with)
+                extension.quarantine.add(item, judgement.key, verdict, record)
             extension.summary.count("items/dropped")
-            raise reason(verdict, judgement.key, settings.log_level)
+            _log_drop(judgement, settings)
+            raise reason(verdict, judgement.key)
         await self._fill(item, passage, judgement, extension)
         if settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
             _mark(item, verdict, extension)
@@ -110,6 +115,19 @@ def _reason_to_drop(verdict: Verdict, settings: DedupSettings) -> type[Duplicate
     if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep":
         return None
     return _REASONS.get(verdict.kind)
+
+
+def _log_drop(judgement: Judgement, settings: DedupSettings) -> None:
+    """Log why a page, or an item that is judged by itself, is dropped, with its first item."""
+    if not judgement.is_logged:
+        judgement.is_logged = True
+        # What is stored already is no loss, and most of what a later crawl meets.
+        is_quiet = judgement.verdict.kind is Kind.UNCHANGED
+        level = logging.getLevelNamesMapping()[settings.log_level]
+        logger.log(
+            min(level, logging.DEBUG) if is_quiet else level,
+            "Dropped <%s>: %s", judgement.key, judgement.verdict,
+        )  # fmt: skip
 
 
 def _fill_record(
@@ -139,7 +157,16 @@ async def _fill_texts(
     if page is None:
         return
     for key, field in extension.settings.fields.items():
-        _set_if_empty(item, field, getattr(page, key), "DEDUP_FIELDS", extension)
+        value = _canonical_of(response) if key == "canonical" else getattr(page, key)
+        _set_if_empty(item, field, value, "DEDUP_FIELDS", extension)
+
+
+def _canonical_of(response: Response | None) -> str | None:
+    """Return the URL that the page of *response* names as its canonical one."""
+    if not isinstance(response, HtmlResponse):
+        return None
+    headers = [header.decode("latin-1") for header in response.headers.getlist("Link")]
+    return canonical_of(response.text, get_base_url(response), headers)
 
 
 def _set_if_empty(item: Any, field: str, value: Any, setting: str, extension: Extension) -> None:

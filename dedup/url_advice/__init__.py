@@ -3,6 +3,5 @@
 from dedup.url_advice.advice import Advice, Effect, UrlAdvice
 from dedup.url_advice.advising import url_advice
 from dedup.url_advice.contents import Content, Contents
-from dedup.url_advice.urls import is_version
 
-__all__ = ["Advice", "Content", "Contents", "Effect", "UrlAdvice", "is_version", "url_advice"]
+__all__ = ["Advice", "Content", "Contents", "Effect", "UrlAdvice", "url_advice"]

@@ -7,12 +7,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from dedup.text import LONGEST_URL
+from dedup.versions import is_version
 
-_VERSION = re.compile(
-    r"v?\d+(?:\.\d+)*(?:[-.]?(?:a|b|rc|alpha|beta|dev|post)\.?\d*)?"
-    r"|latest|stable|current|next|dev|develop|main|master|trunk|nightly|edge"
-)
-_YEAR_OR_LESS = re.compile(r"\d{1,8}")
 _INDEX = re.compile(r"(?:index|default|home)(?:\.[a-z]{2,5})?", re.IGNORECASE)
 _EXTENSION = re.compile(r"(?<=.)\.[A-Za-z]\w{0,9}$")
 # As in tea-print.html and tea.amp.html; _EXTENSION matches an extension alone.
@@ -21,15 +17,6 @@ _LAST_WORD = re.compile(
 )
 _PATH_PARAMETER = re.compile(r";([^=;/]*)[^;/]*")
 _DEEPEST_SIBLINGS = 3
-
-
-def is_version(segment: str) -> bool:
-    """Return whether a segment of a path names a version; a mere number does not.
-
-    >>> [is_version(segment) for segment in ("v1.2", "3.0rc1", "latest", "2024", "print")]
-    [True, True, True, False, False]
-    """
-    return bool(_VERSION.fullmatch(segment)) and not _YEAR_OR_LESS.fullmatch(segment)
 
 
 class Url(NamedTuple):

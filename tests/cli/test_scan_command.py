@@ -76,6 +76,7 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     assert {path.name for path in tmp_path.iterdir()} == {name, target.name, "figures.json"}
     written = sum(map(len, contents(target).values())) or target.stat().st_size
     assert counted.pop("bytes_written") == written
+    assert counted.pop("lost_text")["sequences"] == 396
     assert counted == {
         "records": 6, "kept": 4, "exact_duplicates": 1, "near_duplicates": 1, "clusters": 2,
         "kept_empty": 1, "kept_short": 1, "kept_unread": 0, "kept_without_scope": 0,
@@ -253,6 +254,15 @@ WRONG = [
     (["bad.jsonl.gz", "-o", "new.jsonl"], "bad.jsonl.gz, record 1: the file is damaged or cut"),
     (["a.jsonl", "-o", "n.jsonl", "--keep", "newest"], "--keep newest needs --date-field"),
     (["a.jsonl", "-o", "n.jsonl", "--date-field", "d"], "--date-field is for --keep newest, of fo"),
+    (["a.jsonl", "-o", "n.jsonl", "--canonical-field", "c"], "--canonical-field is for --keep can"),
+    (["a.warc", "-o", "n.warc", "--keep", "canonical", "--canonical-field", "c"], "--canonical-f"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "https,longst"], "--keep must be an import path or on"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "longst"], "got 'longst'; did you mean longest?"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", ","], "--keep must name a criterion, one of first, "),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "first,https"], "--keep: after first, nothing is left"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "https,newest"], "--keep newest needs --date-field"),
+    (["a.jsonl", "-o", "n.jsonl", "--keep", "canonical", "--canonical-field", "c"],
+     "none of the first 1 records has the field 'c'; --canonical-field names another"),
     (["a.jsonl", "-o", "n.jsonl", "--encoding", "utf-16"], "--encoding must be a superset of ASC"),
     (["a.jsonl", "-o", "n.jsonl", "--encoding", "x"], "that Python knows, got 'x'"),
     (["gone.jsonl", "-o", "n.jsonl"], "gone.jsonl does not exist"),

@@ -2,12 +2,14 @@
 
 import os
 import pickle
+from functools import partial
 from typing import Any
 
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import load_extractor, load_method_class
+from dedup.plugins import load_extractor, load_method_class, load_preference, name_of
+from dedup.preference import URL_CRITERIA
 from dedup.scopes import Scope
 from dedup.scrapy_plugin.settings.values import (
     Reader,
@@ -15,13 +17,14 @@ from dedup.scrapy_plugin.settings.values import (
     SettingError,
     parse_dictionary,
     parse_number,
+    switch,
 )
 from dedup.search import index_for
 
 
 def extractor() -> Setting:
     """A callable that turns HTML into main text, or its name."""
-    return Setting("trafilatura", load_extractor, _name)
+    return Setting("trafilatura", load_extractor, name_of)
 
 
 def scope() -> Setting:
@@ -29,9 +32,14 @@ def scope() -> Setting:
     return Setting("crawl", Scope.of, lambda _given, parsed: parsed.name)
 
 
+def criteria() -> Setting:
+    """Criteria by which URLs are better, by name, import path or function; none by default."""
+    return Setting((), partial(load_preference, URL_CRITERIA), lambda _given, parsed: parsed.names)
+
+
 def read_method(reader: Reader) -> Method:
-    """Return the method that four settings describe; raises SettingError."""
-    method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, _name))
+    """Return the method that five settings describe; raises SettingError."""
+    method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, name_of))
     arguments = reader.read("DEDUP_METHOD_ARGS", Setting({}, parse_dictionary))
     distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
     if distance is not None and arguments.setdefault("max_distance", distance) != distance:
@@ -53,7 +61,12 @@ def read_method(reader: Reader) -> Method:
     _check_attributes(method, name)
     reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
     secret = Setting(os.environ.get("DEDUP_SECRET", ""), _parse_secret, _name_of_secret)
-    return _add_secret(method, reader.read("DEDUP_SECRET", secret))
+    method = _add_secret(method, reader.read("DEDUP_SECRET", secret))
+    simplify = reader.read("DEDUP_SIMPLIFY_CHINESE", switch(False))
+    try:
+        return method.simplifying_chinese() if simplify else method
+    except ValueError as error:
+        raise SettingError(f"DEDUP_SIMPLIFY_CHINESE {error}") from error
 
 
 def _parse_distance(value: Any) -> float | None:
@@ -107,10 +120,3 @@ def check_for_workers(name: str, plugin: Any) -> None:
             f"{name} is defined in the main script, which a worker process cannot import; "
             "define it in a module, or set DEDUP_WORKERS = 0"
         )
-
-
-def _name(given: Any, loaded: Any) -> str:
-    """Return the name that was *given*, or else the import path of what was."""
-    if isinstance(given, str):
-        return given
-    return f"{loaded.__module__}.{getattr(loaded, '__qualname__', type(loaded).__qualname__)}"

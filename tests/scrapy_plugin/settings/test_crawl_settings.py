@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -16,6 +17,7 @@ from scrapy.settings import Settings
 
 from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, Method, SimHash
+from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.settings.crawl import _OTHER_NAMES
 
@@ -30,6 +32,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_METHOD_ARGS": {},
         "DEDUP_MAX_DISTANCE": 3,
         "DEDUP_SECRET": "",
+        "DEDUP_SIMPLIFY_CHINESE": False,
         "DEDUP_EXTRACTOR": "trafilatura",
         "DEDUP_ITEM_FIELD": "",
         "DEDUP_ENABLED": True,
@@ -57,6 +60,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_CHECKPOINT_INTERVAL": 5.0,
         "DEDUP_FSYNC": False,
         "DEDUP_DUPLICATES": "",
+        "DEDUP_PREFER": [],
     }
 
 
@@ -114,6 +118,16 @@ WRONG = [
     ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
     ("DEDUP_EXTRACTOR", "trafilature", "must be an import path or one of trafilatura, resi"),
     ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
+    (
+        "DEDUP_PREFER",
+        "htps",
+        "must be an import path or one of canonical, https, clean-url, ne",
+    ),
+    ("DEDUP_PREFER", "newest-versions", "got 'newest-versions'; did you mean newest-version?"),
+    ("DEDUP_PREFER", "https,longest", "got 'longest'"),
+    ("DEDUP_PREFER", ["https", 5], "must be functions or names of them, got 5"),
+    ("DEDUP_PREFER", [dict], "must be functions or names of them, got <class 'dict'>"),
+    ("DEDUP_PREFER", 5, "must be functions or names of them, got 5"),
     ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_SHORT_PAGES", "drop", "must be 'exact' or 'keep', got 'drop'"),
@@ -131,7 +145,7 @@ WRONG = [
     (
         "DEDUP_FIELDS",
         {"body": "text"},
-        "must map 'text' or 'title' or 'language' or 'coverage' to the name",
+        "must map 'text' or 'title' or 'language' or 'coverage' or 'canonical'",
     ),
     ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
     ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),
@@ -356,3 +370,29 @@ for path, name in {wrong}.items():
     assert done.stdout.splitlines() == [
         f"{name} cannot be written: {path!r}" for path, name in wrong.items()
     ]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "shown"),
+    [
+        ("https,clean-url", ["https", "clean-url"]),
+        (" https , dedup.preference.clean_url", ["https", "dedup.preference.clean_url"]),
+        (["https", clean_url], ["https", "dedup.preference.clean_url"]),
+        ((https, clean_url), ["dedup.preference.https", "dedup.preference.clean_url"]),
+    ],
+)
+def test_criteria_are_names_import_paths_or_functions(criteria: Any, shown: list[str]):
+    settings = read(DEDUP_PREFER=criteria)
+    assert settings.prefer.criteria == [https, clean_url]
+    assert settings.shown["DEDUP_PREFER"] == shown
+
+
+def test_one_criterion_needs_no_list():
+    assert read(DEDUP_PREFER=https).prefer.criteria == [https]
+    assert not read(DEDUP_PREFER="").prefer
+
+
+def test_criteria_may_have_one_name():
+    assert (
+        len(read(DEDUP_PREFER=[lambda copy: 0, lambda copy: 1, partial(https)]).prefer.names) == 3
+    )

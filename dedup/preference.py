@@ -1,0 +1,211 @@
+"""Which of several copies is the better one, by their URLs and what is known of the pages.
+
+A criterion is a function that takes a `Copy` and returns its rank, a whole number: 0 is the best.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
+
+from w3lib.url import canonicalize_url
+
+from dedup.limits import LONGEST_URL
+from dedup.versions import NO_VERSION, version_rank
+
+_BITS = 64
+WORST_RANK = (1 << _BITS) - 1
+"""The highest rank; what is higher counts as this."""
+
+
+class Copy(NamedTuple):
+    """A page as a choice among pages of one content.
+
+    *canonical* is the URL that it names as its canonical one, *length* that of its main text in
+    characters, *date* is in seconds since 1970; what is unknown is ``None``.
+    """
+
+    url: str
+    canonical: str | None = None
+    length: int | None = None
+    date: float | None = None
+
+
+Criterion = Callable[[Copy], int]
+
+
+class Preference:
+    """Several criteria in order of precedence."""
+
+    def __init__(self, criteria: Iterable[tuple[str, Criterion]]) -> None:
+        """Create it of criteria with their names."""
+        pairs = tuple(criteria)
+        self.names = [name for name, _ in pairs]
+        self.criteria = [criterion for _, criterion in pairs]
+
+    def __bool__(self) -> bool:
+        return bool(self.criteria)
+
+    def rank(self, copy: Copy) -> tuple[int, ...]:
+        """Return what copies are sorted by, the best first: a rank for each criterion.
+
+        Each is from 0 to `WORST_RANK`. Raises whatever a criterion of the user's own raises.
+        """
+        return tuple(min(max(int(rank(copy)), 0), WORST_RANK) for rank in self.criteria)
+
+    def number(self, copy: Copy) -> int:
+        """Return the rank as one number, from 0 to less than `limit`."""
+        number = 0
+        for rank in self.rank(copy):
+            number = (number << _BITS) + rank
+        return number
+
+    @property
+    def limit(self) -> int:
+        """What every `number` is below."""
+        return 1 << _BITS * len(self.criteria)
+
+    def prefers(self, copy: Copy, other: Copy) -> bool:
+        """Return whether *copy* is better than *other*, not only as good.
+
+        >>> clean = Preference([("clean-url", clean_url)])
+        >>> clean.prefers(Copy("http://a/b"), Copy("http://a/b;jsessionid=1"))
+        True
+        """
+        return self.rank(copy) < self.rank(other)
+
+
+def first(copy: Copy) -> int:
+    """Prefer none: those that come first stay first."""
+    return 0
+
+
+def canonical(copy: Copy) -> int:
+    """Prefer pages that name no canonical URL, or their own, to those that name another one.
+
+    >>> [canonical(Copy("http://a/b", url)) for url in (None, "http://A/b#top", "http://a/")]
+    [0, 0, 1]
+    """
+    return int(bool(copy.canonical) and not are_same_url(copy.url, copy.canonical or ""))
+
+
+def https(copy: Copy) -> int:
+    """Prefer https to any other scheme."""
+    return int(not copy.url[:8].lower().startswith("https://"))
+
+
+def clean_url(copy: Copy) -> int:
+    """Prefer URLs without session id, tracking and print marker, then fewer parameters.
+
+    >>> paths = ["b", "b?id=1", "b?a=1&b=2", "b?utm_source=x", "b;jsessionid=1", "b-print.html"]
+    >>> [clean_url(Copy(f"http://a/{path}")) for path in paths]
+    [0, 1, 2, 65, 65, 64]
+    """
+    parts = _split(copy.url)
+    of_path = [part.partition("/")[0] for part in parts.path.split(";")[1:]]
+    of_query = parts.query.split("&") if parts.query else []
+    names = [part.partition("=")[0].lower() for part in (*of_path, *of_query)]
+    # A hostile URL has any number of them, each a new one.
+    looked_at = set(names[:_MOST_PARAMETERS]) - {""}
+    markers = sum(_is_of_session(name) or _is_of_tracking(name) for name in looked_at)
+    markers += bool(_PRINT.search(parts.path)) + bool(_PRINT_PARAMETER.search(parts.query))
+    return _MOST_PARAMETERS * min(markers, 15) + min(len(names), _MOST_PARAMETERS - 1)
+
+
+def newest_version(copy: Copy) -> int:
+    """Prefer latest, stable, current, then no version, then the highest; at last unfinished ones.
+
+    A version is a segment of the path or a label of the host, the first that is one. A mere number
+    is none: it may be that of a page or a month.
+
+    >>> urls = ["http://a/en/v1.9/b", "http://a/en/dev/b", "http://a/en/v1.10/b", "http://a/b"]
+    >>> [url[9:] for url in sorted(urls, key=lambda url: newest_version(Copy(url)))]
+    ['b', 'en/v1.10/b', 'en/v1.9/b', 'en/dev/b']
+    """
+    parts = _split(copy.url)
+    labels = parts.netloc.split(".")[:-2]
+    # No version is deeper, and a hostile path has any number of segments.
+    for segment in (*labels[:_MOST_SEGMENTS], *parts.path.split("/", _MOST_SEGMENTS)[1:]):
+        if (rank := version_rank(segment)) != NO_VERSION:
+            return rank
+    return NO_VERSION
+
+
+def shorter_url(copy: Copy) -> int:
+    """Prefer shorter URLs."""
+    return len(copy.url)
+
+
+def longest(copy: Copy) -> int:
+    """Prefer more characters of main text; an unknown length is the worst."""
+    return WORST_RANK - min(copy.length or 0, WORST_RANK)
+
+
+def newest(copy: Copy) -> int:
+    """Prefer later dates, by the microsecond; an unknown one is the worst."""
+    if copy.date is None:
+        return WORST_RANK
+    return min(max((WORST_RANK >> 1) - int(copy.date * 1e6), 0), WORST_RANK - 1)
+
+
+URL_CRITERIA: dict[str, Criterion] = {
+    "canonical": canonical,
+    "https": https,
+    "clean-url": clean_url,
+    "newest-version": newest_version,
+    "shorter-url": shorter_url,
+}
+"""The criteria by the name that settings use, of URLs and canonical URLs."""
+
+CRITERIA: dict[str, Criterion] = {
+    "first": first, "longest": longest, "newest": newest, **URL_CRITERIA,
+}  # fmt: skip
+"""All criteria by their names."""
+
+# The session of a query or a path: Java, PHP, ColdFusion and what people write by hand.
+_SESSIONS = ("sid", "cfid", "cftoken")
+_ENDS_OF_SESSIONS = ("sessid", "sessionid", "session_id", "session-id")
+# A segment of the path, or the last word of one: /print/, tea-print.html, tea.amp.html.
+_PRINT = re.compile(
+    r"[/_.-](?:re)?(?:print|printable|printer|printview|amp)(?=/|$|\.\w{1,5}(?:$|[/;]))",
+    re.IGNORECASE,
+)
+_PRINT_PARAMETER = re.compile(r"(?:^|[&=_-])print", re.IGNORECASE)
+_MOST_PARAMETERS = 64
+_MOST_SEGMENTS = 16
+
+
+def are_same_url(url: str, other: str) -> bool:
+    """Return whether two URLs differ in nothing but form: the case of the host, their fragments."""
+    return url == other or _canonical_form(url) == _canonical_form(other)
+
+
+@lru_cache(1024)
+def _canonical_form(url: str) -> str:
+    try:
+        return str(canonicalize_url(url[:LONGEST_URL])) + url[LONGEST_URL:]
+    except ValueError:  # such as an unclosed bracket in the host
+        return url
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url[:LONGEST_URL])
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
+def _is_of_session(name: str) -> bool:
+    return name in _SESSIONS or name.endswith(_ENDS_OF_SESSIONS)
+
+
+@lru_cache(4096)
+def _is_of_tracking(name: str) -> bool:
+    """Return whether a parameter with this *name* is known to be there for tracking."""
+    from courlan import normalize_url  # slow to import
+
+    try:
+        return not _split(normalize_url(f"http://a/?{name}=1")).query
+    except ValueError:  # half a character, as of a URL in a damaged page
+        return False

@@ -1,0 +1,164 @@
+"""Which copy is better, by tables and for any URL."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.preference import (
+    CRITERIA,
+    URL_CRITERIA,
+    WORST_RANK,
+    Copy,
+    Preference,
+    are_same_url,
+    canonical,
+    clean_url,
+    https,
+    longest,
+    newest,
+    newest_version,
+    shorter_url,
+)
+
+
+def ranks(criterion, *urls):
+    return [criterion(Copy(url)) for url in urls]
+
+
+@pytest.mark.parametrize(
+    ("clean", "dirty"),
+    [
+        ("http://a/cinema.html", "http://a/cinema.html;jsessionid=4F9A21C07B"),
+        ("http://a/b", "http://a/b?PHPSESSID=1"),
+        ("http://a/b", "http://a/b?sid=77b3e0"),
+        ("http://a/b?id=7", "http://a/b?sid=77b3e0"),
+        ("http://a/b?id=7&page=2", "http://a/b?utm_source=mail"),
+        ("http://a/b?id=7", "http://a/b?fbclid=x"),
+        ("http://a/b?id=7", "http://a/b?id=7&ref=home"),
+        ("http://a/b?id=7", "http://a/b?id=7&page=2"),
+        ("http://a/tea.html", "http://a/print/tea.html"),
+        ("http://a/tea.html", "http://a/tea-print.html"),
+        ("http://a/tea.html", "http://a/tea.amp.html"),
+        ("http://a/tea.html", "http://a/tea.html?view=print"),
+        ("http://a/tea/", "http://a/tea/amp/"),
+        ("http://a/ferry.html", "http://a/ferry-reprint.html"),
+    ],
+)
+def test_a_clean_url_ranks_before_the_same_page_with_a_marker_or_more_parameters(clean, dirty):
+    assert clean_url(Copy(clean)) < clean_url(Copy(dirty))
+
+
+@pytest.mark.parametrize(
+    "path", ["printing-press.html", "blueprint.html", "b/sprint/", "example/", "fingerprint"]
+)
+def test_words_that_contain_print_or_amp_are_no_markers(path):
+    assert clean_url(Copy(f"http://a/{path}")) == 0
+
+
+@pytest.mark.parametrize(
+    "urls",
+    [
+        ["http://a/latest/b", "http://a/v1.9.0/b", "http://a/v1.8.2/b", "http://a/dev/b"],
+        ["http://a/docs/b", "http://a/docs/v1.11.0/b", "http://a/docs/v1.9.0/b", "http://a/docs/next/b"],
+        ["http://a/docs/2.x/b/v3/", "http://a/docs/2.1/b/v9/"],
+        ["http://docs.example.org/b", "http://v2.docs.example.org/b", "http://next.docs.example.org/"],
+        ["http://a/en/stable/", "http://a/en/8.1.x/", "http://a/en/7.x/"],
+        ["http://a/archive/2024/b", "http://a/1.2/archive/"],
+    ],
+)  # fmt: skip
+def test_newer_versions_rank_before_older_ones(urls):
+    ranked = [newest_version(Copy(url)) for url in urls]
+    assert ranked == sorted(set(ranked))
+
+
+def test_a_mere_number_is_no_version():
+    assert (
+        len(set(ranks(newest_version, "http://a/page/2/", "http://a/2024/05/", "http://a/"))) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "names", "rank"),
+    [
+        ("http://a/b", None, 0),
+        ("http://a/b", "", 0),
+        ("http://a/b", "http://a/b", 0),
+        ("http://a/b?x=1&y=2", "http://A/b?y=2&x=1#part", 0),
+        ("http://a/b", "http://a/c", 1),
+        ("http://a/b", "https://a/b", 1),
+        ("http://a/b", "http://[", 1),
+        ("http://a/b" + "c" * 3000, "http://a/b" + "c" * 3001, 1),
+    ],
+)
+def test_a_page_that_names_another_as_canonical_ranks_behind(url, names, rank):
+    assert canonical(Copy(url, names)) == rank
+    assert are_same_url(url, url)
+
+
+def test_https_length_and_date():
+    assert ranks(https, "https://a/", "HTTPS://a/", "http://a/") == [0, 0, 1]
+    assert ranks(shorter_url, "http://a/b", "http://a/bc") == [10, 11]
+    assert longest(Copy("", length=9)) < longest(Copy("", length=8)) < longest(Copy(""))
+    dates = [2e11, 1.8e9 + 1e-3, 1.8e9, 9.5, 9.25, 0.0, -1.0, -6e10, None]  # years 8307 to 68
+    by_date = [newest(Copy("", date=date)) for date in dates]
+    assert by_date == sorted(set(by_date))
+
+
+def test_criteria_count_in_their_order():
+    clean_http, session_https = Copy("http://a/b"), Copy("https://a/b;sid=1")
+    assert Preference({"clean-url": clean_url, "https": https}.items()).prefers(
+        clean_http, session_https
+    )
+    assert Preference({"https": https, "clean-url": clean_url}.items()).prefers(
+        session_https, clean_http
+    )
+    assert not Preference({}.items()).prefers(clean_http, session_https)
+    assert not Preference({"https": https}.items()).prefers(clean_http, clean_http)
+
+
+urls = st.text(st.characters(exclude_categories=()), max_size=200) | st.from_regex(
+    r"https?://(\w+\.){0,3}\w+(:\d+)?(/[\w.;=-]*){0,6}(\?([\w%-]*=?[\w%]*&?){0,6})?", fullmatch=True
+)
+copies = st.builds(
+    Copy,
+    urls,
+    st.none() | urls,
+    st.none() | st.integers(0, 1 << 60),
+    st.none() | st.floats(-1e18, 1e18),
+)
+
+
+@given(copies, copies)
+def test_the_number_of_a_copy_is_sorted_as_its_rank(one, other):
+    preference = Preference(CRITERIA.items())
+    for copy in (one, other):
+        assert all(0 <= rank <= WORST_RANK for rank in preference.rank(copy))
+        assert 0 <= preference.number(copy) < preference.limit
+    assert (preference.rank(one) < preference.rank(other)) == (
+        preference.number(one) < preference.number(other)
+    )
+    assert preference.prefers(one, other) == (preference.number(one) < preference.number(other))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://a/\ud800?\ud800=1&b\udfff", "http://a/?%ff%=1&&=&?", "http://[::1", "//", "http://a:x/",
+     f"http://{'a.' * 2000}/{'v1/' * 900}?{'&'.join(f'a{n}' for n in range(900))}"],
+)  # fmt: skip
+def test_any_url_has_a_rank(url):
+    preference = Preference(CRITERIA.items())
+    copy = Copy(url, canonical=url, length=1, date=1.0)
+    assert not preference.prefers(copy, copy)
+    assert canonical(copy) == 0
+
+
+def test_ranks_of_a_criterion_of_ones_own_are_kept_within_the_limits():
+    preference = Preference(
+        {"a": lambda copy: -3, "b": lambda copy: 2**70, "c": lambda copy: True}.items()
+    )
+    assert preference.rank(Copy("http://a/")) == (0, WORST_RANK, 1)
+    assert preference.number(Copy("http://a/")) < preference.limit
+
+
+def test_all_criteria_of_urls_are_criteria():
+    assert URL_CRITERIA.items() <= CRITERIA.items()
