@@ -110,8 +110,9 @@ class Detector:
             self._store.note_seen(number)
             return Reservation(Verdict(Kind.UNCHANGED, self._method.name, record.key, 0))
         claims_so_far = self._view.claims_so_far
-        self._view.learn_names(record)
         look = self._view.look(record, earlier.numbers)
+        if look.claim is None:  # else it is looked for again
+            self._view.learn_names(record)
         if not look.is_of_new_page:
             return await self._barred(record.key, look)
         verdict, replaces = earlier.replaced_by(record)

@@ -1,4 +1,4 @@
-"""Recipes with other plug-ins and spiders do what docs/more-recipes.md says, each in a process.
+"""Recipes with other plug-ins do what docs/more-recipes.md says, in processes of their own.
 
 The settings are those of the recipes, to the letter.
 """
