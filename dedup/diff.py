@@ -19,8 +19,8 @@ _MOST_EQUAL_WORDS = 300_000
 class Part(NamedTuple):
     """Words that both texts have, or only the first (removed) or the second (added).
 
-    *words* are as written, but `printable`; white space between words becomes one blank, and so
-    does white space before the first word.
+    *words* are as written, but `printable`; white space between words becomes one blank or line
+    end, and so does white space before the first word.
     """
 
     kind: Literal["equal", "removed", "added"]
@@ -30,17 +30,20 @@ class Part(NamedTuple):
 class _Word(NamedTuple):
     text: str
     blank: str
-    """The white space before the word: a blank or nothing."""
+    """The white space before the word: a blank, a line end or nothing."""
 
 
-def word_diff(first: str, second: str, *, context: int = 8) -> Iterator[Part]:
+def word_diff(
+    first: str, second: str, *, context: int = 8, keeps_lines: bool = False
+) -> Iterator[Part]:
     """Yield the words of two texts, in their order.
 
     Equal passages are shortened to *context* words at each end, other passages to three times as
     many. Only the first 4,000 words are compared, since the comparison takes quadratic time. White
-    space is not compared: equal passages have that of the first text.
+    space is not compared: equal passages have that of the first text. *keeps_lines*: white space
+    with a line end becomes one, and not a blank.
     """
-    words, others = _words(first), _words(second)
+    words, others = _words(first, keeps_lines), _words(second, keeps_lines)
     old, new = ([word.text for word in text] for text in (words, others))
     # Texts that repeat few words are compared by their rare words; otherwise it takes minutes.
     counts = Counter(new)
@@ -56,11 +59,13 @@ def word_diff(first: str, second: str, *, context: int = 8) -> Iterator[Part]:
             yield Part("added", _shorten(others[begin:stop], 3 * context))
 
 
-def _words(text: str) -> list[_Word]:
+def _words(text: str, keeps_lines: bool) -> list[_Word]:
     words: list[_Word] = []
     end = 0
     for match in islice(_WORDS.finditer(text), _MOST_WORDS):
         blank = " " if words and match.start() > end else ""
+        if blank and keeps_lines and "\n" in text[end : match.start()]:
+            blank = "\n"
         words.append(_Word(match[0], blank))
         end = match.end()
     return words

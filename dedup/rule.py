@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from dedup.evidence import NORMAL, Demands, Evidence, Names, Objection, objection
+from dedup.readable_url import readable_url
 from dedup.record import PageRecord
 from dedup.text import printable
 
@@ -52,10 +53,10 @@ class Verdict:
     def __str__(self) -> str:
         if self.is_duplicate:
             kind = "exact duplicate" if self.kind is Kind.EXACT else "near-duplicate"
-            original = printable(self.original or "")
+            original = printable(readable_url(self.original or ""))
             return f"{kind} of <{original}> ({self.method}, distance {self.distance:.3g})"
         if self.objection:
-            original = printable(self.original or "")
+            original = printable(readable_url(self.original or ""))
             return f"{self.kind.value} (not a duplicate of <{original}>: {self.objection})"
         return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else self.kind.value
 

@@ -12,11 +12,13 @@ from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
 from dedup.cli.ledgers import method_of_ledger, setting_of_crawls
 from dedup.detector import Detector
+from dedup.evidence import Evidence
 from dedup.methods.base import Method
 from dedup.report import PageVerdict, Report, TextStore, replay, write_html
-from dedup.rule import Kind
+from dedup.report.copies import CopyOf, copy_of
+from dedup.rule import Kind, Verdict
 from dedup.sqlite_file import LedgerError
-from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoreOfReader
+from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoredPage, StoreOfReader
 from dedup.text import printable
 from dedup.units import count_of
 from dedup.url_advice import Content, Contents
@@ -45,7 +47,14 @@ def run(options: argparse.Namespace) -> None:
         for text in ledger.texts():
             texts.put(*text)
         number = len(crawls) if options.crawl is None else None
-        write_html(report, texts, options.output, crawls=number)
+        write_html(
+            report,
+            texts,
+            options.output,
+            copies=_copies(ledger, options.crawl, texts),
+            copies_in=str(options.ledger),
+            crawls=number,
+        )
     output = printable(str(options.output))
     print(f"{output}: {count_of(report.pages.judged, 'page')}, {count_of(report.groups, 'group')}")
 
@@ -108,6 +117,14 @@ def _report_of_pages(
     )
 
 
+def _copies(ledger: LedgerReader, crawl: int | None, texts: TextStore) -> Iterator[CopyOf]:
+    """Yield all duplicates of a crawl, or of all."""
+    for match in ledger.matches(crawl):
+        verdict = Verdict(Kind(match.kind), "", match.original, match.distance)
+        title = texts.title(match.duplicate)
+        yield CopyOf(match.original, copy_of(verdict, match.duplicate, title))
+
+
 def _pages(
     ledger: LedgerReader, crawl: int | None, method: Method | None, min_tokens: int
 ) -> Iterator[tuple[float, PageVerdict]]:
@@ -122,12 +139,7 @@ def _pages(
                 tokens=page.record.tokens,
                 sketch=None if page.ended or method is None else page.record.sketch,
                 scope=page.record.scope,
-                content=Content(
-                    page.number,
-                    page.record.scope,
-                    page.record.sketch if page.record.tokens >= min_tokens else None,
-                    is_past=page.ended is not None,
-                ),
+                content=_content_of_page(page, min_tokens),
             ),
         )
         for page in ledger.pages(ended=True)
@@ -147,6 +159,18 @@ def _pages(
         for match in ledger.matches(crawl)
     )
     yield from merge(pages, matches, key=lambda record: record[0])
+
+
+def _content_of_page(page: StoredPage, min_tokens: int) -> Content:
+    """Return the content of a stored page.
+
+    A page whose main text is no evidence is near no other.
+    """
+    record = page.record
+    evidence = None if record.evidence is None else Evidence.from_bytes(record.evidence)
+    is_weak = evidence is not None and evidence.weakness is not None
+    sketch = None if is_weak or record.tokens < min_tokens else record.sketch
+    return Content(page.number, record.scope, sketch, is_past=page.ended is not None)
 
 
 def _content_of(match: StoredMatch) -> Content:

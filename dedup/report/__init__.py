@@ -1,5 +1,6 @@
 """What a crawl's dedup did: numbers, and their forms for people and programs."""
 
+from dedup.report.copies import CopyLog
 from dedup.report.details import Details
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
@@ -11,6 +12,7 @@ from dedup.report.table import as_text
 from dedup.report.texts import TextStore
 
 __all__ = [
+    "CopyLog",
     "Details",
     "Losses",
     "PageVerdict",

@@ -11,14 +11,21 @@ from markupsafe import Markup
 
 _WIDTH, _HEIGHT = 480, 230
 _BINS = 24
+# Of the labels: what a character takes on a phone, and what is left free between two.
+_CHARACTER, _GAP = 10, 16
 
 
 def draw_bars(
-    labels: Sequence[str], series: Sequence[tuple[str, Sequence[float | None]]], *, title_id: str
+    labels: Sequence[str],
+    series: Sequence[tuple[str, Sequence[float | None]]],
+    *,
+    title_id: str,
+    threshold: int | None = None,
 ) -> Markup:
     """Return bars over *labels*; *series* are pairs of a CSS class and a number for each label.
 
-    *title_id* is the HTML element that names the chart.
+    *title_id* is the HTML element that names the chart. A line behind the first *threshold* bars
+    parts them from the others. Of many labels, only some are shown.
     """
     pygal = _import_pygal()
     chart = pygal.StackedBar(
@@ -29,13 +36,12 @@ def draw_bars(
         margin=4,
         no_prefix=True,
         show_legend=False,
-        show_minor_x_labels=False,
-        x_labels_major_count=max(2, min(len(labels), 9)),
         formatter=lambda value: f"{value:,.0f}",
         truncate_label=-1,
         style=pygal.style.Style(label_font_size=14, major_label_font_size=14),
     )
-    chart.x_labels = list(labels)
+    # Their numbers, since pygal takes equal labels for one.
+    chart.x_labels = [str(number) for number in range(len(labels))]
     stacks = zip(*(values for _, values in series), strict=True)
     chart.y_labels = _axis_steps(
         max((sum(bar or 0 for bar in stack) for stack in stacks), default=0)
@@ -47,7 +53,10 @@ def draw_bars(
     for number, (name, _) in enumerate(series):
         for group in plot.xpath(f".//*[contains(@class, 'serie-{number} ')]"):
             group.set("class", name)
-    _tidy(plot)
+    centres = _place_labels(plot, labels)
+    _tidy(plot, labels)
+    if threshold is not None:
+        _draw_threshold(plot, centres, threshold)
     root = etree.Element(
         "svg",
         {
@@ -59,6 +68,31 @@ def draw_bars(
     )
     root.append(plot)
     return Markup(etree.tostring(root, encoding="unicode"))
+
+
+def _place_labels(plot: Any, labels: Sequence[str]) -> list[float]:
+    """Give the x axis as many *labels* as there is room for; return the places of all of them."""
+    widest = max(map(len, labels), default=1) * _CHARACTER + _GAP
+    every = max(1, math.ceil(len(labels) * widest / _WIDTH))
+    centres = []
+    for guide in plot.xpath(".//*[contains(@class, 'axis x')]//*[local-name()='text']"):
+        number = int(guide.text)
+        centres.append(float(guide.get("x")))
+        if number % every:
+            guide.getparent().getparent().remove(guide.getparent())
+        else:
+            guide.text = labels[number]
+    return centres
+
+
+def _draw_threshold(plot: Any, centres: Sequence[float], threshold: int) -> None:
+    """Draw a line behind the first *threshold* of the bars around *centres*."""
+    [ground] = plot.xpath("*[@class='background']")[:1]
+    step = float(ground.get("width")) / max(1, len(centres))
+    x = centres[0] + step * (threshold - 0.5) if centres else 0
+    etree.SubElement(
+        plot, "path", {"class": "threshold", "d": f"M{x:.1f} 0v{float(ground.get('height')):.0f}"}
+    )
 
 
 def _axis_steps(highest: float) -> list[float]:
@@ -85,7 +119,7 @@ def _import_pygal() -> Any:
     return pygal
 
 
-def _tidy(plot: Any) -> None:
+def _tidy(plot: Any, labels: Sequence[str]) -> None:
     """Remove what only pygal's scripts need, and give each bar a title for browsers to show."""
     for element in list(plot.iter()):
         kind = etree.QName(element).localname if isinstance(element.tag, str) else None
@@ -93,7 +127,7 @@ def _tidy(plot: Any) -> None:
             value, label = (_read_description(element, name) for name in ("value", "x_label"))
             for child in list(element)[1:]:
                 element.remove(child)
-            etree.SubElement(element, "title").text = f"{label}: {value}"
+            etree.SubElement(element, "title").text = f"{labels[int(label)]}: {value}"
             if value == "0":
                 element.getparent().remove(element)
         elif kind == "title" and element.getparent().get("class") == "guides":
@@ -113,21 +147,35 @@ def _read_description(bar: Any, name: str) -> str:
 
 
 def bin_distances(
-    *counts: Mapping[float, float], upto: float = 0
-) -> tuple[list[str], list[list[float]]]:
+    *counts: Mapping[float, float], upto: float = 0, threshold: float | None = None
+) -> tuple[list[str], list[list[float]], int | None]:
     """Return labels, and for each of *counts*, which are numbers by distance, a number per label.
 
-    Each of a few whole distances has a bar; many of them, and shares, are counted in steps. The
-    axis reaches at least to *upto*.
+    Each of a few whole distances has a bar; many of them, and shares, are counted in steps, each
+    of which is labelled with the highest distance in it. No step reaches beyond *threshold* from
+    below: the last value is how many bars are up to it, ``None`` if there is none or it lies
+    beyond the axis. The axis reaches at least to *upto*.
+
+    >>> bin_distances({0: 5, 2: 1}, {4: 7}, threshold=3)
+    (['0', '1', '2', '3', '4'], [[5.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 7.0]], 4)
     """
     highest = max([upto, *(key for count in counts for key in count)], default=0)
-    whole = all(float(key).is_integer() for count in counts for key in count)
-    if whole and highest == int(highest) and highest > 1:
+    keys = {*(key for count in counts for key in count), threshold or 0}
+    if all(float(key).is_integer() for key in keys) and highest == int(highest) and highest > 1:
         step = float(max(1, math.ceil((highest + 1) / _BINS)))
     else:
         step = max(0.01, math.ceil(100 * highest / _BINS) / 100)
-    bars = [[0.0] * (int(highest / step + 1e-9) + 1) for _ in counts]
+    edge = threshold or 0.0
+
+    def place(distance: float) -> int:
+        """Return the number of steps from the one that ends at the threshold."""
+        return math.ceil((distance - edge) / step - 1e-9)
+
+    first = place(0)
+    bars = [[0.0] * (place(highest) - first + 1) for _ in counts]
     for bar, count in zip(bars, counts, strict=True):
         for key, number in count.items():
-            bar[int(key / step + 1e-9)] += number
-    return [f"{step * place:g}" for place in range(len(bars[0]))], bars
+            bar[place(key) - first] += number
+    labels = [f"{round(edge + step * (first + n), 4):g}" for n in range(len(bars[0]))]
+    is_within = threshold is not None and threshold <= highest
+    return labels, bars, 1 - first if is_within else None

@@ -102,11 +102,20 @@ def _distance_chart(report: Report) -> Chart | None:
     scale = nearest.pages / max(1, nearest.sample)
     kept = {distance: round(scale * count) for distance, count in nearest.distances.items()}
     upto = nearest.within if kept else 0
-    labels, (near, beyond) = bin_distances(report.distances, kept, upto=upto)
+    threshold = threshold_of(report)
+    labels, (near, beyond), place = bin_distances(
+        report.distances, kept, upto=upto, threshold=threshold
+    )
     if not any(near) and not any(beyond):
         return None
     legend = [("dropped", "legend_dropped"), ("kept", "legend_kept")]
-    return _draw("distances", labels, [near, beyond], legend)
+    return _draw("distances", labels, [near, beyond], legend, place)
+
+
+def threshold_of(report: Report) -> float | None:
+    """Return the greatest distance of a near-duplicate, ``None`` where it is not known."""
+    distance = report.settings.get("DEDUP_MAX_DISTANCE")
+    return distance if isinstance(distance, int | float) else None
 
 
 def _timeline_chart(report: Report) -> Chart | None:
@@ -141,9 +150,10 @@ def _draw(
     labels: Sequence[str],
     bars: Sequence[Sequence[float]],
     legend: list[tuple[str, str]],
+    threshold: int | None = None,
 ) -> Chart:
     series = [(css_class, values) for (css_class, _), values in zip(legend, bars, strict=True)]
-    svg = draw_bars(labels, series, title_id=f"{name}-title")
+    svg = draw_bars(labels, series, title_id=f"{name}-title", threshold=threshold)
     rows = [row for row in zip(labels, *bars, strict=True) if any(row[1:])]
     return Chart(svg, rows, legend)
 

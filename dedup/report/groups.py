@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from dedup.readable_url import readable_url
 from dedup.report.report import Copy, Group
-from dedup.rule import Verdict
 
 
 @dataclass(slots=True)
@@ -25,24 +25,24 @@ class Groups:
         self._copies: dict[str, _Copies] = {}
         self.forgotten = 0
 
-    def add(self, verdict: Verdict, url: str) -> None:
-        """Count the page at *url* to the group of its *verdict*, which must name an original."""
-        if verdict.original is None:
-            raise ValueError(f"a duplicate's verdict was expected, got {verdict}")
-        copies = self._copies.get(verdict.original)
+    def add(self, original: str, copy: Copy) -> None:
+        """Count *copy* to the group of its *original*."""
+        copies = self._copies.get(original)
         if copies is None:
             self._make_room()
-            copies = self._copies[verdict.original] = _Copies()
+            copies = self._copies[original] = _Copies()
         copies.count += 1
         if len(copies.first) < self._copies_per_group:
-            copies.first.append(Copy(url, verdict.kind.value, verdict.distance))
+            copies.first.append(copy)
 
     def largest(self, count: int) -> tuple[Group, ...]:
         """Return the *count* largest groups, the largest first; the older first among equals."""
-        return tuple(
-            Group(original, self._copies[original].count, tuple(self._copies[original].first))
-            for original in self._by_size()[:count]
-        )
+        return tuple(map(self._group, self._by_size()[:count]))
+
+    def _group(self, original: str) -> Group:
+        copies, readable = self._copies[original], readable_url(original)
+        shown = None if readable == original else readable
+        return Group(original, copies.count, tuple(copies.first), shown)
 
     def __len__(self) -> int:
         """Return how many originals had duplicates."""

@@ -1,37 +1,52 @@
 """The report, and the texts behind it, as one HTML file that needs no network."""
 
-import base64
-import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from dedup.atomic_file import replacing
 from dedup.report import templating
-from dedup.report.diffs import Diffs, size_in_html
-from dedup.report.report import Group, Report
-from dedup.report.templating import cut_url
+from dedup.report.copies import CopyOf
+from dedup.report.diffs import Diffs
+from dedup.report.findings import findings
+from dedup.report.group_rows import GroupRows
+from dedup.report.report import Report
 from dedup.report.texts import TextStore
-from dedup.scopes import host
-from dedup.text import printable
 
-# The script reads the groups; the file stays small however long the crawl.
-_BYTES_OF_GROUPS = 1_300_000
+_GROUPS_WITHOUT_SCRIPT = 30
+_COPIES_WITHOUT_SCRIPT = 5
 
 
-def write_html(report: Report, texts: TextStore, path: Path, *, crawls: int | None = None) -> None:
+def write_html(
+    report: Report,
+    texts: TextStore,
+    path: Path,
+    *,
+    copies: Iterable[CopyOf] = (),
+    copies_in: str = "",
+    crawls: int | None = None,
+    index: str = "",
+) -> None:
     """Write *report* to *path*.
 
-    *texts* are those of the pages whose differences can be shown; *crawls*: how many the report is
-    of, if it is of a ledger. Raises OSError.
+    *texts* are those of the pages whose differences can be shown; *copies* all duplicates, and
+    *copies_in* the name of the file that has them; *crawls*: how many the report is of, if it is of
+    a ledger; *index*: the address of the page of all reports. Raises OSError.
     """
-    # Surrogates cannot be encoded: a URL may hold one.
-    content = as_html(report, texts, crawls=crawls).encode("utf-8", "replace")
+    content = as_html(report, texts, copies=copies, copies_in=copies_in, crawls=crawls, index=index)
     with replacing(path) as file:
-        file.write(content)
+        # Surrogates cannot be encoded: a URL may hold one.
+        file.write(content.encode("utf-8", "replace"))
 
 
-def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> str:
+def as_html(
+    report: Report,
+    texts: TextStore,
+    *,
+    copies: Iterable[CopyOf] = (),
+    copies_in: str = "",
+    crawls: int | None = None,
+    index: str = "",
+) -> str:
     """Return *report* as HTML; see `write_html`."""
     from dedup.report import figures  # with lxml, which commands that write none do without
 
@@ -41,17 +56,22 @@ def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> s
         for page in (report.dropped_text.lossiest if report.dropped_text else ())
     ]
     near_misses = [(pair, diffs.add(pair.url, pair.other)) for pair in report.near_misses]
-    groups = list(_group_rows(report.largest_groups, texts, diffs))
+    groups = GroupRows(report, texts, diffs)
+    groups.add_all(copies)
+    rows = groups.rows
     advice = report.url_advice.advice if report.url_advice else ()
     # Where there is one host only, its name tells nothing.
     only_host = report.hosts.largest[0].name if report.hosts.names == 1 else ""
-    script = templating.read_template("report.js")
+    script, language = map(templating.read_template, ("report.js", "language.js"))
     messages = templating.messages().items()
     return templating.render(
         "report.html",
         {
             "report": report,
             "crawls": crawls,
+            "index": index,
+            "findings": findings(report),
+            "threshold": figures.threshold_of(report),
             "title": f"{report.spider} {report.started[:10]}",
             "shares": figures.share_of_each_kind(report.pages),
             "charts": figures.draw_charts(report),
@@ -71,7 +91,20 @@ def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> s
                 ),
             ],
             "stages": list(figures.bars_of_stages(report.seconds_per_page)),
-            "groups": len(groups),
+            "groups": len(rows),
+            "first_groups": [
+                (
+                    row["url"],
+                    row["title"],
+                    row["count"],
+                    [row["url"][: copy[0]] + copy[1] for copy in row["copies"]][
+                        :_COPIES_WITHOUT_SCRIPT
+                    ],
+                )
+                for row in rows[:_GROUPS_WITHOUT_SCRIPT]
+            ],
+            "left_out": (groups.copies_left_out, groups.groups_left_out),
+            "copies_in": copies_in,
             "lossiest": lossiest,
             "near_misses": near_misses,
             "advised": [item for item in advice if item.is_advised],
@@ -80,37 +113,15 @@ def as_html(report: Report, texts: TextStore, *, crawls: int | None = None) -> s
             "deny": [item.deny for item in advice if item.deny],
             "texts_lost": max(report.texts_lost, texts.lost),
             "data": {
-                "groups": groups,
+                "groups": rows,
+                "patterns": groups.patterns,
                 "diffs": diffs.parts,
                 "messages": {name: text for name, text in messages if name.startswith("js_")},
             },
             "script": script,
-            "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            "script_hash": templating.hash_of(script),
+            "language": language,
+            "language_hash": templating.hash_of(language),
             "style": templating.read_template("report.css"),
         },
     )
-
-
-def _group_rows(
-    groups: tuple[Group, ...], texts: TextStore, diffs: Diffs
-) -> Iterator[dict[str, Any]]:
-    """Yield the groups in the form that the script reads, as many as there is room for."""
-    size = 0
-    for group in groups:
-        original = group.original
-        row = {
-            "url": cut_url(original),
-            "title": printable(texts.title(original) or "", 200),
-            "host": cut_url(host(original)),
-            "count": group.duplicates,
-            "copies": [
-                [cut_url(copy.url), None, None]
-                if copy.verdict == "exact-duplicate"
-                else [cut_url(copy.url), copy.distance, diffs.add(original, copy.url)]
-                for copy in group.first
-            ],
-        }
-        size += size_in_html(row)
-        if size > _BYTES_OF_GROUPS:
-            return
-        yield row

@@ -13,17 +13,17 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 def write_json(report: Report, folder: Path) -> Path:
     """Write *report* into *folder*, and return the path of the new file.
 
-    It is named after the spider and the start; no file is overwritten. Raises OSError.
+    It is named after the site and the start; no file is overwritten. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     started = report.started.replace("+00:00", "Z").replace(":", "")
-    spider = _NOT_IN_NAMES.sub("_", report.spider)[:50]
+    site = _NOT_IN_NAMES.sub("_", site_of(report))[:50]
     text = json.dumps(report.as_json(), ensure_ascii=False, indent=1, default=str)
     text = _NOT_ASCII.sub(lambda match: "".join(map(_escape, match[0])), text)
     number = 1
     while True:
         suffix = f"-{number}" if number > 1 else ""
-        path = folder / f"{spider}-{started}{suffix}.json"
+        path = folder / f"{site}-{started}{suffix}.json"
         try:
             file = path.open("x", encoding="utf-8")
         except FileExistsError:  # another crawl that began in the same second
@@ -36,6 +36,15 @@ def write_json(report: Report, folder: Path) -> Path:
             path.unlink(missing_ok=True)
             raise
         return path
+
+
+def site_of(report: Report) -> str:
+    """Return the host that most pages are of, or the spider's name if there is none of most."""
+    for host in report.hosts.largest[:1]:
+        judged = report.pages.judged - sum(report.pages.skipped.values())
+        if host.name.strip(".") and 2 * host.pages >= judged:
+            return host.name
+    return report.spider
 
 
 def _escape(character: str) -> str:

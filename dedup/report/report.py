@@ -106,11 +106,16 @@ class LengthBucket:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A duplicate in a group; *verdict* is a value of `Kind`."""
+    """A duplicate in a group; *verdict* is a value of `Kind`.
+
+    *readable*: the URL with the letters that it escapes, ``None`` where there are none.
+    """
 
     url: str
     verdict: str
     distance: float | None
+    title: str | None = None
+    readable: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class Group:
     original: str
     duplicates: int
     first: tuple[Copy, ...]
+    readable: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,16 +205,37 @@ class DroppedText:
         return LostText(self.sequences, self.share, self.error)
 
 
+@dataclass(frozen=True, slots=True)
+class TitleCounts:
+    """Duplicates whose titles were *compared* with those of their originals, the *different* ones.
+
+    Only titles of the first 100,000 kept pages are known.
+    """
+
+    compared: int
+    different: int
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """Of the near misses whose texts were *compared* by another method, how many are *near*."""
+
+    method: str
+    compared: int
+    near: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All of it. A new field needs a default, for the reports that ledgers have.
 
     *started* is in ISO 8601 with a time zone.
 
-    `Details` gathers *nearest_kept*, *near_misses*, *timeline*, *lengths*, *url_patterns* and
-    *url_advice*; without it they are empty, and the last one ``None``. *ledger* is ``None`` in a
-    crawl without one. *objections* counts the new pages whose main text matches another page, by
-    why that was not enough to drop them, *weak* those of which too little was extracted, by what
+    `Details` gathers *nearest_kept*, *near_misses*, *second_opinion*, *timeline*, *lengths*,
+    *url_patterns*, *near_patterns*, *titles* and *url_advice*; without it they are empty or
+    ``None``. *near_patterns* are URL patterns with their near-duplicates only. *ledger* is ``None``
+    in a crawl without one. *objections* counts the new pages whose main text matches another page,
+    by why that was not enough to drop them, *weak* those of which too little was extracted, by what
     it is (`Weakness`). *saved* and *dropped_text* are ``None`` where only the ledger is left.
     """
 
@@ -227,6 +254,7 @@ class Report:
     distances: dict[float, int]
     nearest_kept: NearestKept
     near_misses: tuple[NearMiss, ...]
+    second_opinion: SecondOpinion | None = None
     timeline: VerdictTimeline
     lengths: tuple[LengthBucket, ...]
     groups: int
@@ -234,6 +262,8 @@ class Report:
     duplicates_by_host: dict[str, int]
     hosts: NameCounts
     url_patterns: NameCounts
+    near_patterns: NameCounts = field(default_factory=lambda: NameCounts(0, ()))
+    titles: TitleCounts | None = None
     url_advice: UrlAdvice | None
     saved: Savings | None
     seconds_per_page: dict[str, StageTime]

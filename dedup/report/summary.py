@@ -9,6 +9,7 @@ from typing import Any
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
+from dedup.report.copies import copy_of
 from dedup.report.counts import COUNTER_OF, CounterReader, StatCollector
 from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
@@ -111,7 +112,7 @@ class Summary:
             if verdict.kind is Kind.SKIPPED:
                 self.count(f"skipped/{verdict.reason}")
             else:
-                self._count_verdict(verdict, shorten_url(url), size)
+                self._count_verdict(verdict, shorten_url(url), size, page.title if page else None)
                 if self._losses is not None and page is not None and page.sequences:
                     self._losses.page_is_judged(verdict, shorten_url(url), page.sequences)
             if page and page.evidence and page.evidence.weakness:
@@ -132,7 +133,7 @@ class Summary:
             if self._losses is not None:
                 self._losses.claim_ends(number, is_stored=is_stored)
 
-    def _count_verdict(self, verdict: Verdict, url: str, size: int) -> None:
+    def _count_verdict(self, verdict: Verdict, url: str, size: int, title: str | None) -> None:
         self.count(COUNTER_OF[verdict.kind])
         if verdict.objection:
             self.count(f"objections/{verdict.objection.replace(' ', '_')}")
@@ -141,8 +142,12 @@ class Summary:
                 self.count("bytes_saved", size)
             if verdict.kind is Kind.NEAR:
                 self.count(f"distance/{round_up(verdict.distance or 0):g}")
-            if verdict.original != url:  # several items may have one URL
-                self._groups.add(verdict, url)
+            original = verdict.original
+            if original is not None and original != url:  # several items may have one URL
+                copy = copy_of(verdict, url, title)
+                self._groups.add(original, copy)
+                if self._details is not None:
+                    self._details.add_copy(original, copy)
         revisits = self._revisits.get(verdict.kind)
         if revisits is not None and len(revisits) < _REVISITS_SHOWN:
             revisits.append(Revisit(url, verdict.distance))
@@ -170,11 +175,12 @@ class Summary:
         details = Details() if self._details is None else self._details
         index = IndexSize(0, other_bytes)
         nearest_kept, near_misses = NOTHING_NEAR, tuple[NearMiss, ...]()
-        url_advice = None
+        url_advice = second_opinion = None
         if detector is not None:
             index = IndexSize(len(detector), detector.nbytes + other_bytes)
             with self._figures_only():
                 nearest_kept, near_misses = details.near_misses(detector)
+                second_opinion = details.second_opinion(near_misses, self._method)
         with self._figures_only():
             url_advice = details.url_advice()
         dropped_text = self._dropped_text()
@@ -203,6 +209,7 @@ class Summary:
             ),
             nearest_kept=nearest_kept,
             near_misses=near_misses,
+            second_opinion=second_opinion,
             timeline=details.timeline(),
             lengths=details.lengths(),
             groups=len(self._groups),
@@ -210,6 +217,8 @@ class Summary:
             duplicates_by_host=self._hosts.duplicates(),
             hosts=self._hosts.counts(),
             url_patterns=details.url_patterns(),
+            near_patterns=details.near_patterns(),
+            titles=details.titles(),
             url_advice=url_advice,
             saved=self._counts.savings(),
             seconds_per_page={stage: _stage_time(times) for stage, times in self._stages.items()},
@@ -219,6 +228,10 @@ class Summary:
             errors=self._counts.value("errors"),
             texts_lost=texts_lost,
         )
+
+    @property
+    def _method(self) -> str:
+        return str(self._settings.get("DEDUP_METHOD", ""))
 
     def _dropped_text(self) -> DroppedText | None:
         text = None

@@ -2,6 +2,8 @@
 
 import io
 import math
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -11,11 +13,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dedup.readable_url import readable_url
 from dedup.report.report import Copy, Group, Report
 from dedup.text import Lines, printable
 from dedup.units import count_of, format_bytes, format_seconds
 
 _WIDTH = 100
+_LEAST_WIDTH, _MOST_WIDTH = 60, 160
+# What the first column takes at most, and the least that is left for a URL.
+_LABELS, _LEAST_ROOM = 34, 24
 _GROUPS = 5
 _URLS = 3
 _HOSTS = 5
@@ -30,20 +36,23 @@ _WEAK = {
 Rows = Iterator[tuple[str, str]]
 
 
-def as_text(report: Report, defaults: Mapping[str, Any] | None = None) -> Lines:
-    """Return *report* as plain text, about 100 columns wide.
+def as_text(
+    report: Report, defaults: Mapping[str, Any] | None = None, *, width: int = _WIDTH
+) -> Lines:
+    """Return *report* as plain text, *width* columns wide; long URLs lack their middle.
 
     Of the settings, those are shown whose values are not those in *defaults*, by name. Lines are
     drawn in ASCII, since logs are read in all kinds of terminals and files.
     """
     output = io.StringIO()
-    console = Console(file=output, width=_WIDTH, color_system=None, legacy_windows=False)
+    console = Console(file=output, width=width, color_system=None, legacy_windows=False)
+    room = max(_LEAST_ROOM, width - _LABELS)
     table = Table(box=box.ASCII2, show_header=False, title="Duplicates in this crawl", expand=True)
     table.add_column()
     table.add_column(ratio=1, overflow="fold")
     for section in (
-        chain(_page_rows(report), _item_rows(report), _problem_rows(report)),
-        chain(_text_rows(report), _duplicate_rows(report)),
+        chain(_page_rows(report, room), _item_rows(report), _problem_rows(report)),
+        chain(_text_rows(report, room), _duplicate_rows(report, room)),
         chain(_cost_rows(report), _setting_rows(report.settings, defaults or {})),
     ):
         for label, value in section:
@@ -55,17 +64,32 @@ def as_text(report: Report, defaults: Mapping[str, Any] | None = None) -> Lines:
     return Lines("\n".join(line.rstrip() for line in output.getvalue().split("\n")).rstrip("\n"))
 
 
-def _page_rows(report: Report) -> Rows:
+def log_width() -> int:
+    """Return how wide a table in the log may be: as wide as the terminal that shows it, if any."""
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError, AttributeError):  # a file, or nothing at all
+        return _WIDTH
+    return min(_MOST_WIDTH, max(_LEAST_WIDTH, width)) if width else _WIDTH
+
+
+def _url(url: str, room: int) -> str:
+    return printable(readable_url(url), room)
+
+
+def _page_rows(report: Report, room: int) -> Rows:
     pages = report.pages
     total = pages.judged
-    yield "pages", f"{total:,} ({pages.per_second or 0:,.1f} a second)"
+    yield "pages", f"{total:,} ({pages.per_second or 0:,.1f} pages a second)"
+    if report.ledger and report.ledger.resumed:
+        yield "  counted", "since the interrupted crawl was resumed"
     yield "  new", _share(pages.new, total)
     yield "  exact duplicates", _share(pages.exact_duplicates, total)
     yield "  near-duplicates", _share(pages.near_duplicates, total)
     if pages.unchanged or pages.changed:
         yield "  unchanged", f"{_share(pages.unchanged, total)} since an earlier crawl"
         again = ", stored again" if pages.changed else ""
-        urls = [printable(page.url) for page in report.revisits.changed[:_URLS]]
+        urls = [_url(page.url, room) for page in report.revisits.changed[:_URLS]]
         lines = [f"{_share(pages.changed, total)}{again}", *urls]
         if pages.changed > _URLS:
             lines.append(f"and {pages.changed - _URLS:,} more")
@@ -95,7 +119,7 @@ def _item_rows(report: Report) -> Rows:
         yield "links held back", f"{report.links_held_back:,}"
 
 
-def _text_rows(report: Report) -> Rows:
+def _text_rows(report: Report, room: int) -> Rows:
     text = report.dropped_text
     if not text or not (text.pages or text.pages_of_earlier_crawls):
         return
@@ -104,8 +128,8 @@ def _text_rows(report: Report) -> Rows:
         said = str(text.estimate)
         lines.append(said.replace("nowhere", "nowhere else") if text.is_stored else said)
     for page in text.lossiest[:_URLS]:
-        lines.append(f"{page.lost:,} of the {page.sequences:,} of {printable(page.url)}")
-        lines.append(f"  for {printable(page.original)}")
+        lines.append(f"{page.lost:,} of the {page.sequences:,} of {_url(page.url, room - 18)}")
+        lines.append(f"  for {_url(page.original, room - 4)}")
     if left_out := text.pages_of_earlier_crawls:
         lines.append(f"without copies of pages that only earlier crawls met: {left_out:,}")
     yield f"{'marked' if text.is_stored else 'dropped'} text", "\n".join(lines)
@@ -121,13 +145,13 @@ def _problem_rows(report: Report) -> Rows:
         yield "texts not kept", f"{report.texts_lost:,}: their differences are missing"
 
 
-def _duplicate_rows(report: Report) -> Rows:
+def _duplicate_rows(report: Report, room: int) -> Rows:
     distances = _histogram(report.distances)
     most = max(distances.values(), default=0)
     for distance, count in distances.items():
         yield f"distance {distance}", f"{'#' * -(-_BAR * count // most)} {count:,}".strip()
     for group in report.largest_groups[:_GROUPS]:
-        yield f"group of {group.duplicates + 1:,}", "\n".join(_group_lines(group))
+        yield f"group of {group.duplicates + 1:,}", "\n".join(_group_lines(group, room))
     if len(report.largest_groups) > _GROUPS:
         yield "groups in all", f"{report.groups:,}"
     hosts = list(report.duplicates_by_host.items())
@@ -155,17 +179,18 @@ def _histogram(distances: Mapping[float, int]) -> dict[str, int]:
     }
 
 
-def _group_lines(group: Group) -> Iterator[str]:
-    yield printable(group.original)
+def _group_lines(group: Group, room: int) -> Iterator[str]:
+    yield _url(group.original, room)
     copies = group.first[:_URLS]
-    yield from map(_copy_line, copies)
+    yield from (_copy_line(copy, room) for copy in copies)
     if group.duplicates > len(copies):
         yield f"  and {group.duplicates - len(copies):,} more"
 
 
-def _copy_line(copy: Copy) -> str:
+def _copy_line(copy: Copy, room: int) -> str:
     is_exact = copy.verdict == "exact-duplicate" or copy.distance is None
-    return f"  = {printable(copy.url)} ({'exact' if is_exact else f'distance {copy.distance:.3g}'})"
+    how = "exact" if is_exact else f"distance {copy.distance:.3g}"
+    return f"  = {_url(copy.url, room - len(how) - 7)} ({how})"
 
 
 def _cost_rows(report: Report) -> Rows:

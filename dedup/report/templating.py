@@ -1,5 +1,7 @@
 """The templates of the HTML report: their texts in all languages, and how values look."""
 
+import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from dedup.readable_url import readable_url
 from dedup.text import printable
 from dedup.units import format_bytes, format_seconds
 
@@ -27,6 +30,11 @@ def render(name: str, values: Mapping[str, Any]) -> str:
 def read_template(name: str) -> str:
     """Return the text of a file among the templates."""
     return (_TEMPLATES / name).read_text("utf-8")
+
+
+def hash_of(script: str) -> str:
+    """Return what a Content Security Policy that allows *script* calls it."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 @cache
@@ -57,10 +65,12 @@ def _environment() -> "Environment":
     environment.filters |= {
         "number": lambda value: f"{value:,}",
         "percent": lambda value: f"{value:.1f} %",
+        "signed": lambda value, digits: f"{value:+,.{digits}f}".replace("-", "−"),
         "bytes": format_bytes,
         "seconds": format_seconds,
         "distance": lambda value: f"{value:.3g}",
         "shown": lambda value: cut_url(str(value)),
+        "is_address": is_address,
         "messages": lambda name: messages()[name],
         "pretty": lambda rules: json.dumps(rules, indent=1),
     }
@@ -82,5 +92,17 @@ def _translate(name: str, *values: Any) -> Markup:
 
 
 def cut_url(url: str) -> str:
-    """Return *url*, or another name, as it is shown: printable, and not too long."""
-    return printable(url, _LONGEST_URL)
+    """Return *url*, or another name, as it is shown: printable, readable, and not too long.
+
+    What is cut has an ellipsis in its middle, so that nobody takes it for an address.
+    """
+    shown = readable_url(url)
+    if len(shown) > _LONGEST_URL:
+        shown = f"{shown[: _LONGEST_URL // 2]}…{shown[1 - _LONGEST_URL // 2 :]}"
+    return printable(shown, None)
+
+
+def is_address(url: str) -> bool:
+    """Return whether *url*, as `cut_url` shows it, leads to a page."""
+    is_web = url[:8].lower().startswith(("http://", "https://"))
+    return is_web and not {"…", "\ufffd"} & set(cut_url(url))

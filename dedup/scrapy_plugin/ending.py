@@ -8,14 +8,18 @@ from scrapy import Spider
 
 from dedup.limits import shorten
 from dedup.logs import get_logger
+from dedup.report import index_page
+from dedup.report.copies import CopyLog, name_of_copies
+from dedup.report.findings import findings, lines_of
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
 from dedup.report.report import Report
 from dedup.report.summary import Summary
-from dedup.report.table import as_text
+from dedup.report.table import as_text, log_width
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.keeper import Keeper
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.text import Lines, printable
 
 logger = get_logger(__name__)
 
@@ -28,11 +32,14 @@ async def end_crawl(
     summary: Summary,
     texts: TextStore,
     keeper: Keeper,
+    copies: CopyLog | None,
     other_bytes: int,
 ) -> str:
-    """Make the last checkpoint, write the reports, and return the table for the log.
+    """Make the last checkpoint, write the reports, and return the text for the log.
 
-    Each of the steps is taken whatever becomes of those before it: what fails is logged. The table
+    That is the table, then what is found, and at last where the report is.
+
+    Each of the steps is taken whatever becomes of those before it: what fails is logged. The text
     is empty if there are no numbers. *other_bytes* are those of `Summary.finish`.
     """
 
@@ -49,7 +56,7 @@ async def end_crawl(
     checkpoints = keeper.checkpoints
     report: Report | None = None
     form: dict[str, Any] | None = None
-    table = ""
+    lines: list[str] = []
     if checkpoints:
         with step("the last checkpoint"):
             await checkpoints.finish()
@@ -59,12 +66,24 @@ async def end_crawl(
         form = report.as_json()
     if report:
         with step("the table of the report"):
-            table = as_text(report, DedupSettings.defaults())
+            lines.append(as_text(report, DedupSettings.defaults(), width=log_width()))
+        with step("what is found"):
+            lines += lines_of(findings(report))
     if checkpoints:
         await checkpoints.leave(str(reason), form, texts)
     if report and settings.report:
         with step("the report"):
             path = write_json(report, settings.report)
-            write_html(report, texts, path.with_suffix(".html"))
-            logger.info("Dedup report written to %s and .html", path, extra={"spider": spider})
-    return table
+            lines.append(f"The report: {printable(str(path), None)}")
+            page, beside = path.with_suffix(".html"), None
+            if copies:
+                with step("the copies"):
+                    beside = copies.publish(path.with_name(name_of_copies(path)))
+            write_html(
+                report, texts, page, copies=copies or (),
+                copies_in=beside.name if beside else "", index=index_page.NAME,
+            )  # fmt: skip
+            lines[-1] = f"The report: {printable(str(page), None)}"
+            with step("the page of all reports"):
+                index_page.add_to_index(report, page)
+    return Lines("\n".join(lines))

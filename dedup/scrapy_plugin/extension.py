@@ -9,6 +9,7 @@ from scrapy.exceptions import NotConfigured
 from dedup.claim import Claim
 from dedup.logs import get_logger
 from dedup.page import PageReader
+from dedup.report.copies import CopyLog
 from dedup.report.details import Details
 from dedup.report.losses import Losses
 from dedup.report.summary import Summary
@@ -61,6 +62,7 @@ class Extension:
         # The report is written, or the ledger keeps it; else, nobody sees more than the table.
         has_report = settings.enabled and (settings.report or settings.index)
         self._texts = TextStore(settings.report_texts if has_report else 0)
+        self._copies = CopyLog(settings.report) if settings.enabled and settings.report else None
         drops = settings.action == "drop"
         self._losses = Losses(drops=drops) if settings.enabled else None
         self.summary = Summary(
@@ -70,6 +72,7 @@ class Extension:
             losses=self._losses,
             details=Details(
                 texts=self._texts,
+                copies=self._copies,
                 contents=Contents(settings.method),
                 min_tokens=settings.min_tokens,
             )
@@ -226,6 +229,8 @@ class Extension:
         with ExitStack() as ending:  # whatever fails, the others are closed
             ending.callback(self._keeper.close)
             ending.callback(self._texts.close)
+            if self._copies is not None:
+                ending.callback(self._copies.close)
             ending.callback(self._pool.close)
             self.visits.gone.settle()
             if self.settings.enabled:
@@ -236,6 +241,7 @@ class Extension:
                     summary=self.summary,
                     texts=self._texts,
                     keeper=self._keeper,
+                    copies=self._copies,
                     other_bytes=self._bodies.nbytes,
                 )
 

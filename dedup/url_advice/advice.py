@@ -65,12 +65,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class UrlAdvice:
-    """All advice from *pages* pages; the surest and most useful first."""
+    """All advice from *pages* pages; the surest and most useful first.
+
+    *nearest*: where nothing is advised, the part that came nearest to it, if any did.
+    """
 
     pages: int
     advice: tuple[Advice, ...]
     with_deny: Effect
     with_discarder: Effect
+    nearest: Advice | None = None
 
 
 def is_advised(agreed: int, compared: int) -> bool:

@@ -24,6 +24,7 @@ from dedup.url_advice.sameness import Near
 from dedup.url_advice.urls import Url
 
 _MOST_ADVICE = 40
+_LEAST_SEEN = 2
 # Below this confidence, the part selects the content.
 _LEAST_SHOWN_CONFIDENCE = 0.5
 
@@ -52,15 +53,26 @@ def url_advice(
     '^https?://shop\\\\.example/[^#]*[?&]ref(?:[=&#]|$)'
     """
     crawl = Pages(pages, near)
+    candidates = list(Parts(crawl).findings())
     findings = [
         finding
-        for finding in Parts(crawl).findings()
+        for finding in candidates
         if finding.advice.is_advised or finding.advice.confidence >= _LEAST_SHOWN_CONFIDENCE
     ]
     best = sorted(findings, key=lambda finding: finding.rank)[:_MOST_ADVICE]
     advice, with_deny = _add_deny_rules(best, crawl, incomplete)
     advice, with_discarder = _check_discarder_rules(advice, crawl, incomplete)
-    return UrlAdvice(len(crawl.urls), tuple(advice), with_deny, with_discarder)
+    nearest = None
+    if not any(item.is_advised for item in advice):
+        # Where no part can be judged, one that is seen twice is better than none.
+        nearest = _nearest(candidates) or _nearest(Parts(crawl, least=_LEAST_SEEN).findings())
+    return UrlAdvice(len(crawl.urls), tuple(advice), with_deny, with_discarder, nearest)
+
+
+def _nearest(findings: Iterable[Finding]) -> Advice | None:
+    """Return the advice that has most to be said for it, ``None`` if there is none."""
+    said = (finding.advice for finding in findings if finding.advice.agreed)
+    return max(said, key=lambda advice: (advice.confidence, advice.name), default=None)
 
 
 def _add_deny_rules(

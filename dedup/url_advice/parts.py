@@ -48,8 +48,10 @@ _Bases = Mapping[Url, list[Url]]
 class Parts:
     """The parts of the URLs of a crawl, and the evidence about them."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Pages, least: int = LEAST_COMPARED) -> None:
+        """Create it; parts of fewer comparable URLs than *least* are no findings."""
         self._pages = pages
+        self._least = least
         self._urls = _with_few_parts(pages.urls)
 
     def findings(self) -> Iterator[Finding]:
@@ -78,7 +80,7 @@ class Parts:
             for part in parts_with_values(url):
                 urls_of[part].append(url)
         for part, urls in urls_of.items():
-            if len(urls) >= LEAST_COMPARED:
+            if len(urls) >= self._least:
                 bases: dict[Url, list[Url]] = defaultdict(list)
                 for url in urls:
                     bases[without(url, part)].append(url)
@@ -88,7 +90,7 @@ class Parts:
         """Yield the finding about *part*, unless too few of its URLs can be compared."""
         crawl = self._pages.urls
         classes = [[*urls, base] if base in crawl else urls for base, urls in bases.items()]
-        if sum(map(len, classes)) - len(classes) < LEAST_COMPARED:
+        if sum(map(len, classes)) - len(classes) < self._least:
             return
         compared, agreed = self._pages.evidence(classes)
         alone = pages - sum(len(urls) for base, urls in bases.items() if base in crawl)
@@ -110,7 +112,7 @@ class Parts:
                 members[part][base] = url
         # Few pages first, http before https, old versions before new ones.
         parts = sorted(
-            (part for part, urls in members.items() if len(urls) >= LEAST_COMPARED),
+            (part for part, urls in members.items() if len(urls) >= self._least),
             key=lambda part: (
                 len(members[part]),
                 part.name.startswith("https:"),

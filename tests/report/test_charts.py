@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 from lxml import etree
@@ -47,19 +48,56 @@ def test_labels_cannot_be_markup():
         ({0: 5, 3: 2}, 4, ["0", "1", "2", "3", "4"], [5, 0, 0, 2, 0]),
         ({}, 0, ["0"], [0]),
         ({0.0: 1, 0.5: 2, 1.0: 4}, 0, None, {"0": 1, "0.5": 2, "1": 4}),
-        ({float(n): 1 for n in range(101)}, 0, None, {"0": 5, "50": 5, "100": 1}),
+        ({float(n): 1 for n in range(101)}, 0, None, {"0": 1, "50": 5, "100": 5}),
         ({0.15: 1}, 0.97, None, {"0.1": 0, "0.15": 1}),
-        ({0.29: 1, 0.3: 1}, 0.6, None, {"0.27": 1, "0.3": 1}),
+        ({0.29: 1, 0.3: 1}, 0.6, None, {"0.3": 2, "0.27": 0}),
     ],
 )
 def test_distances_are_put_into_bars(counts, upto, labels, bars):
-    got_labels, (got,) = bin_distances(counts, upto=upto)
+    got_labels, (got,), _ = bin_distances(counts, upto=upto)
     assert sum(got) == sum(counts.values())
     assert len(got_labels) == len(got) <= 30
     if labels:
         assert (got_labels, got) == (labels, bars)
     else:
         assert {label: got[got_labels.index(label)] for label in bars} == bars
+
+
+@pytest.mark.parametrize("threshold", [0, 3, 8, 0.13, 0.3, 2.5])
+@pytest.mark.parametrize("upto", [16, 40, 0.97, 1])
+def test_no_bar_holds_both_sides_of_the_threshold(threshold, upto):
+    below, beyond = {threshold: 1.0, threshold / 2: 1}, {threshold + 0.01: 1.0, upto: 1}
+    labels, (near, kept), place = bin_distances(below, beyond, threshold=threshold)
+    if place is None:
+        assert threshold > upto
+        return
+    assert not any(near[place:])
+    assert not any(kept[:place]) or threshold > upto
+    assert labels[place - 1] == f"{threshold:g}"
+
+
+def test_the_threshold_is_a_line_between_the_bars_on_both_sides_of_it():
+    svg = draw_bars(list("0123"), [("near", [5, 5, 5, 5])], title_id="name", threshold=2)
+    root = etree.fromstring(svg)
+    [line] = root.xpath("//*[@class='threshold']")
+    x = float(line.get("d").split()[0][1:])
+    lefts = [float(bar[0].get("x")) for bar in root.xpath("//*[@class='bar']")]
+    width = float(root.xpath("//*[@class='bar']/*[local-name()='rect']/@width")[0])
+    assert lefts[1] + width <= x <= lefts[2]
+    assert not etree.fromstring(draw_bars(["0"], [("near", [5])], title_id="name")).xpath(
+        "//*[@class='threshold']"
+    )
+
+
+@pytest.mark.parametrize("labels", [[str(n % 7) for n in range(60)], ["1,234,567"] * 40, ["a"]])
+def test_labels_of_an_axis_do_not_overlap(labels):
+    root = etree.fromstring(draw_bars(labels, [("new", [1] * len(labels))], title_id="name"))
+    texts = root.xpath("//*[contains(@class, 'axis x')]//*[local-name()='text']")
+    places = [float(text.get("x")) for text in texts]
+    assert texts[0].text == labels[0]
+    widest = 10 * max(map(len, labels))
+    assert all(b - a > widest for a, b in pairwise(places))
+    assert len(root.xpath("//*[@class='bar']")) == len(labels)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import pytest
 from report_of import SETTINGS, exact, judged, near, new
 
+from dedup.evidence import Evidence
 from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.record import PageRecord
@@ -44,6 +45,24 @@ def test_urls_are_advised_on(summary, detector):
     advice = summary.finish(detector).url_advice
     assert [(item.kind, item.name) for item in advice.advice] == [("parameter", "utm_source")]
     assert advice.with_deny == Effect(pages=6, contents=0)
+
+
+@pytest.mark.parametrize(("coverage", "view", "is_advised"), [
+    (0.9, 0, True), (0.1, 0, True), (0.1, 1, False),
+])  # fmt: skip
+def test_advice_does_not_rest_on_texts_that_are_no_evidence(
+    summary, detector, coverage, view, is_advised
+):
+    """Pages with the text of a menu are the same only if they show the same."""
+    for n in range(6):
+        for place, query in enumerate(("", "?ref=home")):
+            seen = bytes([n, place * view]) * 8
+            evidence = Evidence(coverage, seen, 1000).to_bytes()
+            digest = b"%16d" % (n if coverage > 0.5 else 0)
+            known = Page(PageRecord(tokens=99, digest=digest, evidence=evidence))
+            summary.record(new(), f"http://a/{n}{query}", 20, known)
+    advice = summary.finish(detector).url_advice.advice
+    assert [item.name for item in advice if item.is_advised] == ["ref"] * is_advised
 
 
 def two_versions(summary, *, host="a", count=6):

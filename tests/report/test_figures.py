@@ -84,7 +84,7 @@ def test_hosts_and_patterns_are_listed_with_the_shares_of_their_duplicates(html_
     assert listed(one, (2, [("a/*", 3, 1), (long, 1, 0)])) == (
         [  # a card for one host would say nothing
             ("/*", "3", "1", "33 %"),
-            (f"/{'x' * 198}...{'x' * 198}", "1", "0", "0 %"),
+            (f"/{'x' * 199}…{'x' * 199}", "1", "0", "0 %"),
         ],
         [],
     )

@@ -1,18 +1,13 @@
 from dedup.report.groups import Groups
 from dedup.report.report import Copy, Group
-from dedup.rule import Kind, Verdict
 
 
 def filled(duplicates, **limits):
     """Groups after the duplicates, given as originals, in that order."""
     groups = Groups(**limits)
     for number, original in enumerate(duplicates):
-        groups.add(near(original), f"url{number}")
+        groups.add(original, Copy(f"url{number}", "near-duplicate", 2))
     return groups
-
-
-def near(original):
-    return Verdict(Kind.NEAR, "simhash", original, 2)
 
 
 def test_duplicates_are_gathered_by_original():

@@ -7,15 +7,29 @@ import pytest
 from report_of import report_of
 
 from dedup.report import write_json
+from dedup.report.report import NameCount, NameCounts
 
 REPORT = replace(report_of([]), spider="news", started="2026-01-02T03:04:05+00:00")
 
 
-def test_it_is_named_after_the_spider_and_the_start_and_overwrites_nothing(tmp_path):
+def test_it_is_named_after_the_site_and_the_start_and_overwrites_nothing(tmp_path):
     paths = [write_json(replace(REPORT, errors=n), tmp_path / "new") for n in range(3)]
     start = "news-2026-01-02T030405Z"
     assert [path.name for path in paths] == [f"{start}.json", f"{start}-2.json", f"{start}-3.json"]
     assert [json.loads(path.read_text())["errors"] for path in paths] == [0, 1, 2]
+
+
+def test_the_site_is_the_host_of_most_pages_or_else_the_spider(tmp_path):
+    def name(*hosts):
+        counts = NameCounts(len(hosts), tuple(NameCount(*host, 0) for host in hosts))
+        pages = replace(REPORT.pages, judged=sum(pages for _, pages in hosts))
+        path = write_json(replace(REPORT, hosts=counts, pages=pages), tmp_path)
+        return path.name.partition("-2026")[0]
+
+    assert name(("shop.example:8000", 9), ("b.example", 2)) == "shop.example_8000"
+    assert name(("a.example", 2), ("b.example", 2), ("c.example", 2)) == "news"
+    assert name(("..", 2)) == "news"
+    assert name() == "news"
 
 
 @pytest.mark.parametrize("spider", ["../a b", "x" * 300, "爬虫" * 200, ""])

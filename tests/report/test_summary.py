@@ -86,7 +86,11 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
             "advice": [],
             "with_deny": {"pages": 0, "contents": 0},
             "with_discarder": {"pages": 0, "contents": 0},
+            "nearest": None,
         },
+        "near_patterns": {"names": 0, "largest": []},
+        "titles": {"compared": 0, "different": 0},
+        "second_opinion": None,
         "nearest_kept": {"sample": 0, "pages": 0, "within": 16, "distances": {}},
         "near_misses": [],
         "timeline": {
@@ -231,6 +235,7 @@ def test_without_details_nothing_is_gathered_that_the_table_does_not_show(stats,
         nearest_kept=NearestKept(0, 0, 16, {}),
         near_misses=(),
         url_patterns=NameCounts(0, ()),
+        near_patterns=NameCounts(0, ()),
         url_advice=None,
     )
 

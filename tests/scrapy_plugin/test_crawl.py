@@ -645,8 +645,11 @@ def test_the_report_is_written_as_json_and_logged(tmp_path: Any):
             spider_over(f"{url}/original", f"{url}/copy", f"{url}/other"),
             DEDUP_REPORT=tmp_path / "new" / "folder",
         )
-    [page, path] = sorted((tmp_path / "new" / "folder").iterdir())
-    assert page == path.with_suffix(".html")
+    [path] = (tmp_path / "new" / "folder").glob("*.json")
+    assert path.name.startswith(url.removeprefix("http://").replace(":", "_"))
+    assert path.with_suffix(".html").is_file()
+    copies = path.with_suffix(".copies.jsonl").read_text().splitlines()
+    assert [json.loads(line)["url"] for line in copies] == [f"{url}/copy"]
     report = json.loads(path.read_text())
     assert report["spider"] == "test"
     assert report["pages"] | {"per_second": None} == {
@@ -679,16 +682,25 @@ def test_reports_of_crawls_that_begin_in_one_second_stand_side_by_side(tmp_path:
     with served(SITE) as url:
         for _ in range(3):
             crawl(spider_over(f"{url}/original", name="a/b"), DEDUP_REPORT=tmp_path)
-    names = {path.stem for path in tmp_path.iterdir()}
+    names = {path.stem for path in tmp_path.glob("*.json")}
     assert len(names) == 3
-    assert {path.name for path in tmp_path.iterdir()} == {
-        name + suffix for name in names for suffix in (".json", ".html")
+    assert {path.name for path in tmp_path.glob("[!.]*")} == {
+        *(name + suffix for name in names for suffix in (".json", ".html")),
+        "index.html",
+        "index.jsonl",
     }
+
+
+def test_the_last_line_of_a_crawl_names_its_report(tmp_path: Any):
+    with served(SITE) as url:
+        result = crawl(spider_over(f"{url}/original", f"{url}/copy"), DEDUP_REPORT=tmp_path)
+    [path] = tmp_path.glob("*Z.html")
+    assert result.messages(logging.INFO)[-1].splitlines()[-1] == f"The report: {path}"
 
 
 def html_report(folder: Any) -> tuple[str, Any]:
     """The source of the one HTML report in *folder*, and the data that its script reads."""
-    [path] = folder.glob("*.html")
+    [path] = folder.glob("*Z.html")
     source = path.read_text("utf-8")
     [data] = re.findall(r'id="data">(.*?)</script>', source, re.DOTALL)
     return source, json.loads(data)
@@ -700,8 +712,10 @@ def test_the_html_report_shows_what_a_copy_changed(tmp_path: Any):
     source, data = html_report(tmp_path)
     [group] = data["groups"]
     assert group["url"] == f"{url}/original"
-    [[copy, distance, diff]] = group["copies"]
-    assert (copy, distance > 0) == (f"{url}/copy", True)
+    [[shared, rest, _title, distance, diff, pattern]] = group["copies"]
+    assert group["url"][:shared] + rest == f"{url}/copy"
+    assert distance > 0
+    assert data["patterns"][pattern] == f"{url.removeprefix('http://')}/*"
     assert "+ otherwise" in data["diffs"][diff]
     assert "simhash" in source
 
@@ -725,7 +739,7 @@ def test_no_more_texts_are_kept_than_the_setting_says(tmp_path: Any, texts: int)
         spider = spider_over(f"{url}/original", f"{url}/copy")
         crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_REPORT_TEXTS=texts)
     _, data = html_report(tmp_path)
-    assert data["groups"][0]["copies"][0][2] is None
+    assert data["groups"][0]["copies"][0][4] is None
     assert data["diffs"] == []
     assert bool(data["groups"][0]["title"]) is bool(texts)
 

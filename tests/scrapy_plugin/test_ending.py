@@ -58,7 +58,9 @@ def ended(paths: dict[str, Path]) -> tuple[int, Any, bool, int]:
 
 
 def reports(paths: dict[str, Path]) -> list[str]:
-    return sorted(path.suffix for path in paths["DEDUP_REPORT"].glob("*"))
+    """What there is of the report: the ends of its files, without those of all reports."""
+    files = (path.name for path in paths["DEDUP_REPORT"].glob("[!.]*"))
+    return sorted(name[name.index("Z.") + 1 :] for name in files if not name.startswith("index."))
 
 
 def failing(*_: Any, **__: Any) -> Any:
@@ -68,30 +70,31 @@ def failing(*_: Any, **__: Any) -> Any:
 def test_an_end_without_faults(paths):
     result = run(paths)
     assert result.stored == KEPT
-    assert (ended(paths), reports(paths)) == ((2, "finished", True, 3), [".html", ".json"])
+    assert (ended(paths), reports(paths)) == ((2, "finished", True, 3), ALL)
     assert result.messages() == []
 
 
+ALL = [".copies.jsonl", ".html", ".json"]
 # What fails, and what is missing for it: numbers of the ledger, files of reports.
 FAULTS = {
     "dedup.report.groups.Groups.add": ((2, "finished", True, 2), [".html", ".json"]),
-    "dedup.report.timeline.Timeline.add": ((2, "finished", True, 0), [".html", ".json"]),
-    "dedup.report.tally.Tally.add": ((2, "finished", True, 0), [".html", ".json"]),
-    "dedup.report.quantiles.Quantiles.add": ((2, "finished", True, 3), [".html", ".json"]),
-    "dedup.report.sample.Sample.add": ((2, "finished", True, 0), [".html", ".json"]),
-    "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), [".html", ".json"]),
-    "dedup.report.details.url_pattern": ((2, "finished", True, 0), [".html", ".json"]),
-    "dedup.url_advice.Contents.add": ((2, "finished", True, 0), [".html", ".json"]),
-    "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), [".html", ".json"]),
-    "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), [".html", ".json"]),
-    "dedup.scrapy_plugin.ending.as_text": ((2, "finished", True, 3), [".html", ".json"]),
+    "dedup.report.timeline.Timeline.add": ((2, "finished", True, 0), ALL),
+    "dedup.report.tally.Tally.add": ((2, "finished", True, 0), ALL),
+    "dedup.report.quantiles.Quantiles.add": ((2, "finished", True, 3), ALL),
+    "dedup.report.sample.Sample.add": ((2, "finished", True, 0), ALL),
+    "dedup.report.texts.TextStore.record": ((2, "finished", True, 0), ALL),
+    "dedup.report.details.url_pattern": ((2, "finished", True, 0), ALL),
+    "dedup.url_advice.Contents.add": ((2, "finished", True, 0), ALL),
+    "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), ALL),
+    "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), ALL),
+    "dedup.scrapy_plugin.ending.as_text": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.write_json": ((2, "finished", True, 3), []),
-    "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".json"]),
-    "dedup.report.texts.TextStore.__iter__": ((2, "finished", True, 0), [".html", ".json"]),
+    "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".copies.jsonl", ".json"]),
+    "dedup.report.texts.TextStore.__iter__": ((2, "finished", True, 0), ALL),
     "dedup.report.Summary.finish": ((2, "finished", False, 3), []),
-    "dedup.stores.SqliteStore.leave": ((2, None, False, 0), [".html", ".json"]),
+    "dedup.stores.SqliteStore.leave": ((2, None, False, 0), ALL),
     "dedup.scrapy_plugin.checkpoints.Checkpoints.finish": (
-        (0, "finished", True, 3), [".html", ".json"],
+        (0, "finished", True, 3), ALL,
     ),
 }  # fmt: skip
 
@@ -182,7 +185,7 @@ def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
     [report] = paths["DEDUP_REPORT"].glob("*.json")
     assert json.loads(report.read_text())["texts_lost"] == lost
     assert any("texts not kept" in message for message in result.messages(logging.INFO))
-    [shown] = paths["DEDUP_REPORT"].glob("*.html")
+    [shown] = paths["DEDUP_REPORT"].glob("127*.html")
     assert "texts could not be kept" in shown.read_text()
     [message] = result.messages()
     assert "database or disk is full" in message

@@ -351,3 +351,23 @@ def test_many_forms_of_one_page_are_compared_with_each_other():
     pages = [(f"{SITE}{n}?ref={form}", (n, form)) for n in range(2) for form in range(8)]
     result = url_advice(pages, lambda pairs: [p for p in pairs if p[0][0] == p[1][0]])
     assert [(a.name, a.agreed, a.compared) for a in result.advice] == [("ref", 14, 14)]
+
+
+def test_where_nothing_is_advised_the_part_that_came_nearest_is_told():
+    pages = [(f"{SITE}{n}{query}", n) for n in range(3) for query in ("", "?ref=home")]
+    pages += [(f"{SITE}{n}?page=2", f"page 2 of {n}") for n in range(3)]
+    told = url_advice(pages)
+    assert told.advice == ()
+    nearest = told.nearest
+    assert (nearest.kind, nearest.name, nearest.agreed, nearest.compared) == (
+        "parameter", "ref", 3, 3,
+    )  # fmt: skip
+    assert (nearest.is_advised, nearest.deny, nearest.discarder) == (False, None, None)
+
+
+def test_nothing_came_near_where_no_content_was_ever_the_same_or_something_is_advised():
+    different = [(f"{SITE}{n}{query}", f"{n}{query}") for n in range(9) for query in ("", "?a=1")]
+    assert url_advice(different).nearest is None
+    assert url_advice([]).nearest is None
+    same = [(f"{SITE}{n}{query}", n) for n in range(9) for query in ("", "?a=1")]
+    assert url_advice(same).nearest is None

@@ -1,0 +1,161 @@
+"""What a report means, and what to do next: sentences with figures, and settings to copy."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dedup.report.report import Report
+from dedup.report.sample import priority
+from dedup.report.templating import cut_url, messages
+from dedup.text import printable
+from dedup.units import format_seconds
+
+_LOG_LINES = 3
+_LONGEST_URL = 100
+# Fewer pages may be chance.
+_FEW = 5
+_SECONDS_WAITED = 1.0
+_SHARE_OF_ONE_PATTERN = 0.9
+_SHARE_OF_WEAK_PAGES = 0.05
+_SHARE_OF_OTHER_TITLES = 0.05
+_SHARE_OF_ONE_TEXT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence of the messages, ``finding_<name>``, and the *values* that it has.
+
+    *setting* is Python code for the settings, empty where nothing is to be set; *anchor* is where
+    the report shows it.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    setting: str
+    anchor: str
+
+    def __str__(self) -> str:
+        values = (f"{value:,}" if isinstance(value, int) else value for value in self.values)
+        return printable(messages()[f"finding_{self.name}"][0].format(*values), None)
+
+
+def findings(report: Report) -> list[Finding]:
+    """Return what is found in *report*, what matters most first."""
+    return [finding for find in _FINDERS if (finding := find(report))]
+
+
+def lines_of(found: list[Finding]) -> Iterator[str]:
+    """Yield the first three findings as lines for the log, each with its setting."""
+    for finding in found[:_LOG_LINES]:
+        setting = "" if "\n" in finding.setting else finding.setting
+        yield f"{finding}{f' Try {printable(setting, None)}' if setting else ''}"
+
+
+def _one_text(report: Report) -> Finding | None:
+    for group in report.largest_groups[:1]:
+        exact = sum(copy.verdict == "exact-duplicate" for copy in group.first)
+        most = max(4 * _FEW, _SHARE_OF_ONE_TEXT * report.pages.judged)
+        if group.duplicates >= most and 2 * exact > len(group.first):
+            url = printable(cut_url(group.original), _LONGEST_URL)
+            anchor = f"group-{priority(group.original):016x}"
+            return Finding("one_text", (group.duplicates, url), 'DEDUP_EVIDENCE = "strict"', anchor)
+    return None
+
+
+def _other_titles(report: Report) -> Finding | None:
+    titles = report.titles
+    if titles is None or titles.different < max(_FEW, _SHARE_OF_OTHER_TITLES * titles.compared):
+        return None
+    values = titles.different, titles.compared
+    return Finding("other_titles", values, 'DEDUP_EVIDENCE = "strict"', "other-titles")
+
+
+def _no_valley(report: Report) -> Finding | None:
+    threshold = report.settings.get("DEDUP_MAX_DISTANCE")
+    nearest = report.nearest_kept
+    if not isinstance(threshold, int | float) or not nearest.sample or not report.distances:
+        return None
+    width = max(1.0, threshold / 3) if threshold >= 1 else threshold / 4
+    scale = nearest.pages / nearest.sample
+    below = sum(n for d, n in report.distances.items() if threshold - width < d)
+    beyond = sum(n for d, n in nearest.distances.items() if d <= threshold + width)
+    estimate = round(scale * beyond)
+    if min(below, beyond) < _FEW or 4 * min(below, estimate) < max(below, estimate):
+        return None
+    # Never a higher one: that would drop more.
+    valley = _valley(report.distances, threshold - width, below)
+    setting = 'DEDUP_ACTION = "mark"' if valley is None else f"DEDUP_MAX_DISTANCE = {valley}"
+    return Finding("no_valley", (f"{threshold:g}", below, estimate), setting, "near-misses")
+
+
+def _valley(distances: Mapping[float, int], upto: float, beyond: int) -> int | None:
+    """Return the whole distance up to *upto* that lies lowest between more on both sides."""
+    if any(distance != int(distance) for distance in distances):
+        return None
+    for distance in sorted(range(1, int(upto) + 1), key=lambda d: (distances.get(d, 0), -d))[:1]:
+        before = max(distances.get(nearer, 0) for nearer in range(distance))
+        if 4 * distances.get(distance, 0) <= min(before, beyond):
+            return distance
+    return None
+
+
+def _weak(report: Report) -> Finding | None:
+    weak, judged = sum(report.weak.values()), report.pages.judged
+    if weak < max(_FEW, _SHARE_OF_WEAK_PAGES * judged):
+        return None
+    return Finding("weak", (weak, judged), 'DEDUP_ITEM_FIELD = "text"', "evidence")
+
+
+def _second_opinion(report: Report) -> Finding | None:
+    said = report.second_opinion
+    if said is None or said.near < _FEW:
+        return None
+    values = said.near, said.compared, said.method
+    return Finding("second_opinion", values, f'DEDUP_METHOD = "{said.method}"', "near-misses")
+
+
+def _url_parts(report: Report) -> Finding | None:
+    advice = report.url_advice
+    denied = [item.deny for item in advice.advice if item.deny] if advice else []
+    if advice is None or not denied:
+        return None
+    rules = ", ".join(map(repr, denied[:_FEW]))
+    setting = f"LinkExtractor(deny=[{rules}{', ...' if len(denied) > _FEW else ''}])"
+    return Finding(
+        "url_parts", (len(denied), advice.with_deny.pages, advice.pages), setting, "advice"
+    )
+
+
+def _waiting(report: Report) -> Finding | None:
+    waiting = report.seconds_per_page.get("waiting")
+    workers = report.settings.get("DEDUP_WORKERS")
+    if waiting is None or waiting.p95 is None or waiting.p95 <= _SECONDS_WAITED:
+        return None
+    more = workers + 1 if isinstance(workers, int) else 2
+    setting = f"DEDUP_WORKERS = {more}"
+    return Finding("waiting", (format_seconds(waiting.p95),), setting, "stages")
+
+
+def _one_pattern(report: Report) -> Finding | None:
+    near = report.pages.near_duplicates
+    if near < 4 * _FEW or report.near_patterns.names < 2:
+        return None
+    most = max(report.near_patterns.largest, key=lambda name: name.duplicates)
+    is_one = most.duplicates >= _SHARE_OF_ONE_PATTERN * near
+    if not is_one or 2 * most.pages > report.pages.judged:
+        return None
+    values = most.duplicates, near, printable(cut_url(most.name), _LONGEST_URL)
+    setting = 'def folder(url):\n    return "/".join(url.split("/")[:4])\n\nDEDUP_SCOPE = folder'
+    return Finding("one_pattern", values, setting, "url_patterns")
+
+
+_FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
+    _other_titles,
+    _one_text,
+    _no_valley,
+    _weak,
+    _one_pattern,
+    _second_opinion,
+    _url_parts,
+    _waiting,
+)

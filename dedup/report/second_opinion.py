@@ -1,0 +1,34 @@
+"""What the most exact method says of pages that another one just does not take for copies."""
+
+from collections.abc import Iterable
+from functools import cache
+
+from dedup.methods.verified import Verified, VerifiedSketch
+from dedup.report.report import NearMiss, SecondOpinion
+from dedup.report.texts import TextStore
+from dedup.text import Document
+
+
+def second_opinion(
+    near_misses: Iterable[NearMiss], texts: TextStore, method: str
+) -> SecondOpinion | None:
+    """Return of how many *near_misses* `Verified` says that they are near-duplicates.
+
+    Of those whose texts were kept; ``None`` if there is none, or *method* is that one.
+    """
+    other = Verified()
+    if method == other.name:
+        return None
+
+    @cache
+    def sketch(url: str) -> VerifiedSketch | None:
+        text = texts.get(url)
+        return None if text is None else other.sketch(Document.from_main_text(text))
+
+    compared = near = 0
+    for pair in near_misses:
+        one, two = sketch(pair.url), sketch(pair.other)
+        if one is not None and two is not None:
+            compared += 1
+            near += other.distance(one, two) <= other.max_distance
+    return SecondOpinion(other.name, compared, near) if compared else None

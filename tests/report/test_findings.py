@@ -1,0 +1,169 @@
+"""What is found in a report, by reports that have it and others that have not."""
+
+import ast
+import re
+from dataclasses import replace
+
+import pytest
+from report_of import SETTINGS, report_of
+
+from dedup.report.findings import findings, lines_of
+from dedup.report.html import as_html
+from dedup.report.report import (
+    Copy,
+    Group,
+    NameCount,
+    NameCounts,
+    NearestKept,
+    SecondOpinion,
+    StageTime,
+    TitleCounts,
+)
+from dedup.report.sample import priority
+from dedup.url_advice import url_advice
+
+EMPTY = report_of([])
+PAGES = replace(EMPTY.pages, judged=1000, near_duplicates=100)
+HOSTILE = "http://a.example/</script><b>\u202e\x1b[31m{0}"
+
+
+def group(count, *verdicts):
+    return {
+        "pages": PAGES,
+        "largest_groups": (
+            Group(HOSTILE, count, tuple(Copy(f"http://b/{v}", v, 0) for v in verdicts)),
+        ),
+    }
+
+
+def distances(dropped, kept, threshold=3, sample=100):
+    return {
+        "settings": {**SETTINGS, "DEDUP_MAX_DISTANCE": threshold},
+        "distances": dropped,
+        "nearest_kept": NearestKept(sample, sample, 16, kept),
+    }
+
+
+def waiting(seconds, workers=2):
+    return {
+        "settings": {**SETTINGS, "DEDUP_WORKERS": workers},
+        "seconds_per_page": {"waiting": StageTime(9, 0.1, seconds, 99.0)},
+    }
+
+
+def patterns(*counts):
+    names = tuple(NameCount(f"a.example/{n}/*", *count) for n, count in enumerate(counts))
+    counted = NameCounts(len(names), names)
+    return {"pages": PAGES, "near_patterns": counted, "url_patterns": counted}
+
+
+SHOP = [
+    (f"http://a.example/{n}{query}", n if query in ("", "?ref=home") else query)
+    for n in range(9)
+    for query in ("", "?ref=home")
+]
+# Name, a report that has it, its setting, where it is shown; reports that have not.
+FOUND = {
+    "other_titles": (
+        {"titles": TitleCounts(100, 20)},
+        'DEDUP_EVIDENCE = "strict"',
+        "other-titles",
+        [{"titles": TitleCounts(100, 4)}, {"titles": TitleCounts(9, 4)}, {"titles": None}],
+    ),
+    "one_text": (
+        group(60, *["exact-duplicate"] * 20),
+        'DEDUP_EVIDENCE = "strict"',
+        f"group-{priority(HOSTILE):016x}",
+        [group(19, "exact-duplicate"), group(49, "exact-duplicate"), group(60, "near-duplicate")],
+    ),
+    "no_valley": (
+        distances({0: 50, 1: 30, 2: 20, 3: 20}, {4: 15, 9: 60}),
+        'DEDUP_ACTION = "mark"',
+        "near-misses",
+        [
+            distances({0: 50, 3: 1}, {9: 60}),
+            distances({0: 50, 3: 50}, {4: 2, 9: 60}),
+            distances({3: 50}, {4: 50}, threshold=None),
+            distances({3: 50}, {}, sample=0),
+        ],
+    ),
+    "weak": (
+        {"pages": PAGES, "weak": {"links": 50, "little": 30}},
+        'DEDUP_ITEM_FIELD = "text"',
+        "evidence",
+        [{"pages": PAGES, "weak": {"links": 49}}, {"weak": {"little": 4}}],
+    ),
+    "one_pattern": (
+        patterns((100, 95), (800, 5)),
+        None,
+        "url_patterns",
+        [patterns((100, 60), (900, 40)), patterns((900, 95), (1, 0)), patterns((100, 100))],
+    ),
+    "second_opinion": (
+        {"second_opinion": SecondOpinion("verified", 40, 20)},
+        'DEDUP_METHOD = "verified"',
+        "near-misses",
+        [{"second_opinion": SecondOpinion("verified", 40, 4)}, {"second_opinion": None}],
+    ),
+    "url_parts": (
+        {"url_advice": url_advice(SHOP)},
+        None,
+        "advice",
+        [{"url_advice": url_advice(SHOP[:6])}, {"url_advice": None}],
+    ),
+    "waiting": (
+        waiting(1.5),
+        "DEDUP_WORKERS = 3",
+        "stages",
+        [waiting(0.9), waiting(None), {"seconds_per_page": {}}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_finding_has_figures_a_setting_and_a_link_to_its_evidence(name, open_store):
+    has, setting, anchor, _ = FOUND[name]
+    report = replace(EMPTY, **has)
+    [found] = findings(report)
+    assert (found.name, found.anchor) == (name, anchor)
+    assert re.search(r"\d", str(found))
+    ast.parse(found.setting)
+    assert setting in (None, found.setting)
+    html = as_html(report, open_store(0))
+    assert f'href="#{anchor}"' in html
+    shown = f'"id":"{anchor[6:]}"' if anchor.startswith("group-") else f'id="{anchor}"'
+    assert shown in html
+    assert html.count('id="setting-') == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [(name, n) for name, found in FOUND.items() for n in range(len(found[3]))]
+)
+def test_a_report_that_has_it_not_does_not_say_so(name, number):
+    report = replace(EMPTY, **FOUND[name][3][number])
+    assert [found for found in findings(report) if found.name == name] == []
+
+
+def test_an_empty_crawl_has_no_findings(open_store):
+    assert findings(EMPTY) == []
+    assert 'id="findings"' not in as_html(EMPTY, open_store(0))
+
+
+def test_a_valley_below_the_threshold_is_the_setting():
+    report = replace(EMPTY, **distances({0: 50, 1: 2, 2: 30, 3: 20}, {4: 15}))
+    assert findings(report)[0].setting == "DEDUP_MAX_DISTANCE = 1"
+    shares = distances({0.1: 50, 0.2: 1, 0.38: 30}, {0.42: 30}, threshold=0.4)
+    assert findings(replace(EMPTY, **shares))[0].setting == 'DEDUP_ACTION = "mark"'
+
+
+def test_the_log_has_the_first_three_with_settings_and_nothing_that_steers_a_terminal():
+    everything = {}
+    for has, *_ in FOUND.values():
+        everything |= has
+    found = findings(replace(EMPTY, **everything))
+    assert len(found) > 4
+    lines = list(lines_of(found))
+    assert len(lines) == 3
+    assert lines[0].endswith('page that they repeat. Try DEDUP_EVIDENCE = "strict"')
+    assert all(line.isprintable() for line in lines)
+    assert "1,000" not in lines[0]
