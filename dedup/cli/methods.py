@@ -66,7 +66,7 @@ def methods_of(options: argparse.Namespace) -> list[Method]:
     names = METHODS if options.method == ["all"] else options.method
     create = sweep_of if getattr(options, "sweep", False) else _only
     arguments = json_object("--args", options.args)
-    kinds = [method_class(name) for name in names]
+    kinds = dict.fromkeys(method_class(name) for name in names)  # each once
     return [method for kind in kinds for method in _create_methods(kind, arguments, create)]
 
 
