@@ -256,6 +256,7 @@ def test_the_names_of_pages_are_those_of_their_hosts_in_any_order(tmp_path, keep
 
     expected = kept(tmp_path, sorted(objects, key=rank), "first", *options)
     hosts = {one["url"].split("/")[2] for one in expected}
-    assert len(hosts) == 5 and 20 < len(expected) < 50
+    assert len(hosts) == 5
+    assert 20 < len(expected) < 50
     result = kept(tmp_path, objects, keep, *options, *dates)
     assert sorted(result, key=rank) == expected
