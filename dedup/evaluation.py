@@ -9,10 +9,12 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from dedup.evidence import Demands, Evidence, Objection, objection
+from dedup.evidence import Demands, Evidence, Names
 from dedup.extraction import Extraction, Extractor
 from dedup.lost_text import LostText, Sequences, lost_with, sequences_of
 from dedup.methods.base import Method
+from dedup.rule import Rule, Witness
+from dedup.scopes import host
 from dedup.search import index_for, order_to_compare
 from dedup.text import Document, simplified, tokenise
 
@@ -215,8 +217,9 @@ class Evaluation:
     normalised texts differ. *cpu_ms_per_page* is the time of sketch and search, without extraction
     and tokens. *pages_per_s* is the number of main texts that one core tokenises, sketches and
     searches per second. *bytes_per_page* is the memory of the index. *lost_text* is what would be
-    lost if the later page of each pair found were dropped, right or false, unless the earlier one
-    was.
+    lost of the main texts if the later page of each pair found were dropped, right or false, unless
+    the earlier one was; of a method that finds parts, the shorter page in place of the later one.
+    *pages_with_evidence*: those that were read from HTML.
     """
 
     collection: str
@@ -233,6 +236,7 @@ class Evaluation:
     cpu_ms_per_page: float
     bytes_per_page: float
     lost_text: LostText
+    pages_with_evidence: int
     false_pairs: list[Pair] = field(repr=False)
     missed_pairs: list[Pair] = field(repr=False)
 
@@ -265,19 +269,20 @@ def evaluate(
     """
     index = index_for(method)
     documents = collection.documents
-    pairs: set[Pair] = set()
+    copies: set[Pair] = set()  # those that would be dropped, each with what was stored before
     seconds = 0.0
-    for number in order_to_compare(method, documents):
+    order = order_to_compare(method, documents)
+    for number in order:
         before = process_time()
         sketch = method.sketch(documents[number])
         if sketch is not None:
-            found = (match.page for match in index.query_all(sketch))
-            pairs.update((min(page, number), max(page, number)) for page in found)
+            copies.update((number, match.page) for match in index.query_all(sketch))
             index.add(sketch, number)
         seconds += process_time() - before
         progress()
     if demands:
-        pairs = {pair for pair in pairs if not _objection(collection, pair, demands)}
+        copies = _without_objections(copies, collection, method, demands)
+    pairs = {(min(pair), max(pair)) for pair in copies}
     pages = max(1, len(collection))
     false, missed, scores = compare(pairs, collection, [document.text for document in documents])
     return Evaluation(
@@ -289,23 +294,42 @@ def evaluate(
         pages_per_s=pages / (collection.seconds_for_tokens + seconds),
         cpu_ms_per_page=1000 * seconds / pages,
         bytes_per_page=index.nbytes / pages,
-        lost_text=lost_with(pairs, collection.sequences),
+        lost_text=lost_with(pairs, collection.sequences, order),
+        pages_with_evidence=len(collection.evidence),
         false_pairs=false,
         missed_pairs=missed,
     )
 
 
-def _objection(collection: Collection, pair: Pair, demands: Demands) -> Objection | None:
-    """Return what speaks against taking the later page of *pair* for a copy of the earlier one."""
-    original, page = (collection.documents[number] for number in pair)
-    return objection(
-        collection.evidence.get(pair[1]),
-        collection.evidence.get(pair[0]),
-        tokens=len(page.tokens),
-        original_tokens=len(original.tokens),
-        is_exact=page.text == original.text,
-        demands=demands,
-    )
+def _without_objections(
+    copies: Iterable[Pair], collection: Collection, method: Method, demands: Demands
+) -> set[Pair]:
+    """Return those of *copies*, pages with their originals, that a crawl would drop.
+
+    As if it had met all pages before, so that it knows the names that pages of a host share, where
+    the ids are URLs.
+    """
+    rule, names, documents = Rule(demands=demands), Names(), collection.documents
+    hosts = [host(key) for key in collection.keys]
+    for number, evidence in collection.evidence.items():
+        if hosts[number]:
+            names.learn(hosts[number], evidence)
+    witnesses = [
+        Witness(document.token_count, collection.evidence.get(number))
+        for number, document in enumerate(documents)
+    ]
+    return {
+        (page, original)
+        for page, original in copies
+        if not rule.objection(
+            witnesses[page],
+            witnesses[original],
+            is_exact=documents[page].text == documents[original].text,
+            finds_parts=method.finds_parts,
+            names=names,
+            host=hosts[page],
+        )
+    }
 
 
 def compare(

@@ -119,9 +119,8 @@ class LostTextSample:
 
     It has every sequence whose hash is below a threshold, 2^64 / 2^`halvings`. So whether one of
     them was seen in a kept page is known exactly, and each different sequence is as likely to be in
-    it as any other. When there are more than *most*, the threshold is halved; that of two samples
-    together is the lower one. A kept page counts whether it came before the dropped one or after
-    it.
+    it as any other. When there are more than *most*, the threshold is halved. A kept page counts
+    whether it came before the dropped one or after it.
 
     Takes some 100 bytes for each of *most*, and up to 1.6 MB for the drops it remembers.
 
@@ -164,16 +163,6 @@ class LostTextSample:
         if lost:
             first = sampled[: self.hashes_of_a_drop].copy()  # without the rest of a long page
             self._remember((lost, key, original, sequences.different, first))
-        self._shrink()
-
-    def merge(self, other: "LostTextSample") -> None:
-        """Add what *other* has seen; the pages of both together are as if one had seen them all."""
-        self._kept |= other._kept
-        self._dropped += other._dropped
-        self._halve(other.halvings)
-        self._sequences += other._sequences
-        for drop in other._drops:
-            self._remember(drop)
         self._shrink()
 
     def result(self) -> LostText:
@@ -247,22 +236,27 @@ class LostTextSample:
         return len(self._kept) + len(self._dropped)
 
 
-def lost_with(pairs: Iterable[tuple[int, int]], texts: Sequence[Sequences]) -> LostText:
+def lost_with(
+    pairs: Iterable[tuple[int, int]], texts: Sequence[Sequences], order: Sequence[int]
+) -> LostText:
     """Return what is lost of *texts* if copies are dropped, by *pairs* of numbers of texts.
 
-    Of two in a pair, the later one is dropped, if the earlier one is kept.
+    Of two in a pair, the later one in *order*, which has all numbers, is dropped, if the earlier
+    one is kept.
     """
+    places = {number: place for place, number in enumerate(order)}
     earlier = defaultdict(list)
-    for one, other in pairs:
-        earlier[max(one, other)].append(min(one, other))
+    for pair in pairs:
+        original, copy = sorted(pair, key=places.__getitem__)
+        earlier[copy].append(original)
     sample = LostTextSample()
     dropped: set[int] = set()
-    for number, text in enumerate(texts):
+    for number in order:
         if set(earlier.get(number, ())) - dropped:
             dropped.add(number)
-            sample.add_dropped(text)
+            sample.add_dropped(texts[number])
         else:
-            sample.add_kept(text)
+            sample.add_kept(texts[number])
     return sample.result()
 
 

@@ -105,7 +105,8 @@ class Scope:
         Traceback (most recent call last):
         ValueError: must be ... got 'hots'; did you mean 'host'?
 
-        Raises ValueError for anything else.
+        Raises ValueError for anything else, also for functions that cannot be imported by their
+        names: methods, and those within others, of which several may have one name.
         """
         if isinstance(value, str):
             values: Iterable[Any] = [name.strip() for name in value.split(",")]
@@ -225,7 +226,22 @@ def _name_of(part: Any) -> str:
         _arguments_of(part)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{part.__module__}.{name}: {error}") from error
-    return f"{part.__module__}.{name}"
+    path = f"{part.__module__}.{name}"
+    if not _is_at(part, path):
+        raise ValueError(
+            "must be a function of a module, which can be imported by its name, and no method or "
+            f"function within another, got {path!r}"
+        )
+    return path
+
+
+def _is_at(part: Any, path: str) -> bool:
+    """Return whether *part* is what is imported from *path*."""
+    module, _, attribute = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute, None) is part
+    except (ImportError, ValueError):
+        return False
 
 
 @cache

@@ -1,10 +1,20 @@
 import json
+from pathlib import Path
 
 import pytest
 from texts import ENGLISH
 
-from dedup.evaluation import CollectionError, compare, evaluate, read_collection, sweep_of
+from dedup.evaluation import (
+    Collection,
+    CollectionError,
+    compare,
+    evaluate,
+    read_collection,
+    sweep_of,
+)
+from dedup.evidence import NORMAL, Evidence
 from dedup.methods import METHODS, SimHash
+from dedup.methods.containment import Containment
 from dedup.methods.exact import Exact
 from dedup.methods.verified import Verified
 
@@ -185,8 +195,15 @@ def test_a_part_is_found_whether_it_comes_before_or_after_what_contains_it(tmp_p
 def test_the_figures_can_be_written_as_json(tmp_path):
     result = evaluate(read_collection(write(tmp_path / "x")), SimHash(5))
     figures = json.loads(json.dumps(result.as_json()))
-    assert {"collection", "method", "precision", "recall", "f1", "f1_edited", "pages_per_s",
-            "cpu_ms_per_page", "bytes_per_page"} <= set(figures)  # fmt: skip
+    assert list(figures) == [
+        "collection", "method", "parameters", "pages", "pairs_found", "pairs_to_find", "precision",
+        "recall", "f1", "f1_edited", "pages_per_s", "cpu_ms_per_page", "bytes_per_page",
+        "lost_text", "pages_with_evidence", "false_pairs", "missed_pairs",
+    ]  # fmt: skip
+    documentation = Path(__file__).parents[1] / "docs" / "methods.md"
+    start = documentation.read_text("utf-8").partition("`--json FILE`")[2]
+    told = start.partition("\n\n")[0]
+    assert {name for name in figures if f"`{name}`" not in told} == set()
     assert figures["parameters"]["max_distance"] == 5
 
 
@@ -224,3 +241,37 @@ def test_it_tells_how_much_text_is_lost_if_the_pairs_found_are_dropped(tmp_path)
     assert evaluate(collection, Exact()).as_json()["lost_text"] == {
         "sequences": len(own[1]), "share": 0, "error": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("demands", [None, NORMAL])
+@pytest.mark.parametrize("is_part_first", [True, False])
+def test_a_part_is_the_copy_of_what_contains_it_wherever_it_stands(is_part_first, demands):
+    words = [f"word{number}" for number in range(600)]
+    part, whole = " ".join(words[:120]), " ".join(words)
+    shown = {
+        part: Evidence(1, b"p" * 16, 1000, b"name"), whole: Evidence(1, b"w" * 16, 5000, b"name"),
+    }  # fmt: skip
+    texts = [part, whole] if is_part_first else [whole, part]
+    evidence = {number: shown[text] for number, text in enumerate(texts)}
+    collection = Collection("parts", ["a", "b"], texts, {(0, 1): "dup"}, evidence)
+    result = evaluate(collection, Containment(), demands=demands)
+    assert result.recall == 1
+    assert result.lost_text == (118, 0, 0)
+    # Other methods have no reason to take the whole for a copy of the part.
+    found = evaluate(collection, Verified(max_distance=1), demands=NORMAL).pairs_found
+    assert found == 0
+
+
+@pytest.mark.parametrize("demands", [None, NORMAL])
+@pytest.mark.parametrize("site", ["http://a.example/", "page "])
+def test_names_that_the_pages_of_a_host_share_say_nothing(site, demands):
+    count = 10
+    texts = [WORDS.replace("word30", f"changed{number}") for number in range(count)]
+    evidence = {
+        number: Evidence(1, bytes([number] * 16), 1000, b"%4d" % number, b"site")
+        for number in range(count)
+    }
+    keys = [f"{site}{number}" for number in range(count)]
+    collection = Collection("site", keys, texts, {}, evidence)
+    found = evaluate(collection, Verified(max_distance=0.5), demands=demands).pairs_found
+    assert found == (0 if demands and "example" in site else 45)

@@ -90,24 +90,6 @@ def test_the_order_of_pages_does_not_matter():
     assert len(results) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("most", "of_other"), [(10**6, 10**6), (10**6, 700), (700, 10**6)])
-def test_two_samples_together_are_as_one(most, of_other):
-    kept, dropped = pages(5)
-    total, lost = exact(kept, dropped)
-    one, other = LostTextSample(most), LostTextSample(of_other)
-    for number, page in enumerate(kept):
-        (one, other)[number % 2].add_kept(shingles(page))
-    for number, page in enumerate(dropped):
-        (one, other)[number % 3 > 0].add_dropped(shingles(page), f"{number}")
-    one.merge(other)
-    found = one.result()
-    assert found.sequences == total
-    assert abs(found.share - lost / total) <= found.error + 1e-12
-    assert (found.error == 0) == (most == of_other)
-    assert one.lossiest()
-
-
 def test_where_nothing_was_lost_the_error_is_not_nothing():
     kept, _ = pages(6)
     found = sample_of(kept, kept, 500).result()
@@ -283,9 +265,19 @@ def test_a_sample_of_nothing_is_refused():
 def test_of_a_pair_the_later_text_is_dropped_unless_the_earlier_one_is():
     """As in a crawl: the third text is near the second one only, which is not kept."""
     texts = [shingles(f"{'a b c d e f'} {end}".split()) for end in ("g", "h", "h i", "x")]
-    assert lost_with([(1, 0), (1, 2)], texts) == LostText(5, 0, 0)
-    assert lost_with([(0, 1), (0, 2), (1, 2)], texts) == LostText(11, 3 / 11, 0)
-    assert lost_with([], texts) == LostText(0, 0, 0)
+    in_order = range(4)
+    assert lost_with([(1, 0), (1, 2)], texts, in_order) == LostText(5, 0, 0)
+    assert lost_with([(0, 1), (0, 2), (1, 2)], texts, in_order) == LostText(11, 3 / 11, 0)
+    assert lost_with([], texts, in_order) == LostText(0, 0, 0)
+
+
+def test_later_means_later_in_the_order_that_is_given():
+    part, whole, other = (shingles(WORDS[:end]) for end in (10, 40, 39))
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert lost_with(pairs, [part, whole, other], [0, 1, 2]) == LostText(
+        75, 30 / 38 * 38 / 75 + 29 / 75, 0
+    )
+    assert lost_with(pairs, [part, whole, other], [1, 2, 0]) == LostText(45, 0, 0)
 
 
 @pytest.mark.parametrize(

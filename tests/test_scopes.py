@@ -126,6 +126,46 @@ async def of_later(url):
     return url
 
 
+def nth_part(number):
+    def part(url):
+        return url.split("/")[number]
+
+    return part
+
+
+class Methods:
+    def own(self, url):
+        return url
+
+    @staticmethod
+    def of_class(url):
+        return url
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (nth_part(2), "nth_part.<locals>.part"),
+        ([nth_part(2), nth_part(3)], "nth_part.<locals>.part"),
+        (["host", nth_part(2)], "nth_part.<locals>.part"),
+        (Methods().own, "Methods.own"),
+        (Methods.of_class, "Methods.of_class"),
+    ],
+)
+def test_a_function_that_its_name_does_not_make_again_is_refused(value, name):
+    """Two of one name would count as one, silently."""
+    with pytest.raises(ValueError, match="which can be imported by its name") as caught:
+        Scope.of(value)
+    assert str(caught.value).endswith(f"got '{__name__}.{name}'")
+
+
+def test_another_function_than_the_one_of_its_name_is_refused(monkeypatch):
+    value = path_of
+    monkeypatch.setattr(sys.modules[__name__], "path_of", of_nothing)
+    with pytest.raises(ValueError, match=r"got '.*\.path_of'"):
+        Scope.of(value)
+
+
 @pytest.mark.parametrize(
     ("value", "name"),
     [

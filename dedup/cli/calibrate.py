@@ -25,6 +25,7 @@ from dedup.cli.methods import add_methods, json_object, methods_of
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
 from dedup.lost_text import lost_with, sequences_of
+from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader
 from dedup.text import Document, printable, without_surrogates
@@ -200,7 +201,12 @@ def _show_results(
             output.print("No pair was judged yet.")
         return
     texts = sequences_of(documents)
-    results = Results(calibration, labels, options.precision, lambda pairs: lost_with(pairs, texts))
+    results = Results(
+        calibration,
+        labels,
+        options.precision,
+        lambda method, pairs: lost_with(pairs, texts, order_to_compare(method, documents)),
+    )
     # The file first: whoever reads the output may stop at any time.
     write_json(options.json, results.as_json())
     results.show(output, json_object("--args", options.args))

@@ -73,6 +73,13 @@ def run(options: argparse.Namespace) -> None:
             _plot(results, file, options.plot.suffix.lstrip("."))
     output = console(options.json)
     _show_results(output, results, options.sweep)
+    if demands:
+        for collection in collections:
+            if not collection.evidence:
+                line = (
+                    f"{collection.name}: no evidence, for no page was read from HTML (--extractor)"
+                )
+                output.print(Text(printable(line)), soft_wrap=True)
     by_name = {collection.name: collection for collection in collections}
     for result in results:
         _show_errors(output, by_name[result.collection], result, options.errors)

@@ -73,10 +73,10 @@ def method_of(options: argparse.Namespace) -> Method:
 
 def methods_of(options: argparse.Namespace) -> list[Method]:
     """Return the methods that --method and --args describe, with --sweep many of each."""
-    names = METHODS if options.method == ["all"] else dict.fromkeys(options.method)
+    names = METHODS if options.method == ["all"] else options.method
     create = sweep_of if getattr(options, "sweep", False) else _only
     arguments = json_object("--args", options.args)
-    kinds = [method_class(name) for name in names]
+    kinds = dict.fromkeys(method_class(name) for name in names)  # each once
     return [
         method
         for kind in kinds

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from dedup.calibration import Calibration, Candidates, Estimate, Pair, Step, recommend
 from dedup.lost_text import LostText
+from dedup.methods.base import Method
 
 _LEGEND = """\
 found, precision, recall: expected values for all pairs up to that distance (with 95 % intervals).
-Recall is of the near-duplicates among all pairs to judge from. Text lost: of the text of the pages
-that are dropped at that threshold, the part that no kept page has."""
+Recall is of the near-duplicates among all pairs to judge from. Text lost: of the extracted
+text of the pages that are dropped at that threshold, the part that no kept page has."""
 
 
 class _Result(NamedTuple):
@@ -37,18 +38,21 @@ class Results:
         calibration: Calibration,
         labels: Mapping[Pair, str],
         precision: float,
-        lost_with: Callable[[Iterable[Pair]], LostText],
+        lost_with: Callable[[Method, Iterable[Pair]], LostText],
     ) -> None:
         """Estimate the results; the choice must have at least this expected *precision*, 0 to 1.
 
-        *lost_with* tells how much text is lost if those pairs are found.
+        *lost_with* tells how much text is lost if a method finds those pairs.
         """
         self._judged = len(labels)
         self._precision = precision
         self._results = []
         for candidates in calibration.candidates:
             steps = calibration.steps(candidates, labels)
-            lost = [lost_with(candidates.pairs_within(step.threshold)) for step in steps]
+            lost = [
+                lost_with(candidates.method, candidates.pairs_within(step.threshold))
+                for step in steps
+            ]
             self._results.append(_Result(candidates, steps, lost, recommend(steps, precision)))
         best = max(self._results, key=lambda result: result.recall)
         self._best = best if best.choice else None
@@ -135,7 +139,7 @@ def _sentence(result: _Result, precision: float) -> str:
         f"recall {_interval(choice.recall)}."
     )
     lost = result.lost[result.steps.index(choice)]
-    text += f" At this threshold, {lost.percent} of the dropped text is lost."
+    text += f" At this threshold, {lost.percent} of the extracted text of dropped pages is lost."
     if len(result.candidates.strata) > 1 and choice.threshold == result.candidates.max_distance:
         text += " It is the largest distance tried (--args sets max_distance)."
     return text

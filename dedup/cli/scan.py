@@ -310,6 +310,7 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "kept_short": outcome.short,
         "kept_unread": outcome.count(Fate.UNREAD),
         "kept_without_scope": outcome.count(Fate.NO_SCOPE),
+        "with_evidence": outcome.with_evidence,
         "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
         "lost_text": _lost_text(outcome),
         "weak": {str(what): count for what, count in outcome.weak.items()},
@@ -319,6 +320,7 @@ def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> 
         "first_unread": outcome.first_unread,
         "method": options.method,
         "keep": options.keep,
+        "evidence": options.evidence,
         "bytes_read": format_.nbytes,
     }
 
@@ -338,9 +340,9 @@ def _lost_text(outcome: Outcome) -> dict[str, Any] | None:
     return {**outcome.lost_text._asdict(), "lossiest": lossiest}
 
 
-def _lines_of_lost_text(lost_text: dict[str, Any]) -> Iterator[str]:
+def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Iterator[str]:
     *estimate, lossiest = lost_text.values()
-    yield f"text of duplicates: {LostText(*estimate)}"
+    yield f"{'extracted ' * is_extracted}text of duplicates: {LostText(*estimate)}"
     for drop in lossiest[:_DROPS_SHOWN]:
         key = f" ({drop['key']})" if "key" in drop else ""
         yield (
@@ -378,6 +380,8 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
     table.add_row("  near-duplicates", share("near_duplicates"))
     if figures["bad"]:
         table.add_row("  bad, left out", share("bad"))
+    if figures["evidence"] != "off" and not figures["with_evidence"]:
+        table.add_row("evidence (--evidence)", "none: no record is a page of HTML")
     if figures["links_left_out"]:
         table.add_row("links, left out (--follow-links)", f"{figures['links_left_out']:,}")
     table.add_row("kept records that others repeat", f"{figures['clusters']:,}")
@@ -389,6 +393,7 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
         if figures[name]:
             output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
     if figures["lost_text"] and figures["lost_text"]["sequences"]:
-        for line in _lines_of_lost_text(figures["lost_text"]):
+        is_extracted = figures["with_evidence"] > 0
+        for line in _lines_of_lost_text(figures["lost_text"], is_extracted=is_extracted):
             output.print(Text(printable(line)), soft_wrap=True)
     output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)

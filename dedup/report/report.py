@@ -184,7 +184,7 @@ class LossyPage:
 
 @dataclass(frozen=True, slots=True)
 class DroppedText:
-    """The text of the dropped *pages*, in *sequences* of three words.
+    """The extracted text of the dropped *pages*, in *sequences* of three words.
 
     *share*: the estimated part of them, from 0 to 1, that is nowhere stored; the exact one is
     within *error* of it in some 95 of 100 crawls. Left out are *pages_of_earlier_crawls*: those

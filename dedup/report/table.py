@@ -132,7 +132,7 @@ def _text_rows(report: Report, room: int) -> Rows:
         lines.append(f"  for {_url(page.original, room - 4)}")
     if left_out := text.pages_of_earlier_crawls:
         lines.append(f"without copies of pages that only earlier crawls met: {left_out:,}")
-    yield f"{'marked' if text.is_stored else 'dropped'} text", "\n".join(lines)
+    yield f"extracted, {'marked' if text.is_stored else 'dropped'}", "\n".join(lines)
 
 
 def _problem_rows(report: Report) -> Rows:

@@ -107,6 +107,7 @@ def _take_in(
             fields.see(record)
         else:
             fields.see(record)
+            outcome.with_evidence += record.page.evidence is not None
             numbers.append(len(outcome.fates))
             read.append(record)
         outcome.fates.append(fate)

@@ -28,6 +28,7 @@ class Outcome:
 
     *fates* has a `Fate` for each; *duplicates*, *originals* and *distances* tell which repeats
     which kept one, in the order in which they were judged. *keys* is empty unless asked for.
+    *with_evidence*: how many were pages of HTML, or records of such.
     *lost_text* is that of the duplicates, ``None`` if nobody knows the words of the records;
     *lossiest* has those duplicates that lost most: number, original, sequences lost, and in all.
     """
@@ -38,6 +39,7 @@ class Outcome:
     distances: "array[float]" = field(default_factory=lambda: array("d"))
     keys: Packed = field(default_factory=Packed)
     short: int = 0
+    with_evidence: int = 0
     objections: Counter[Objection] = field(default_factory=Counter)
     lost_text: LostText | None = None
     lossiest: list[tuple[int, int, int, int]] = field(default_factory=list)

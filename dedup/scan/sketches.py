@@ -7,6 +7,7 @@ from dedup.packed import Packed
 from dedup.preference import Copy, Preference
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
+from dedup.scopes import host
 
 _NO_DIGEST = bytes(16)
 
@@ -27,6 +28,10 @@ class Sketches:
         self._tokens = array("Q")
         # Of those that are in another than "": few in most collections.
         self._scopes: dict[int, str] = {}
+        # Of pages, whose names are compared with those of their host: its number, in this order.
+        self._hosts: dict[str, int] = {}
+        self._roots: list[str] = []
+        self._numbers_of_hosts = array("I")
 
     def append(self, record: ReadRecord) -> None:
         """Add the next record; raises whatever a criterion of the user's own raises."""
@@ -35,6 +40,11 @@ class Sketches:
         ranks = [0] * len(self._ranks) if is_bad else self._preference.rank(copy)
         for column, rank in zip(self._ranks, ranks, strict=True):
             column.append(rank)
+        name = host(record.page.key) if record.page.evidence else ""
+        number = self._hosts.setdefault(name, len(self._hosts))
+        if number == len(self._roots):
+            self._roots.append(f"//{name}/")
+        self._numbers_of_hosts.append(number)
         if record.page.scope:
             self._scopes[len(self)] = record.page.scope
         self._sketches.append(record.page.sketch or b"")
@@ -47,9 +57,10 @@ class Sketches:
         return len(self._tokens)
 
     def record(self, number: int) -> PageRecord:
-        """Return what is judged of a record."""
+        """Return what is judged of a record; its key is a URL of the host, without a scheme."""
         digest = self._digests[number]
         return PageRecord(
+            self._roots[self._numbers_of_hosts[number]],
             scope=self._scopes.get(number, ""),
             tokens=self._tokens[number],
             digest=None if digest == _NO_DIGEST else digest,

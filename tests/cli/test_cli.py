@@ -511,6 +511,12 @@ def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
 
     assert found() == found("--evidence", "off") == 1
     assert found("--evidence", "normal") == found("--evidence", "strict") == 0
+    code, out, _ = run(capsys, "evaluate", folder, "--evidence", "normal", "--min-tokens", 0)
+    assert (code, out.splitlines()[-1]) == (
+        0, "titled: no evidence, for no page was read from HTML (--extractor)",
+    )  # fmt: skip
+    options = ("--extractor", PARAGRAPHS, "--evidence", "normal")
+    assert "no evidence" not in run(capsys, "evaluate", folder, *options)[1]
 
 
 TITLED = """<!doctype html><html><head><title>The page of {0}</title></head><body>

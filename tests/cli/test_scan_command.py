@@ -44,20 +44,21 @@ def test_unique_records_are_written_and_the_figures_shown(pages, tmp_path, capsy
     assert (tmp_path / "unique.jsonl").read_bytes().splitlines() == [lines[n] for n in KEPT]
     shown = [" ".join(line.split()) for line in out.splitlines()]
     assert shown[0].startswith("records 6 (")
-    assert shown[1:7] == [
+    assert shown[1:8] == [
         "kept 4 (66.7%)",
         "without text 1 (16.7%)",
         "too short for near-duplicates 1 (16.7%)",
         "exact duplicates 1 (16.7%)",
         "near-duplicates 1 (16.7%)",
+        "evidence (--evidence) none: no record is a page of HTML",
         "kept records that others repeat 2",
     ]
-    assert shown[7].startswith("read and written ")
-    assert shown[8:10] == [
+    assert shown[8].startswith("read and written ")
+    assert shown[9:11] == [
         "text of duplicates: 396 three-word sequences, 2.3 % of them nowhere stored",
         "9 of 198 of record 3, left out for record 1",
     ]
-    assert shown[10] == f"written: {tmp_path / 'unique.jsonl'}"
+    assert shown[11] == f"written: {tmp_path / 'unique.jsonl'}"
 
 
 @pytest.mark.slow
@@ -82,6 +83,7 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
         "kept_empty": 1, "kept_short": 1, "kept_unread": 0, "kept_without_scope": 0,
         "kept_by_evidence": {}, "weak": {}, "bad": 0, "first_bad": None,
         "first_unread": None, "links_left_out": 0, "method": "simhash", "keep": "first",
+        "evidence": "normal", "with_evidence": 0,
         "from_ledger": 0,
         "bytes_read": sum(map(len, contents(path).values())) or path.stat().st_size,
     }  # fmt: skip

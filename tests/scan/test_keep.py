@@ -225,3 +225,38 @@ def test_a_ledger_of_a_scan_has_what_the_criteria_need(tmp_path, monkeypatch):
     assert best("first") == 0
     monkeypatch.setattr("dedup.scan.record_stream._read", None)  # nothing is read again
     assert [best("canonical"), best("longest"), best("canonical,longest")] == [2, 0, 2]
+
+
+def dictionary(hosts, words):
+    """Entries of dictionaries whose headlines name the site: only the titles tell them apart."""
+    for host in range(hosts):
+        for number in range(words):
+            word = article(100 * host + number, 1).split()[0]
+            text = f"{article(7)}. Site {article(host + 50, 40)} The word {word} {'etc ' * number}."
+            site = page(text, title=f"Dictionary {host}")
+            yield {
+                "url": f"http://{host}.example/{number}",
+                "html": site.replace("<title>", f"<title>{word} {number} - ", 1),
+                "length": len(text),
+                "on": f"20{(7 * number) % 9 + 10}-01-0{host + 1}",
+            }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", ["longest", "newest", "newest,longest"])
+def test_the_names_of_pages_are_those_of_their_hosts_in_any_order(tmp_path, keep):
+    objects = list(dictionary(hosts=5, words=12))
+    random.Random(1).shuffle(objects)
+    options = "--html-field", "html", "--method", "verified"
+    dates = ("--date-field", "on") if "newest" in keep else ()
+
+    def rank(one):
+        ranks = {"longest": -one["length"], "newest": -int(one["on"].replace("-", ""))}
+        return [ranks[criterion] for criterion in keep.split(",")]
+
+    expected = kept(tmp_path, sorted(objects, key=rank), "first", *options)
+    hosts = {one["url"].split("/")[2] for one in expected}
+    assert len(hosts) == 5
+    assert 20 < len(expected) < 50
+    result = kept(tmp_path, objects, keep, *options, *dates)
+    assert sorted(result, key=rank) == expected

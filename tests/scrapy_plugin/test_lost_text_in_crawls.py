@@ -95,6 +95,7 @@ def test_the_table_in_the_log_says_it():
     assert (
         f"{total} three-word sequences, {100 * gone / total:.1f} % of them nowhere stored" in said
     )
+    assert "extracted, dropped" in said
     assert f"{gone} of the {len(sequences(SITE['/more']))} of http:" in said
 
 
@@ -104,7 +105,7 @@ def test_a_page_that_is_marked_would_be_lost():
     assert len(result.items) == 4
     total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
     assert (lost(result)["sequences"], lost(result)["share"]) == (total, round(gone / total, 6))
-    assert "marked text" in table(result)
+    assert "extracted, marked" in table(result)
     assert "nowhere else stored" in table(result)
 
 
