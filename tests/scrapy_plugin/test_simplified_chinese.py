@@ -20,6 +20,7 @@ SITE = {
     "/tw": page(TRADITIONAL, title="鳥類的遷徙"),
     # Not equal, only near: its title has to agree.
     "/hk": page(TRADITIONAL + "\n更新", title="鳥類的遷徙"),
+    "/no-headline": page(TRADITIONAL, title="鳥類的遷徙").replace("h1>", "h2>"),
     "/other": page(TRADITIONAL, title="另一篇文章"),
 }
 
@@ -61,7 +62,10 @@ def test_the_first_one_is_stored_in_its_own_script():
 def test_pages_of_two_titles_are_two_in_both_scripts():
     stored, _ = crawled("/cn", "/other", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
     assert list(stored) == ["/cn", "/other"]
+    # Headlines are not converted, and of a host with so few pages, one of two names is not enough.
     stored, _ = crawled("/cn", "/tw", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
+    assert list(stored) == ["/cn", "/tw"]
+    stored, _ = crawled("/cn", "/no-headline", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
     assert list(stored) == ["/cn"]
 
 
