@@ -126,7 +126,7 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
             if self.seen % 100 == 0:
                 memory.append(resident_bytes())
                 if extension := self.crawler.get_extension(Extension):
-                    state.append(len(extension._expected) + len(extension._judge))
+                    state.append(len(extension.visits))
             yield {"url": response.url}
 
     settings = {
@@ -151,11 +151,11 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
         "lag_ms_median": statistics.median(lags) * 1e3,
         "lag_ms_p95": statistics.quantiles(lags, n=20)[-1] * 1e3,
         "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6,
-        "items_and_pages_in_flight_at_the_end": state[-1] if state else 0,
+        "visits_under_way_at_the_end": state[-1] if state else 0,
         "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
     }
     if extension := crawler.get_extension(Extension):
-        sums = {name: stage.sum for name, stage in extension._summary._stages.items()}
+        sums = {name: stage.sum for name, stage in extension.summary._stages.items()}
         for name in ("extraction", "tokens", "sketch", "index"):
             figures[f"{name}_ms_per_page"] = sums[name] / pages * 1e3
         own = sums["tokens"] + sums["sketch"] + sums["index"]

@@ -31,7 +31,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--crawl", nargs=2, metavar=("URLS", "OUT"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--crawl", nargs=3, metavar=("URLS", "SETTINGS", "OUT"), help=argparse.SUPPRESS
+    )
     arguments = parser.parse_args()
     if arguments.crawl:
         crawl(*arguments.crawl)
@@ -42,8 +44,11 @@ def main() -> int:
     return 0
 
 
-def crawl(urls: str, out: str) -> None:
-    """Run ``scrapy crawl site -a url=URLS`` and write what became of every page."""
+def crawl(urls: str, others: str, out: str) -> None:
+    """Run ``scrapy crawl site -a url=URLS`` and write what became of every page.
+
+    *others*: settings that differ from those of the project, as an object of JSON.
+    """
     from scrapy import signals
     from scrapy.crawler import AsyncCrawlerProcess
     from scrapy.utils.project import get_project_settings
@@ -62,7 +67,7 @@ def crawl(urls: str, out: str) -> None:
             outcome["pages"].append(response.url)
 
     settings = get_project_settings()
-    settings.setdict({"DEDUP_REPORT": "", "LOG_LEVEL": "WARNING"})
+    settings.setdict({"DEDUP_REPORT": "", "LOG_LEVEL": "WARNING", **json.loads(others)})
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler("site")
     crawler.signals.connect(scraped, signals.item_scraped)
@@ -123,12 +128,13 @@ def compare(site: Path) -> dict[str, Any]:
     return figures
 
 
-def run(site: Path) -> dict[str, Any]:
+def run(site: Path, **settings: Any) -> dict[str, Any]:
     with TemporaryDirectory() as folder, serve(site / "www") as root:
         out = Path(folder) / "outcome.json"
         seeds = (site / "seeds.txt").read_text().split()
         urls = ",".join(root + seed for seed in seeds)
-        command = [sys.executable, __file__, str(site), "--crawl", urls, str(out)]
+        crawl = ["--crawl", urls, json.dumps(settings), str(out)]
+        command = [sys.executable, __file__, str(site), *crawl]
         subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
         return json.loads(out.read_text())
 

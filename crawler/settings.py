@@ -7,6 +7,8 @@ NEWSPIDER_MODULE = "crawler.spiders"
 ADDONS = {"dedup.scrapy_plugin.Addon": 500}
 DEDUP_FIELDS = {"text": "text", "title": "title", "language": "language", "coverage": "coverage"}
 DEDUP_REPORT = "reports"
+# Of copies, the first one is kept: so the better URLs come first.
+DEDUP_PREFER = ["canonical", "https", "clean-url", "newest-version"]
 
 USER_AGENT = "scrapy-dedup (site crawler that stores every content once)"
 ROBOTSTXT_OBEY = True

@@ -35,6 +35,10 @@ class Demands(NamedTuple):
     longer: float
     titled_tokens: int | None
 
+    def include_names(self, tokens: int, *, is_exact: bool) -> bool:
+        """Return whether names are asked of texts that match, the page's of so many *tokens*."""
+        return not is_exact or self.titled_tokens is None or tokens < self.titled_tokens
+
 
 NORMAL = Demands(coverage=0.5, longer=1.25, titled_tokens=50)
 STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
@@ -141,8 +145,8 @@ def objection(
         return Objection.LONGER
     if not (is_exact or finds_parts) and original_tokens >= demands.longer * tokens:
         return Objection.SHORTER
-    is_enough = is_exact and demands.titled_tokens is not None and tokens >= demands.titled_tokens
-    if not is_enough and _names_differ(page, original, names, host):
+    asks_for_names = demands.include_names(tokens, is_exact=is_exact)
+    if asks_for_names and _names_differ(page, original, names, host):
         return Objection.TITLE
     return None
 

@@ -1,4 +1,4 @@
-"""Methods and extractors, by short name or import path."""
+"""Methods, extractors and criteria of preference, by short name or import path."""
 
 import importlib.util
 import inspect
@@ -9,6 +9,7 @@ from typing import Any
 from dedup.extraction import EXTRACTORS
 from dedup.methods import METHODS
 from dedup.methods.base import Method
+from dedup.preference import Criterion, Preference
 from dedup.suggestion import did_you_mean
 
 
@@ -37,6 +38,32 @@ def load_extractor(value: Any) -> Any:
     if not callable(extractor):
         raise ValueError(f"must be callable, got {value!r}")
     return extractor
+
+
+def load_preference(known: Mapping[str, Criterion], value: Any) -> Preference:
+    """Return the preference of one criterion, or of several in a list or separated by commas.
+
+    Each is a function or names one, by a short name of *known* or an import path. Raises ValueError
+    for anything else.
+    """
+    if isinstance(value, str):
+        values: list[Any] = [name.strip() for name in value.split(",") if name.strip()]
+    else:
+        values = list(value) if isinstance(value, list | tuple) else [value]
+    criteria = []
+    for one in values:
+        criterion = _load(known, one)
+        if not callable(criterion) or isinstance(criterion, type):
+            raise ValueError(f"must be functions or names of them, got {one!r}")
+        criteria.append((name_of(one, criterion), criterion))
+    return Preference(criteria)
+
+
+def name_of(given: Any, loaded: Any) -> str:
+    """Return the name that was *given*, or else the import path of what was."""
+    if isinstance(given, str):
+        return given
+    return f"{loaded.__module__}.{getattr(loaded, '__qualname__', type(loaded).__qualname__)}"
 
 
 def _load(by_short_name: Mapping[str, Any], value: Any) -> Any:

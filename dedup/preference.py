@@ -4,7 +4,7 @@ A criterion is a function that takes a `Copy` and returns its rank, a whole numb
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -37,8 +37,11 @@ Criterion = Callable[[Copy], int]
 class Preference:
     """Several criteria in order of precedence."""
 
-    def __init__(self, criteria: Sequence[Criterion]) -> None:
-        self.criteria = tuple(criteria)
+    def __init__(self, criteria: Iterable[tuple[str, Criterion]]) -> None:
+        """Create it of criteria with their names."""
+        pairs = tuple(criteria)
+        self.names = [name for name, _ in pairs]
+        self.criteria = [criterion for _, criterion in pairs]
 
     def __bool__(self) -> bool:
         return bool(self.criteria)
@@ -65,11 +68,16 @@ class Preference:
     def prefers(self, copy: Copy, other: Copy) -> bool:
         """Return whether *copy* is better than *other*, not only as good.
 
-        >>> clean = Preference([clean_url])
+        >>> clean = Preference([("clean-url", clean_url)])
         >>> clean.prefers(Copy("http://a/b"), Copy("http://a/b;jsessionid=1"))
         True
         """
         return self.rank(copy) < self.rank(other)
+
+
+def first(copy: Copy) -> int:
+    """Prefer none: those that come first stay first."""
+    return 0
 
 
 def canonical(copy: Copy) -> int:
@@ -146,7 +154,9 @@ URL_CRITERIA: dict[str, Criterion] = {
 }
 """The criteria by the name that settings use, of URLs and canonical URLs."""
 
-CRITERIA: dict[str, Criterion] = {"longest": longest, "newest": newest, **URL_CRITERIA}
+CRITERIA: dict[str, Criterion] = {
+    "first": first, "longest": longest, "newest": newest, **URL_CRITERIA,
+}  # fmt: skip
 """All criteria by their names."""
 
 # The session of a query or a path: Java, PHP, ColdFusion and what people write by hand.

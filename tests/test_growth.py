@@ -153,7 +153,7 @@ def read_field(value):
 
 def of_url(url):
     url_pattern(url)
-    Preference(list(CRITERIA.values())).rank(Copy(url, url))
+    Preference(CRITERIA.items()).rank(Copy(url, url))
     host(url)
     domain(url)
     if parsed := Url.parse(url):

@@ -23,7 +23,7 @@ LAYERS = [
         "suggestion",
         "units",
         "versions",
-    },  # fmt: skip
+    },
     {"lexicon", "diff", "records", "logs", "record", "scopes", "extraction", "preference"},
     {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
     {"record_field", "plugins", "lost_text"},

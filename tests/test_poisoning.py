@@ -21,7 +21,7 @@ from dedup.methods.keyed import KeyedHashing
 from dedup.page import PageReader
 from dedup.scrapy_plugin import bodies
 from dedup.text import Document
-from dedup.view import _in_scope
+from dedup.view.equal_pages import _in_scope
 
 SECRET = "correct horse battery staple"
 

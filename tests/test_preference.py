@@ -105,10 +105,14 @@ def test_https_length_and_date():
 
 def test_criteria_count_in_their_order():
     clean_http, session_https = Copy("http://a/b"), Copy("https://a/b;sid=1")
-    assert Preference([clean_url, https]).prefers(clean_http, session_https)
-    assert Preference([https, clean_url]).prefers(session_https, clean_http)
-    assert not Preference([]).prefers(clean_http, session_https)
-    assert not Preference([https]).prefers(clean_http, clean_http)
+    assert Preference({"clean-url": clean_url, "https": https}.items()).prefers(
+        clean_http, session_https
+    )
+    assert Preference({"https": https, "clean-url": clean_url}.items()).prefers(
+        session_https, clean_http
+    )
+    assert not Preference({}.items()).prefers(clean_http, session_https)
+    assert not Preference({"https": https}.items()).prefers(clean_http, clean_http)
 
 
 urls = st.text(max_size=200) | st.from_regex(
@@ -125,7 +129,7 @@ copies = st.builds(
 
 @given(copies, copies)
 def test_the_number_of_a_copy_is_sorted_as_its_rank(one, other):
-    preference = Preference(list(CRITERIA.values()))
+    preference = Preference(CRITERIA.items())
     for copy in (one, other):
         assert all(0 <= rank <= WORST_RANK for rank in preference.rank(copy))
         assert 0 <= preference.number(copy) < preference.limit
@@ -136,7 +140,9 @@ def test_the_number_of_a_copy_is_sorted_as_its_rank(one, other):
 
 
 def test_ranks_of_a_criterion_of_ones_own_are_kept_within_the_limits():
-    preference = Preference([lambda copy: -3, lambda copy: 2**70, lambda copy: True])
+    preference = Preference(
+        {"a": lambda copy: -3, "b": lambda copy: 2**70, "c": lambda copy: True}.items()
+    )
     assert preference.rank(Copy("http://a/")) == (0, WORST_RANK, 1)
     assert preference.number(Copy("http://a/")) < preference.limit
 

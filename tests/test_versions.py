@@ -28,7 +28,7 @@ def test_versions_are_sorted_from_the_recommended_to_the_unfinished(names):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "2024", "12", "0042", "print", "v", "x", "2.x.y", "1-2", "123-45", "latest-news", "1.1" * 30],
+    ["", "2024", "12", "0042", "print", "v", "x", "2.x.y", "1-2", "latest-news", "1." * 30],
 )  # fmt: skip
 def test_what_is_no_version_ranks_between_the_current_and_the_numbered_ones(name):
     assert not is_version(name)

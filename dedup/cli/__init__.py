@@ -75,8 +75,10 @@ def _print_completion(program: str, shell: str) -> int:
     try:
         import shtab
     except ImportError:
-        needed = "--print-completion needs: pip install 'scrapy-dedup[completion]'"
-        print(f"{program}: {needed}", file=sys.stderr)
+        print(
+            f"{program}: --print-completion needs: pip install 'scrapy-dedup[completion]'",
+            file=sys.stderr,
+        )
         return 2
     print(shtab.complete(_parser(program, COMMANDS), shell))
     return 0

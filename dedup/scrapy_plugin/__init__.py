@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dedup.scrapy_plugin.exceptions import UnchangedPage as UnchangedPage
     from dedup.scrapy_plugin.extension import Extension as Extension
     from dedup.scrapy_plugin.middleware import SpiderMiddleware as SpiderMiddleware
+    from dedup.scrapy_plugin.order import PreferenceQueue as PreferenceQueue
     from dedup.scrapy_plugin.pipeline import ItemPipeline as ItemPipeline
 
 _MODULES = {
@@ -26,6 +27,7 @@ _MODULES = {
     "Extension": "extension",
     "ItemPipeline": "pipeline",
     "NearDuplicate": "exceptions",
+    "PreferenceQueue": "order",
     "SpiderMiddleware": "middleware",
     "UnchangedPage": "exceptions",
 }

@@ -14,6 +14,8 @@ DOWNLOADER_MIDDLEWARE_ORDER = 10
 class Addon:
     """Adds the extension, the two middlewares and the item pipeline.
 
+    If DEDUP_PREFER is set, it also sets the queue of requests, unless the project sets its own.
+
     ``ADDONS = {"dedup.scrapy_plugin.Addon": 500}``
     """
 
@@ -30,3 +32,7 @@ class Addon:
             ("DOWNLOADER_MIDDLEWARES", DownloaderMiddleware, DOWNLOADER_MIDDLEWARE_ORDER),
         ):
             settings.setdefault_in_component_priority_dict(setting, component, order)
+        if settings.get("DEDUP_PREFER"):
+            from dedup.scrapy_plugin.order import PreferenceQueue
+
+            settings.set("SCHEDULER_PRIORITY_QUEUE", PreferenceQueue, "addon")

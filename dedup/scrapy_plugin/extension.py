@@ -208,6 +208,11 @@ class Extension:
         ):
             if component not in self._components:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
+        if self.settings.prefer and "PreferenceQueue" not in self._components:
+            logger.warning(
+                "DEDUP_PREFER orders no requests: SCHEDULER_PRIORITY_QUEUE is not "
+                "dedup.scrapy_plugin.PreferenceQueue"
+            )
 
     async def _join(self) -> None:
         assert self._crawler.spider

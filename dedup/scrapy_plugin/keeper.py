@@ -44,7 +44,6 @@ class Keeper:
             else None
         )
         self._feeds = feeds
-        self._count = count
         self._notices = notices
 
     def start(self) -> None:
@@ -72,7 +71,6 @@ class Keeper:
             self.detector.commit(claim)
         else:
             self.detector.release(claim)
-        self._count("claims/committed" if is_stored else "claims/released")
 
     def close(self) -> None:
         """End the checkpoints and give the store back."""

@@ -54,14 +54,8 @@ def reindex(
     new_method = None if method is None or method.identity == of_method else method
     if new_method is not None:
         of_method = json.loads(json.dumps(new_method.identity))
-    new_scope = None if scope is None else Scope.of(scope)
+    new_scope = None if scope is None else _scope_of_urls(scope, source)
     if new_scope is not None:
-        if new_scope.arguments != {"url"}:
-            raise LedgerError(
-                f"{source} has no languages and no items of pages, only their URLs, and the scope "
-                f"{new_scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start "
-                "afresh (DEDUP_RESET)"
-            )
         others["scope"] = new_scope.name
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
@@ -89,6 +83,18 @@ def reindex(
                 "be made of another one: give the feed with all that were stored (--texts)"
             )
     return Reindexed(pages, before - pages)
+
+
+def _scope_of_urls(name: str, source: Path) -> Scope:
+    """Return the scope *name*; raises LedgerError if URLs are not all that it needs."""
+    scope = Scope.of(name)
+    if scope.arguments != {"url"}:
+        raise LedgerError(
+            f"{source} has no languages and no items of pages, only their URLs, and the scope "
+            f"{scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start afresh "
+            "(DEDUP_RESET)"
+        )
+    return scope
 
 
 def _parts(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

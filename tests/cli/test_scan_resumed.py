@@ -179,7 +179,7 @@ OTHER = {
     "field": (["--text-field", "url"], "text field 'text' there, 'url' here"),
     "html": (
         ["--html-field", "text"],
-        "extractor None there, 'trafilatura' here; html field None there, 'text' here; "
+        "extractor None there, 'trafilatura' here; html field missing there, 'text' here; "
         "text field 'text' there, missing here",
     ),
     "key": (["--key-field", "text"], "key field None there, 'text' here"),
@@ -335,7 +335,7 @@ def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
     code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
     assert code == 2
     assert (
-        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 4; name" in err
+        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 5; name" in err
     )
 
 

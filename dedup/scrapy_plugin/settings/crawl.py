@@ -14,12 +14,19 @@ from dedup.evidence import DEMANDS
 from dedup.extraction import Extractor
 from dedup.logs import get_logger
 from dedup.methods.base import Method
+from dedup.preference import Preference
 from dedup.record_field import MadeWith
 from dedup.rule import SHORT_PAGES, Rule
 from dedup.scopes import Scope
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.settings.paths import Placeholders, feed_files, find_shared
-from dedup.scrapy_plugin.settings.plugins import check_for_workers, extractor, read_method, scope
+from dedup.scrapy_plugin.settings.plugins import (
+    check_for_workers,
+    criteria,
+    extractor,
+    read_method,
+    scope,
+)
 from dedup.scrapy_plugin.settings.values import (
     Reader,
     SettingError,
@@ -116,6 +123,7 @@ class DedupSettings:
     checkpoint_interval: Annotated[float, number(5.0, at_least=0)]
     fsync: Annotated[bool, switch(False)]
     duplicates: Annotated[Path | None, file()]
+    prefer: Annotated[Preference, criteria()]
     job: str | None
     """Scrapy's JOBDIR."""
     shown: Mapping[str, Any] = dataclasses.field(repr=False)

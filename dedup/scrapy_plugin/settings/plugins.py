@@ -2,12 +2,14 @@
 
 import os
 import pickle
+from functools import partial
 from typing import Any
 
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import load_extractor, load_method_class
+from dedup.plugins import load_extractor, load_method_class, load_preference, name_of
+from dedup.preference import URL_CRITERIA
 from dedup.scopes import Scope
 from dedup.scrapy_plugin.settings.values import (
     Reader,
@@ -21,7 +23,7 @@ from dedup.search import index_for
 
 def extractor() -> Setting:
     """A callable that turns HTML into main text, or its name."""
-    return Setting("trafilatura", load_extractor, _name)
+    return Setting("trafilatura", load_extractor, name_of)
 
 
 def scope() -> Setting:
@@ -29,9 +31,14 @@ def scope() -> Setting:
     return Setting("crawl", Scope.of, lambda _given, parsed: parsed.name)
 
 
+def criteria() -> Setting:
+    """Criteria by which URLs are better, by name, import path or function; none by default."""
+    return Setting((), partial(load_preference, URL_CRITERIA), lambda _given, parsed: parsed.names)
+
+
 def read_method(reader: Reader) -> Method:
     """Return the method that four settings describe; raises SettingError."""
-    method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, _name))
+    method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, name_of))
     arguments = reader.read("DEDUP_METHOD_ARGS", Setting({}, parse_dictionary))
     distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
     if distance is not None and arguments.setdefault("max_distance", distance) != distance:
@@ -107,10 +114,3 @@ def check_for_workers(name: str, plugin: Any) -> None:
             f"{name} is defined in the main script, which a worker process cannot import; "
             "define it in a module, or set DEDUP_WORKERS = 0"
         )
-
-
-def _name(given: Any, loaded: Any) -> str:
-    """Return the name that was *given*, or else the import path of what was."""
-    if isinstance(given, str):
-        return given
-    return f"{loaded.__module__}.{getattr(loaded, '__qualname__', type(loaded).__qualname__)}"

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -16,6 +17,7 @@ from scrapy.settings import Settings
 
 from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, Method, SimHash
+from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.scrapy_plugin.settings.crawl import _OTHER_NAMES
 
@@ -57,6 +59,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_CHECKPOINT_INTERVAL": 5.0,
         "DEDUP_FSYNC": False,
         "DEDUP_DUPLICATES": "",
+        "DEDUP_PREFER": [],
     }
 
 
@@ -103,7 +106,6 @@ WRONG = [
     ("DEDUP_METHOD", "simhsh", "must be an import path or one of simhash, "),
     ("DEDUP_METHOD", "verfied", "got 'verfied'; did you mean verified?"),
     ("DEDUP_EXTRACTOR", "trafilatur", "got 'trafilatur'; did you mean trafilatura?"),
-    ("DEDUP_SCOPE", "hosts", "got 'hosts'; did you mean host?"),
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
     ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
@@ -115,6 +117,16 @@ WRONG = [
     ("DEDUP_MAX_DISTANCE", 2.5, "max_distance must be from 0 to 63, got 2.5"),
     ("DEDUP_EXTRACTOR", "trafilature", "must be an import path or one of trafilatura, resi"),
     ("DEDUP_EXTRACTOR", 5, "must be callable, got 5"),
+    (
+        "DEDUP_PREFER",
+        "htps",
+        "must be an import path or one of canonical, https, clean-url, ne",
+    ),
+    ("DEDUP_PREFER", "newest-versions", "got 'newest-versions'; did you mean newest-version?"),
+    ("DEDUP_PREFER", "https,longest", "got 'longest'"),
+    ("DEDUP_PREFER", ["https", 5], "must be functions or names of them, got 5"),
+    ("DEDUP_PREFER", [dict], "must be functions or names of them, got <class 'dict'>"),
+    ("DEDUP_PREFER", 5, "must be functions or names of them, got 5"),
     ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_SHORT_PAGES", "drop", "must be 'exact' or 'keep', got 'drop'"),
@@ -357,3 +369,29 @@ for path, name in {wrong}.items():
     assert done.stdout.splitlines() == [
         f"{name} cannot be written: {path!r}" for path, name in wrong.items()
     ]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "shown"),
+    [
+        ("https,clean-url", ["https", "clean-url"]),
+        (" https , dedup.preference.clean_url", ["https", "dedup.preference.clean_url"]),
+        (["https", clean_url], ["https", "dedup.preference.clean_url"]),
+        ((https, clean_url), ["dedup.preference.https", "dedup.preference.clean_url"]),
+    ],
+)
+def test_criteria_are_names_import_paths_or_functions(criteria: Any, shown: list[str]):
+    settings = read(DEDUP_PREFER=criteria)
+    assert settings.prefer.criteria == [https, clean_url]
+    assert settings.shown["DEDUP_PREFER"] == shown
+
+
+def test_one_criterion_needs_no_list():
+    assert read(DEDUP_PREFER=https).prefer.criteria == [https]
+    assert not read(DEDUP_PREFER="").prefer
+
+
+def test_criteria_may_have_one_name():
+    assert (
+        len(read(DEDUP_PREFER=[lambda copy: 0, lambda copy: 1, partial(https)]).prefer.names) == 3
+    )

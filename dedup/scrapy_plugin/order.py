@@ -1,0 +1,68 @@
+"""The order of requests: those whose URLs are better come first (DEDUP_PREFER)."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
+from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+
+from dedup.preference import Copy
+from dedup.scrapy_plugin.extension import Extension
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+# Each level is a queue of its own, with a file of its own in a JOBDIR, and a hostile site could
+# make any number of them.
+_MOST_LEVELS = 256
+
+
+class PreferenceQueue(DownloaderAwarePriorityQueue):
+    """Scrapy's default priority queue, in which better URLs come first among equal priorities.
+
+    The priorities of the requests themselves stay as they are, and decide first.
+    """
+
+    def __init__(self, crawler: "Crawler", *arguments: Any, **options: Any) -> None:
+        try:
+            extension: Extension | None = Extension.of(crawler, type(self).__name__)
+        except NotConfigured:
+            extension = None
+        if extension and not (extension.settings.enabled and extension.settings.prefer):
+            extension = None
+        self._extension = extension
+        super().__init__(crawler, *arguments, **options)
+
+    def pqfactory(self, slot: str, startprios: Iterable[int] = ()) -> ScrapyPriorityQueue:
+        queue = super().pqfactory(slot, startprios)
+        if self._extension:
+            queue.priority = partial(self._level, self._extension, queue)  # type: ignore[method-assign]
+        return queue
+
+    def _level(self, extension: Extension, queue: ScrapyPriorityQueue, request: Request) -> int:
+        """Return the place of *request* in *queue*, lower is earlier.
+
+        If there are too many levels already, that of the next worse one.
+        """
+        preference = extension.settings.prefer
+        try:
+            rank = preference.number(Copy(request.url))
+        except Exception:
+            extension.notices.count_error("the preference of <%s>", request.url)
+            rank = 0
+        level = rank - request.priority * preference.limit
+        levels = _levels(queue)
+        if (
+            level in levels
+            or sum(len(_levels(one)) for one in self.pqueues.values()) < _MOST_LEVELS
+        ):
+            return level
+        of_equal_priority = [one for one in levels if one // preference.limit == -request.priority]
+        worse = [one for one in of_equal_priority if one > level]
+        return min(worse) if worse else max(of_equal_priority, default=level)
+
+
+def _levels(queue: ScrapyPriorityQueue) -> set[int]:
+    return {*queue.queues, *queue._start_queues}
