@@ -35,7 +35,9 @@ class Verdict:
     page is one that an earlier crawl stored under the same key; *distance* is then that from its
     earlier self, ``None`` if one of them has no sketch. A repeated page was met before in the same
     crawl, under the same key, and is no duplicate of another. A new page with an *objection* would
-    be a duplicate of *original* by its main text; the objection says why that is not enough.
+    be a duplicate of *original* by its main text; the objection says why that is not enough. A
+    duplicate that *is_preferred* has a better URL than the page that is stored. An unchanged page
+    that was stored under another key than its own, its preferred one, has that for its *original*.
     """
 
     kind: Kind
@@ -44,6 +46,7 @@ class Verdict:
     distance: float | None = None
     reason: str | None = None
     objection: Objection | None = None
+    is_preferred: bool = False
 
     @property
     def is_duplicate(self) -> bool:
