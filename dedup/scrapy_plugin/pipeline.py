@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
 
+from dedup.limits import shorten_url
 from dedup.logs import get_logger
 from dedup.record_field import MadeWith, to_field
 from dedup.rule import Kind, Verdict
@@ -83,7 +84,7 @@ class ItemPipeline:
             )
             return
         verdict = judgement.verdict
-        if reason := _reason_to_drop(verdict, settings):
+        if reason := _reason_to_drop(judgement, settings):
             if extension.quarantine and verdict.kind is not Kind.UNCHANGED:
                 await self._fill(item, passage, judgement, extension)
                 extension.quarantine.add(item, judgement.key, verdict)
@@ -104,10 +105,13 @@ class ItemPipeline:
             await _fill_texts(item, passage, judgement, extension)
 
 
-def _reason_to_drop(verdict: Verdict, settings: DedupSettings) -> type[DuplicatePage] | None:
+def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[DuplicatePage] | None:
     if settings.action != "drop":
         return None
-    if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep":
+    verdict = judgement.verdict
+    # What is stored under another URL is kept when it is met there.
+    is_met_there = verdict.original == shorten_url(judgement.key)
+    if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep" and is_met_there:
         return None
     return _REASONS.get(verdict.kind)
 
@@ -156,6 +160,7 @@ def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
         "distance": verdict.distance,
         "method": verdict.method,
         "objection": verdict.objection and verdict.objection.value,
+        "preferred": verdict.is_preferred,
     }
     if set_field(item, MARK_FIELD, mark):
         extension.summary.count("items/marked")

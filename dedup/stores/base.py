@@ -78,9 +78,9 @@ class Store(ABC):
     """An ordered log of what became of pages, which the view of a process follows.
 
     Pages have numbers in the order of their claims. What a process has to say (`commit`, `release`,
-    `note_duplicate`, `note_seen`, `note_preferred`) waits in memory for the next `exchange`, so that nothing of it
-    ever needs a network. The coroutines of a store for one process alone never wait: `finished`
-    runs them.
+    `note_duplicate`, `note_seen`, `note_preferred`) waits in memory for the next `exchange`, so
+    that nothing of it ever needs a network. The coroutines of a store for one process alone never
+    wait: `finished` runs them.
     """
 
     is_durable: ClassVar[bool] = True
