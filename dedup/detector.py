@@ -201,7 +201,7 @@ class Detector:
 
         Later crawls that meet the same content under *key* take it for unchanged.
         """
-        self._store.note_preferred(number, shorten_url(key))
+        self._store.note_preferred(number, key)
 
     async def _key(self, number: int) -> str:
         return (await self._store.pages([number]))[number].key

@@ -21,6 +21,8 @@ from dedup.report.report import (
     IndexSize,
     LedgerUse,
     NearMiss,
+    PreferredUrl,
+    PreferredUrls,
     Report,
     Revisit,
     Revisits,
@@ -36,6 +38,7 @@ logger = get_logger(__name__)
 
 _GROUPS_SHOWN = 1000
 _REVISITS_SHOWN = 1000
+_PREFERRED_SHOWN = 1000
 
 
 class Summary:
@@ -71,6 +74,7 @@ class Summary:
         self._stages: dict[str, Quantiles] = {}
         self._groups = Groups()
         self._revisits: dict[Kind, list[Revisit]] = {Kind.UNCHANGED: [], Kind.CHANGED: []}
+        self._preferred: dict[str, str] = {}
         self._hosts = Tally()
         self._has_failed = False
 
@@ -141,6 +145,11 @@ class Summary:
                 self.count("bytes_saved", size)
             if verdict.kind is Kind.NEAR:
                 self.count(f"distance/{round_up(verdict.distance or 0):g}")
+            if verdict.preferred and verdict.original:
+                self.count("preferred")
+                known = self._preferred
+                if verdict.original in known or len(known) < _PREFERRED_SHOWN:
+                    known[verdict.original] = verdict.preferred
             if verdict.original != url:  # several items may have one URL
                 self._groups.add(verdict, url)
         revisits = self._revisits.get(verdict.kind)
@@ -193,6 +202,10 @@ class Summary:
             objections=self._counts.below("objections"),
             weak=self._counts.below("weak"),
             links_held_back=self._counts.value("links_held_back"),
+            preferred=PreferredUrls(
+                duplicates=self._counts.value("preferred"),
+                first=tuple(map(PreferredUrl, self._preferred, self._preferred.values())),
+            ),
             revisits=Revisits(
                 unchanged=tuple(self._revisits[Kind.UNCHANGED]),
                 changed=tuple(self._revisits[Kind.CHANGED]),

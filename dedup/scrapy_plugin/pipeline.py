@@ -160,7 +160,7 @@ def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
         "distance": verdict.distance,
         "method": verdict.method,
         "objection": verdict.objection and verdict.objection.value,
-        "preferred": verdict.is_preferred,
+        "preferred": verdict.preferred,
     }
     if set_field(item, MARK_FIELD, mark):
         extension.summary.count("items/marked")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from dedup.detector import Detector, Reservation
+from dedup.limits import shorten_url
 from dedup.preference import Copy, Preference
 from dedup.rule import Verdict
 from dedup.scrapy_plugin.notices import Notices
@@ -25,8 +26,8 @@ class PreferredUrls:
     ) -> Verdict:
         """Return the verdict on the page at *url*, which names *canonical*, if anything.
 
-        If it is a duplicate, it says whether *url* is preferred to that of the stored page; the
-        best of such URLs is noted.
+        If it is a duplicate, and *url* is better than that of the stored page, it says so; the best
+        of such URLs is noted.
         """
         verdict, claim, number = reservation
         assert verdict
@@ -41,8 +42,9 @@ class PreferredUrls:
                 return verdict
             best = await self._detector.preferred(number)
             if best == verdict.original or self._preference.prefers(page, Copy(best)):
-                self._detector.note_preferred(number, url)
+                best = shorten_url(url)
+                self._detector.note_preferred(number, best)
         except Exception:  # of a criterion of somebody else's
             self._notices.count_error("the preference of <%s>", url)
             return verdict
-        return replace(verdict, is_preferred=True)
+        return replace(verdict, preferred=best)
