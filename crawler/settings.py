@@ -5,7 +5,7 @@ SPIDER_MODULES = ["crawler.spiders"]
 NEWSPIDER_MODULE = "crawler.spiders"
 
 ADDONS = {"dedup.scrapy_plugin.Addon": 500}
-DEDUP_FIELDS = {"text": "text", "title": "title", "language": "language", "coverage": "coverage"}
+DEDUP_FIELDS = {name: name for name in ("text", "title", "language", "coverage", "canonical")}
 DEDUP_REPORT = "reports"
 # Of copies, the first one is kept: so the better URLs come first.
 DEDUP_PREFER = ["canonical", "https", "clean-url", "newest-version"]

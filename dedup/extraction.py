@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import regex
@@ -182,8 +183,29 @@ def _declared_language(tree: "HtmlElement") -> str | None:
 
 
 def _primary_subtag(tag: str | None) -> str | None:
+    """Return the language of *tag*, as short as its code can be; ``None`` if there is no such one.
+
+    >>> _primary_subtag("en-US"), _primary_subtag("deu"), _primary_subtag("cn")
+    ('en', 'de', None)
+    """
     match = _PRIMARY_SUBTAG.match(tag or "")
-    return match[1].lower() if match else None
+    return _languages().get(match[1].lower()) if match else None
+
+
+@cache
+def _languages() -> dict[str, str]:
+    """Return the languages that CLDR knows by their codes, also the long and withdrawn ones."""
+    from babel import Locale
+    from babel.core import get_global
+
+    known_codes = map(str, Locale("en").languages)
+    languages = {code: code for code in known_codes if "_" not in code}
+    for code, known in get_global("language_aliases").items():
+        if known in languages:
+            languages[str(code)] = str(known)
+    for none in ("und", "mul", "zxx"):  # undetermined, several, no language
+        del languages[none]
+    return languages
 
 
 _PRIMARY_SUBTAG = regex.compile(r"\A\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)")

@@ -7,14 +7,15 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from w3lib.url import canonicalize_url
 
 from dedup.limits import LONGEST_URL
 from dedup.versions import NO_VERSION, version_rank
 
-WORST_RANK = (1 << 40) - 1
+_BITS = 64
+WORST_RANK = (1 << _BITS) - 1
 """The highest rank; what is higher counts as this."""
 
 
@@ -57,13 +58,13 @@ class Preference:
         """Return the rank as one number, from 0 to less than `limit`."""
         number = 0
         for rank in self.rank(copy):
-            number = number * (WORST_RANK + 1) + rank
+            number = (number << _BITS) + rank
         return number
 
     @property
     def limit(self) -> int:
         """What every `number` is below."""
-        return 1 << 40 * len(self.criteria)
+        return 1 << _BITS * len(self.criteria)
 
     def prefers(self, copy: Copy, other: Copy) -> bool:
         """Return whether *copy* is better than *other*, not only as good.
@@ -105,8 +106,9 @@ def clean_url(copy: Copy) -> int:
     of_path = [part.partition("/")[0] for part in parts.path.split(";")[1:]]
     of_query = parts.query.split("&") if parts.query else []
     names = [part.partition("=")[0].lower() for part in (*of_path, *of_query)]
-    markers = _tracking_parameters(parts.query) if of_query else 0
-    markers += sum(map(_is_of_session, names))
+    # A hostile URL has any number of them, each a new one.
+    looked_at = set(names[:_MOST_PARAMETERS]) - {""}
+    markers = sum(_is_of_session(name) or _is_of_tracking(name) for name in looked_at)
     markers += bool(_PRINT.search(parts.path)) + bool(_PRINT_PARAMETER.search(parts.query))
     return _MOST_PARAMETERS * min(markers, 15) + min(len(names), _MOST_PARAMETERS - 1)
 
@@ -141,8 +143,10 @@ def longest(copy: Copy) -> int:
 
 
 def newest(copy: Copy) -> int:
-    """Prefer later dates, by the millisecond; an unknown one, or one before 1970, is the worst."""
-    return WORST_RANK - min(max(int((copy.date or 0) * 1000), 0), WORST_RANK)
+    """Prefer later dates, by the microsecond; an unknown one is the worst."""
+    if copy.date is None:
+        return WORST_RANK
+    return min(max((WORST_RANK >> 1) - int(copy.date * 1e6), 0), WORST_RANK - 1)
 
 
 URL_CRITERIA: dict[str, Criterion] = {
@@ -196,9 +200,12 @@ def _is_of_session(name: str) -> bool:
     return name in _SESSIONS or name.endswith(_ENDS_OF_SESSIONS)
 
 
-def _tracking_parameters(query: str) -> int:
-    """Return how many parameters of *query* are known to be there for tracking."""
+@lru_cache(4096)
+def _is_of_tracking(name: str) -> bool:
+    """Return whether a parameter with this *name* is known to be there for tracking."""
     from courlan import normalize_url  # slow to import
 
-    cleaned = _split(normalize_url(f"http://a/?{query}")).query
-    return len(parse_qs(query)) - len(parse_qs(cleaned))
+    try:
+        return not _split(normalize_url(f"http://a/?{name}=1")).query
+    except ValueError:  # half a character, as of a URL in a damaged page
+        return False

@@ -140,6 +140,7 @@ class SiteSpider(SitemapSpider):
             text=None,
             language=None,
             coverage=None,
+            canonical=None,
             fetched=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         if self.save_html and isinstance(response, HtmlResponse):

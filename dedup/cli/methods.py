@@ -17,7 +17,8 @@ from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
-from dedup.plugins import load_extractor, load_method_class
+from dedup.plugins import load_extractor, load_method_class, load_preference
+from dedup.preference import CRITERIA, Preference
 from dedup.scopes import Scope
 
 SECRET = "DEDUP_SECRET"
@@ -97,6 +98,15 @@ def scope_of(name: str) -> Scope:
     """Return the scope that *name* stands for, as in DEDUP_SCOPE."""
     with _option("--scope"):
         return Scope.of(name)
+
+
+def preference_of(names: str) -> Preference:
+    """Return the preference that *names* stand for, separated by commas."""
+    with _option("--keep"):
+        preference = load_preference(CRITERIA, names)
+        if not preference:
+            raise ValueError(f"must name a criterion, one of {', '.join(CRITERIA)}")
+        return preference
 
 
 def json_object(option: str, value: str) -> dict[str, Any]:

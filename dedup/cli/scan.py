@@ -25,12 +25,14 @@ from dedup.cli.methods import (
     add_method,
     extractor_of,
     method_of,
+    preference_of,
     scope_of,
 )
 from dedup.cli.terminal import console, progress
 from dedup.evidence import DEMANDS
 from dedup.lost_text import LostText
 from dedup.methods.base import Method
+from dedup.preference import CRITERIA, Preference, canonical, first, newest
 from dedup.records import Fields, Folder, Format, format_of
 from dedup.records.warc import Warc
 from dedup.rule import Rule
@@ -48,6 +50,7 @@ examples:
   dedup scan pages.csv.zst -o unique.csv.zst --html-field body --key-field link
   dedup scan pages.parquet -o unique.parquet --keep newest --date-field fetched
   dedup scan pages.jsonl -o unique.jsonl --record-field dedup_record   compare no texts
+  dedup scan pages.jsonl dropped.jsonl -o best.jsonl --keep canonical,clean-url,longest
   dedup scan shop.jsonl -o unique.jsonl --scope field:sku  compare records of one product
   dedup scan site/ -o unique/ --clusters clusters.jsonl    compare files of HTML or text
 
@@ -75,8 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key-field", metavar="NAME",
         help="the field that names a record in the clusters (default: url, if any)")  # fmt: skip
     parser.add_argument("--date-field", metavar="NAME", help="the date field, for --keep newest")
-    parser.add_argument("--keep", choices=("first", "longest", "newest"), default="first",
-        help="which of several near records to keep (default: first)")  # fmt: skip
+    parser.add_argument("--canonical-field", metavar="NAME",
+        help="the field with the canonical URL, for --keep canonical (default: canonical, if "
+        "any)")  # fmt: skip
+    parser.add_argument("--keep", default="first", metavar="NAME,...",
+        help=f"which of several near records to keep: {', '.join(CRITERIA)} (default: first), or "
+        "import paths; several in order of precedence")  # fmt: skip
     add_method(parser)
     add_evidence(parser, default="normal")
     parser.add_argument("--scope", metavar="NAME",
@@ -105,13 +112,14 @@ def run(options: argparse.Namespace) -> None:
         options.workers = _cores()
     check_numbers(options, min_tokens=0, workers=1)
     scope = None if options.scope is None else scope_of(options.scope)
-    format_ = _format(options, scope)
+    keep = preference_of(options.keep)
+    format_ = _format(options, scope, keep)
     _check_outputs(options, format_)
     with _ledger(options, format_, method, scope) as ledger, progress(None) as advance:
         outcome = scan(
             RecordReader(format_, method, extractor, scope),
             workers=options.workers,
-            keep=options.keep,
+            keep=keep,
             rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
             skip_bad=options.skip_bad,
             with_keys=options.clusters is not None,
@@ -142,30 +150,31 @@ def run(options: argparse.Namespace) -> None:
         _show(figures, options)
 
 
-def _format(options: argparse.Namespace, scope: Scope | None) -> Format:
+def _format(options: argparse.Namespace, scope: Scope | None, keep: Preference) -> Format:
     """Return the format of the inputs; raises CommandError for options that are not for it."""
     kind = format_of(options.inputs)
-    problems = chain(_problems(options, kind), _problems_of_scope(options, kind, scope))
+    problems = chain(_problems(options, kind, keep), _problems_of_scope(options, kind, scope))
     if problem := next(problems, None):
         raise CommandError(problem)
     fields = Fields(
         options.html_field or options.record_field or options.text_field or "text",
         bool(options.html_field),
         options.key_field,
-        "WARC-Date" if kind is Warc and options.keep == "newest" else options.date_field,
+        "WARC-Date" if kind is Warc and newest in keep.criteria else options.date_field,
         options.encoding,
         bool(options.record_field),
         scope is not None and scope.needs_item,
+        options.canonical_field,
     )
     if kind is Folder:
         return Folder(options.inputs, fields, follow_links=options.follow_links)
     return kind(options.inputs, fields)
 
 
-def _problems(options: argparse.Namespace, kind: type[Format]) -> Iterator[str]:
+def _problems(options: argparse.Namespace, kind: type[Format], keep: Preference) -> Iterator[str]:
     """Yield what is wrong with the options for inputs of a *kind*."""
     has_fields = kind not in (Folder, Warc)
-    is_newest = options.keep == "newest"
+    is_newest, is_canonical = newest in keep.criteria, canonical in keep.criteria
     named = options.text_field, options.html_field, options.record_field, options.key_field
     if any(named) and not has_fields:
         yield f"a {kind.name} has no fields to be named"
@@ -173,6 +182,10 @@ def _problems(options: argparse.Namespace, kind: type[Format]) -> Iterator[str]:
         yield "--ledger is for texts: what --record-field names is read as fast"
     if options.date_field and not (has_fields and is_newest):
         yield "--date-field is for --keep newest, of formats with fields"
+    if options.canonical_field and not (has_fields and is_canonical):
+        yield "--canonical-field is for --keep canonical, of formats with fields"
+    if first in keep.criteria[:-1]:
+        yield "--keep: after first, nothing is left to decide"
     if options.follow_links and kind is not Folder:
         yield "--follow-links is for folders"
     if is_newest and has_fields and not options.date_field:
@@ -242,6 +255,7 @@ def _ledger(
         "html field" if fields.is_html else "text field": fields.content,
         "key field": fields.key,
         "date field": fields.date,
+        "canonical field": fields.canonical,
         "extractor": options.extractor if format_.has_html else None,
         "scope": scope and scope.name,
         **method.identity,

@@ -22,8 +22,8 @@ class Fields:
 
     *content* names the field of the text, of the HTML if *is_html*, or of what a crawl has written
     there in place of it, an object, if *is_object*. If *key* is ``None``, the
-    field "url" is the key where it exists. *encoding* must be a superset of ASCII. *with_all*: what
-    all fields hold is wanted, too.
+    field "url" is the key where it exists; so "canonical" is what the page names as its canonical
+    URL. *encoding* must be a superset of ASCII. *with_all*: what all fields hold is wanted, too.
     """
 
     content: str = "text"
@@ -33,9 +33,11 @@ class Fields:
     encoding: str = "utf-8"
     is_object: bool = False
     with_all: bool = False
+    canonical: str | None = None
 
 
 DEFAULT_KEY = "url"
+DEFAULT_CANONICAL = "canonical"
 
 
 class RawRecord(NamedTuple):
@@ -66,6 +68,7 @@ class Record(NamedTuple):
     """The object in place of the content."""
     fields: Mapping[str, Any] = MappingProxyType({})
     """What all fields hold, if that is wanted."""
+    canonical: str | None = None
 
 
 class Format(ABC):
@@ -171,17 +174,23 @@ def record_of(
     date: Any,
     fields: Fields,
     all_fields: Mapping[str, Any] = MappingProxyType({}),
+    canonical: Any = None,
 ) -> Record:
     """Return the record of the values of its *fields*; raises RecordError if one is malformed.
 
     A number as *key* becomes its string.
     """
+    if fields.canonical:
+        canonical = _text_of(canonical, fields.canonical)
+    elif not isinstance(canonical, str):  # a field that only has this name
+        canonical = None
     key = key if key is None or isinstance(key, str) else str(key)
     seconds = timestamp(date, fields.date) if fields.date else None
     if fields.is_object:
-        return Record(None, False, key, seconds, _object_of(content, fields.content), all_fields)
+        values = _object_of(content, fields.content)
+        return Record(None, False, key, seconds, values, all_fields, canonical)
     text = _text_of(content, fields.content)
-    return Record(text, fields.is_html, key, seconds, fields=all_fields)
+    return Record(text, fields.is_html, key, seconds, None, all_fields, canonical)
 
 
 def _object_of(value: Any, field: str) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dedup.records.base import (
+    DEFAULT_CANONICAL,
     DEFAULT_KEY,
     Fields,
     Format,
@@ -44,7 +45,10 @@ class Delimited(Format):
             if columns != self._columns:
                 raise RecordError(f"the columns of {path} and {paths[0]} differ")
         key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in self._columns else None)
-        names = fields.content, key, fields.date
+        canonical = fields.canonical or (
+            DEFAULT_CANONICAL if self._columns.count(DEFAULT_CANONICAL) == 1 else None
+        )
+        names = fields.content, key, fields.date, canonical
         for name in filter(None, names):
             check_column(name, self._columns, paths[0])
         self._positions = [self._columns.index(name) if name else None for name in names]
@@ -103,8 +107,8 @@ class Delimited(Format):
         return csv.reader(decode(), delimiter=self._delimiter, strict=True)
 
     def parse(self, data: list[str | None]) -> Record:
-        content, key, date, *row = data
-        for value in (content, key, date):
+        content, key, date, canonical, *row = data
+        for value in (content, key, date, canonical):
             if value and not value.isascii():
                 try:
                     value.encode()
@@ -112,7 +116,7 @@ class Delimited(Format):
                     byte = ord(value[error.start]) & 0xFF
                     raise RecordError(f"not {self.fields.encoding} (byte 0x{byte:02x})") from error
         all_fields = dict(zip(self._columns, row, strict=True)) if row else {}
-        return record_of(content, key or None, date, self.fields, all_fields)
+        return record_of(content, key or None, date, self.fields, all_fields, canonical)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:

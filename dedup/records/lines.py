@@ -1,12 +1,16 @@
-"""JSONL: a JSON object in each line."""
+"""JSONL: a JSON object in each line.
 
+In a file of dropped items (DEDUP_DUPLICATES), the item of a line is the record.
+"""
+
+import codecs
 import json
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dedup.records.base import (
+    DEFAULT_CANONICAL,
     DEFAULT_KEY,
     Format,
     RawRecord,
@@ -19,6 +23,8 @@ from dedup.records.compressed import COMPRESSIONS, reading, writing
 # Protects memory from files without line ends and from decompression bombs. A parsed line of short
 # numbers takes some 40 times its length.
 _LONGEST_LINE = 1 << 26
+# What a line of dropped items has, besides the item.
+_DROPPED = {"url", "verdict", "original", "distance", "dropped"}
 _TOO_LONG = f"the line is longer than {_LONGEST_LINE >> 20} MB"
 
 
@@ -36,7 +42,7 @@ class JsonLines(Format):
                 with reading(path) as file:
                     for line in _lines(file):
                         if number == 0 and line:
-                            line = line.removeprefix(BOM_UTF8)
+                            line = line.removeprefix(codecs.BOM_UTF8)
                         if line is not None and (line.isspace() or not line):
                             continue
                         number += 1
@@ -58,21 +64,46 @@ class JsonLines(Format):
             raise RecordError(f"not JSON ({error}){hint}") from error
         if not isinstance(value, dict):
             raise RecordError(f"must be a JSON object, got {type(value).__name__}")
+        value = _dropped_item(value) or value
         return record_of(
             value.get(fields.content),
             value.get(fields.key or DEFAULT_KEY),
-            value.get(fields.date),
+            value.get(fields.date) if fields.date else None,
             fields,
             value if fields.with_all else {},
+            value.get(fields.canonical or DEFAULT_CANONICAL),
         )
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         with writing(file, path) as output:
             for raw, is_unique in zip(self.raw_records(), keep, strict=True):
                 if is_unique:
-                    output.write(raw.data)
-                    if not raw.data.endswith(b"\n"):  # the last one of a file
+                    data = _without_verdict(raw.data, self.fields.encoding)
+                    output.write(data)
+                    if not data.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
+
+
+def _dropped_item(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the item of a line of dropped items, ``None`` for any other object."""
+    item = value.get("item")
+    return item if isinstance(item, dict) and value.keys() >= _DROPPED else None
+
+
+def _without_verdict(line: bytes, encoding: str) -> bytes:
+    """Return *line* as the feed would have it: of one of dropped items, only the item."""
+    if b'"dropped"' not in line:
+        return line
+    try:
+        value = json.loads(line.decode(encoding))
+    except (ValueError, RecursionError):  # what could not be compared is kept as it is
+        return line
+    item = _dropped_item(value) if isinstance(value, dict) else None
+    if item is None:
+        return line
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    # What is no character is escaped, as in JSON.
+    return json.dumps(item, ensure_ascii=not is_utf8).encode(encoding, "backslashreplace")
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dedup.records.base import (
+    DEFAULT_CANONICAL,
     DEFAULT_KEY,
     Fields,
     Format,
@@ -37,7 +38,10 @@ class Parquet(Format):
         names = schemas[0].names
         key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in names else None)
         self._all_columns = list(dict.fromkeys(names)) if fields.with_all else []
-        self._columns = [fields.content, key, fields.date, *self._all_columns]
+        canonical = fields.canonical or (
+            DEFAULT_CANONICAL if names.count(DEFAULT_CANONICAL) == 1 else None
+        )
+        self._columns = [fields.content, key, fields.date, canonical, *self._all_columns]
         for name in filter(None, self._columns):
             check_column(name, names, paths[0])
 
@@ -60,11 +64,11 @@ class Parquet(Format):
                 raise RecordError(f"{path} is damaged ({_first_line(error)})") from error
 
     def parse(self, data: tuple[Any, ...]) -> Record:
-        content, key, date, *row = data
+        content, key, date, canonical, *row = data
         if isinstance(content, bytes) and self.fields.is_html:
             content = decode_html(content)
         all_fields = dict(zip(self._all_columns, row, strict=True))
-        return record_of(content, key, date, self.fields, all_fields)
+        return record_of(content, key, date, self.fields, all_fields, canonical)
 
     def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> None:
         import numpy as np

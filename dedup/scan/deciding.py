@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice
 
+from dedup.preference import Preference, first
 from dedup.records import RecordError
 from dedup.rule import Rule
 from dedup.scan.ledger import ScanLedger
@@ -18,20 +19,14 @@ from dedup.scan.sketches import Sketches
 _RECORDS_WITHOUT_FIELD = 1_000
 _JUDGED_AT_ONCE = 256
 _RULE = Rule()
-
-# The record that is kept is the first of its content in this order.
-KEEP: dict[str, Callable[[Sketches], list[int]] | None] = {
-    "first": None,
-    "longest": Sketches.longest_first,
-    "newest": Sketches.newest_first,
-}
+_AS_THEY_COME = Preference([("first", first)])
 
 
 def scan(
     reader: RecordReader,
     *,
     workers: int,
-    keep: str = "first",
+    keep: Preference = _AS_THEY_COME,
     rule: Rule = _RULE,
     skip_bad: bool = False,
     with_keys: bool = False,
@@ -40,8 +35,8 @@ def scan(
 ) -> Outcome:
     """Judge the records that *reader* reads, and return which are kept.
 
-    A record is compared with kept ones only. They are judged in their order, or with *keep*
-    "longest" or "newest" in that order, after all have been read. *workers*: how many processes
+    A record is compared with kept ones only. They are judged in their order, or by
+    the criteria of *keep* the best first, after all have been read. *workers*: how many processes
     read, 1 or more; *ledger*: what it has is not read again, and it is given what is; *advance* is
     told how many records have been read since it was called last.
 
@@ -52,9 +47,9 @@ def scan(
     has_pages = reader.format.has_html or fields_of_crawls or reader.scope is not None
     judge = RecordJudge(reader.method, rule, has_pages=has_pages)
     outcome = judge.outcome
-    order = KEEP[keep]
     losses = ScanLosses(outcome)
-    sketches = Sketches()
+    is_sorted = any(criterion is not first for criterion in keep.criteria)
+    sketches = Sketches(keep)
     fields = _FieldsSeen(reader)
     with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
         for records in batches:
@@ -62,22 +57,30 @@ def scan(
             for record in records if with_keys else ():
                 key = f"={record.page.key}" if record.has_key else ""
                 outcome.keys.append(key.encode("utf-8", "surrogatepass"))
-            if order:
+            if is_sorted:
                 for record in records:
-                    sketches.append(record)
+                    _append(sketches, record)
                     losses.expect(record.sequences)
             else:
                 judge.judge(numbers, [record.page for record in read])
                 losses.add(numbers, [record.sequences for record in read])
             advance(len(records))
     fields.check()
-    if order:
-        wanted = (number for number in order(sketches) if outcome.fates[number] == Fate.NEW)
+    if is_sorted:
+        wanted = (number for number in sketches.best_first() if outcome.fates[number] == Fate.NEW)
         while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
             judge.judge(numbers, [sketches.record(number) for number in numbers])
             losses.add(numbers, [sketches.sequences(number) for number in numbers])
     losses.finish()
     return outcome
+
+
+def _append(sketches: Sketches, record: ReadRecord) -> None:
+    try:
+        sketches.append(record)
+    except Exception as error:  # of a criterion of somebody else's
+        what = f"the preference of {record.page.key!r:.200}"
+        raise RecordError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def _take_in(
@@ -116,7 +119,7 @@ class _FieldsSeen:
     def __init__(self, reader: RecordReader) -> None:
         self._format = reader.format
         self._records = 0
-        self._wanted = {"text": False, "key": False, "date": False}
+        self._wanted = {"text": False, "key": False, "date": False, "canonical": False}
         self._scope = reader.scope
         self._has_scope = False
 
@@ -126,6 +129,7 @@ class _FieldsSeen:
         seen["text"] = seen["text"] or record.has_field
         seen["key"] = seen["key"] or record.has_key
         seen["date"] = seen["date"] or record.date is not None
+        seen["canonical"] = seen["canonical"] or record.canonical is not None
         self._has_scope |= record.has_scope
         if self._records == _RECORDS_WITHOUT_FIELD:
             self.check()
@@ -148,7 +152,10 @@ class _FieldsSeen:
                 f"{self._scope.name}; --key-field names its field"
             )
         fields = self._format.fields
-        names_of = {"text": fields.content, "key": fields.key, "date": fields.date}
+        names_of = {
+            "text": fields.content, "key": fields.key, "date": fields.date,
+            "canonical": fields.canonical,
+        }  # fmt: skip
         for kind, name in names_of.items():
             if name is not None and not self._wanted[kind]:
                 of_content = "record" if fields.is_object else "html" if fields.is_html else "text"

@@ -20,7 +20,7 @@ from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile, differences
 _KIND = LedgerType(
     name="ledger of a scan",
     application_id=0x7363616E,  # "scan"
-    version=5,
+    version=6,
     schema=Path(__file__).with_name("schema.sql"),
     user="scan",
     memory="read",
@@ -32,7 +32,7 @@ _SECONDS_BETWEEN_COMMITS = 2.0
 _COLUMN_TYPES: tuple[set[Any], ...] = (
     {bytes, type(None)}, {float, type(None)}, {int}, {int}, {int}, {bytes, type(None)},
     {bytes, type(None)}, {bytes, type(None)}, {bytes, type(None)}, {str, type(None)},
-    {str, type(None)}, {str, type(None)},
+    {str, type(None)}, {str, type(None)}, {bytes, type(None)},
 )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ class ScanLedger:
     def _commit(self) -> None:
         with self._file.errors(), self._records as file:
             file.executemany(
-                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new
+                "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new
             )
         self._new = []
         self._last_commit = time.monotonic()
@@ -157,7 +157,8 @@ def _row(number: int, record: ReadRecord) -> tuple[Any, ...]:
     content = page.tokens, page.digest, page.sketch, page.evidence
     sequences = record.sequences.to_bytes() if record.sequences else None
     scope = page.scope if record.has_scope else None
-    return number, key, *read, *content, sequences, error, unread, scope
+    canonical = record.canonical and record.canonical.encode("utf-8", "surrogatepass")
+    return number, key, *read, *content, sequences, error, unread, scope, canonical
 
 
 def _record(
@@ -173,6 +174,7 @@ def _record(
     error: str | None,
     unread: str | None,
     scope: str | None,
+    canonical: bytes | None,
 ) -> ReadRecord:
     text = "" if key is None else key.decode("utf-8", "surrogatepass")
     return ReadRecord(
@@ -185,4 +187,5 @@ def _record(
         unread,
         has_scope=scope is not None,
         sequences=None if sequences is None else Sequences.from_bytes(sequences),
+        canonical=None if canonical is None else canonical.decode("utf-8", "surrogatepass"),
     )

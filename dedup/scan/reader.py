@@ -1,9 +1,12 @@
 """The part of a scan that all cores share: records of files -> records of pages, many in a task."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
+from dedup.canonical import canonical_of
 from dedup.extraction import Extractor, language_of_script
 from dedup.limits import shorten, shorten_url
 from dedup.lost_text import Sequences
@@ -21,7 +24,8 @@ class ReadRecord(NamedTuple):
     *page* is what is judged; its key is "" if the record has none (*has_key*). *has_field* says
     whether there was a text at all, *length* how many characters of main text. A bad record
     (*error*) has nothing else. An *unread* one, whose text could not be found out for the reason
-    given, has no digest. *sequences* are those of the text, where that was read.
+    given, has no digest. *sequences* are those of the text, where that was read; *canonical* is the
+    URL that the page names as its canonical one, if that is known.
     """
 
     page: PageRecord = PageRecord()
@@ -33,6 +37,7 @@ class ReadRecord(NamedTuple):
     unread: str | None = None
     has_scope: bool = True
     sequences: Sequences | None = None
+    canonical: str | None = None
 
     def with_place(self, raw: RawRecord) -> "ReadRecord":
         """Return a copy whose error messages name the file and record number of *raw*."""
@@ -123,6 +128,16 @@ class RecordReader:
             return error
 
 
+def _canonical(record: Record, url: str) -> str | None:
+    """Return the URL that a record names as its canonical one, in a field or in its HTML."""
+    if record.canonical:
+        with suppress(ValueError):  # such as an unclosed bracket in the host
+            return shorten_url(urljoin(url, record.canonical))
+    if record.is_html and record.content and "://" in url:  # of a file, nothing is known
+        return canonical_of(record.content, url)
+    return None
+
+
 def _read_record(record: Record, page: Page) -> ReadRecord:
     return ReadRecord(
         page.record.under("" if record.key is None else shorten_url(record.key)),
@@ -131,6 +146,7 @@ def _read_record(record: Record, page: Page) -> ReadRecord:
         record.content is not None,
         len(page.text or ""),
         sequences=page.sequences,
+        canonical=_canonical(record, record.key or ""),
     )
 
 
@@ -144,7 +160,8 @@ def _read_page(
     key = record.key if fields.key or not found else page.key
     named = page.under("" if key is None else shorten_url(key), page.scope)
     # Nobody knows how many characters there were.
-    return ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
+    read = ReadRecord(named, key is not None, record.date, found is not None, page.tokens)
+    return read._replace(canonical=_canonical(record, key or ""))
 
 
 def _in_scope(

@@ -20,5 +20,6 @@ CREATE TABLE records (
     sequences BLOB,           -- of three words: see dedup.lost_text.Sequences; NULL without text
     error TEXT,               -- why the record is a bad one
     unread TEXT,              -- why its text or scope could not be found out
-    scope TEXT                -- where it is compared; NULL if that is not known
+    scope TEXT,               -- where it is compared; NULL if that is not known
+    canonical BLOB            -- the URL that the page names so, in UTF-8; NULL if that is not known
 );

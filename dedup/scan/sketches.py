@@ -4,6 +4,7 @@ from array import array
 
 from dedup.lost_text import Sequences
 from dedup.packed import Packed
+from dedup.preference import Copy, Preference
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
 
@@ -11,21 +12,29 @@ _NO_DIGEST = bytes(16)
 
 
 class Sketches:
-    """The records of a scan by their numbers, 0, 1, ...: sketches, digests, lengths and dates."""
+    """The records of a scan by their numbers, 0, 1, ...: sketches, digests and ranks."""
 
-    def __init__(self) -> None:
+    def __init__(self, preference: Preference) -> None:
+        """Create it without records, which will be ranked by *preference*."""
+        self._preference = preference
+        # By criterion.
+        self._ranks = [array("Q") for _ in preference.criteria]
         self._sketches = Packed()
         self._digests = Packed()
         # Empty for what is no page of HTML.
         self._evidence = Packed()
         self._sequences = Packed()
         self._tokens = array("Q")
-        self._lengths = array("Q")
-        self._dates = array("d")
         # Of those that are in another than "": few in most collections.
         self._scopes: dict[int, str] = {}
 
     def append(self, record: ReadRecord) -> None:
+        """Add the next record; raises whatever a criterion of the user's own raises."""
+        copy = Copy(record.page.key, record.canonical, record.length, record.date)
+        is_bad = record.error is not None
+        ranks = [0] * len(self._ranks) if is_bad else self._preference.rank(copy)
+        for column, rank in zip(self._ranks, ranks, strict=True):
+            column.append(rank)
         if record.page.scope:
             self._scopes[len(self)] = record.page.scope
         self._sketches.append(record.page.sketch or b"")
@@ -33,8 +42,6 @@ class Sketches:
         self._evidence.append(record.page.evidence or b"")
         self._sequences.append(record.sequences.to_bytes() if record.sequences else b"")
         self._tokens.append(record.page.tokens)
-        self._lengths.append(record.length)
-        self._dates.append(float("-inf") if record.date is None else record.date)
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -55,10 +62,6 @@ class Sketches:
         data = self._sequences[number]
         return Sequences.from_bytes(data) if data else None
 
-    def longest_first(self) -> list[int]:
-        """Return the numbers by length of the main text, equal ones in their order."""
-        return sorted(range(len(self)), key=lambda number: -self._lengths[number])
-
-    def newest_first(self) -> list[int]:
-        """Return the numbers by date, equal ones in their order, those without one at last."""
-        return sorted(range(len(self)), key=lambda number: -self._dates[number])
+    def best_first(self) -> list[int]:
+        """Return the numbers from the best on, equally good ones in their order."""
+        return sorted(range(len(self)), key=lambda number: [ranks[number] for ranks in self._ranks])

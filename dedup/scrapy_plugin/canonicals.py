@@ -29,6 +29,15 @@ _CREDIT = 16
 _OWN_META = ("redirect_", "retry_times", "download_slot", "download_latency", "is_start_request")
 
 
+def canonical_url(response: Response) -> str | None:
+    """Return the URL that *response* names as its canonical one, in its head or a Link header."""
+    headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+    html, base = "", response.url
+    if isinstance(response, HtmlResponse):
+        html, base = response.text, get_base_url(response)
+    return canonical_of(html, base, headers)
+
+
 class Canonicals:
     """Has a page wait for the canonical page that it names, which may be stored in its place.
 
@@ -70,11 +79,7 @@ class Canonicals:
 
         Only one of the same registered domain counts.
         """
-        headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-        html, base = "", response.url
-        if isinstance(response, HtmlResponse):
-            html, base = response.text, get_base_url(response)
-        url = canonical_of(html, base, headers)
+        url = canonical_url(response)
         if url is None or are_same_url(url, response.url):
             return None
         return url if domain(url) == domain(response.url) else None

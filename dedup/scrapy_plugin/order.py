@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 # Each level is a queue of its own, with a file of its own in a JOBDIR, and a hostile site could
-# make any number of them.
-_MOST_LEVELS = 256
+# make any number of them. So many are shared by all download slots, but each has some.
+_MOST_LEVELS, _LEAST_LEVELS = 256, 4
 
 
 class PreferenceQueue(DownloaderAwarePriorityQueue):
@@ -53,16 +53,10 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
             extension.notices.count_error("the preference of <%s>", request.url)
             rank = 0
         level = rank - request.priority * preference.limit
-        levels = _levels(queue)
-        if (
-            level in levels
-            or sum(len(_levels(one)) for one in self.pqueues.values()) < _MOST_LEVELS
-        ):
+        levels = {*queue.queues, *queue._start_queues}
+        most = max(_LEAST_LEVELS, _MOST_LEVELS // max(1, len(self.pqueues)))
+        if level in levels or len(levels) < most:
             return level
         of_equal_priority = [one for one in levels if one // preference.limit == -request.priority]
         worse = [one for one in of_equal_priority if one > level]
         return min(worse) if worse else max(of_equal_priority, default=level)
-
-
-def _levels(queue: ScrapyPriorityQueue) -> set[int]:
-    return {*queue.queues, *queue._start_queues}

@@ -8,6 +8,7 @@ from dedup.limits import shorten_url
 from dedup.logs import get_logger
 from dedup.record_field import MadeWith, to_field
 from dedup.rule import Kind, Verdict
+from dedup.scrapy_plugin.canonicals import canonical_url
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
     ExactDuplicate,
@@ -143,7 +144,8 @@ async def _fill_texts(
     if page is None:
         return
     for key, field in extension.settings.fields.items():
-        _set_if_empty(item, field, getattr(page, key), "DEDUP_FIELDS", extension)
+        value = response and canonical_url(response) if key == "canonical" else getattr(page, key)
+        _set_if_empty(item, field, value, "DEDUP_FIELDS", extension)
 
 
 def _set_if_empty(item: Any, field: str, value: Any, setting: str, extension: Extension) -> None:

@@ -148,4 +148,5 @@ def test_items_hold_clean_text_title_and_language(outcome: Any):
     assert item["language"] == "zh"
     assert item["title"]
     assert "广告" not in item["text"]
-    assert set(item) == {"url", "title", "text", "language", "fetched"}
+    fields = {"url", "title", "text", "language", "coverage", "canonical", "fetched"}
+    assert set(item) == fields

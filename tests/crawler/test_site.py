@@ -78,6 +78,7 @@ def test_items_are_pages_with_text_title_language_coverage_and_time():
     [item] = result.items
     assert item.pop("fetched").endswith("+00:00")
     assert article(1)[:50] in item.pop("text")
+    assert item.pop("canonical") is None
     assert item == {"url": url, "title": "A page", "language": "en", "coverage": 1.0}
 
 

@@ -11,6 +11,8 @@ from texts import CHINESE, article, edited
 from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
+from dedup.plugins import load_preference
+from dedup.preference import CRITERIA
 from dedup.records import Fields, RecordError, format_of
 from dedup.rule import Rule
 from dedup.scan import Fate, RecordReader, deciding, record_stream, scan, write_clusters
@@ -41,6 +43,7 @@ def reader_of(path, method, extractor=misbehaving, **fields):
 def scanned(path, method=None, fields=None, extractor=misbehaving, **options):
     method = method or SimHash(8)
     options.setdefault("workers", 1)
+    options["keep"] = load_preference(CRITERIA, options.get("keep", "first"))
     return scan(reader_of(path, method, extractor, **fields or {}), **options)
 
 

@@ -11,6 +11,8 @@ from dedup.cli import main
 from dedup.evidence import NORMAL
 from dedup.extraction import trafilatura
 from dedup.methods import SimHash
+from dedup.plugins import load_preference
+from dedup.preference import CRITERIA
 from dedup.records import Fields, format_of
 from dedup.rule import Rule
 from dedup.scan import RecordReader, ScanLedger, scan
@@ -53,6 +55,7 @@ def scanned(path, texts, **options):
     lines = [{"text": text, "date": f"2026-01-{1 + n % 28:02}"} for n, text in enumerate(texts)]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     options.setdefault("workers", 1)
+    options["keep"] = load_preference(CRITERIA, options.get("keep", "first"))
     return scan(reader_of(path), **options)
 
 
@@ -111,7 +114,9 @@ def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then)
             scan(reader_of(path), workers=1, ledger=ledger, advance=stop)
     with closing(ScanLedger(tmp_path / "ledger", identity)) as ledger:
         assert ledger.count_before >= 150
-        resumed = scan(reader_of(path), workers=1, keep=then, ledger=ledger)
+        resumed = scan(
+            reader_of(path), workers=1, keep=load_preference(CRITERIA, then), ledger=ledger
+        )
     total, lost = exact(texts, resumed)
     assert resumed.keep == whole.keep
     assert resumed.lost_text.sequences == whole.lost_text.sequences == total

@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings
 from dedup.scrapy_plugin.settings.paths import Placeholders
 from dedup.suggestion import did_you_mean
 
-PAGE_FIELDS = ("text", "title", "language", "coverage")
+PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")
 
 
 class SettingError(ValueError):

@@ -144,7 +144,7 @@ WRONG = [
     (
         "DEDUP_FIELDS",
         {"body": "text"},
-        "must map 'text' or 'title' or 'language' or 'coverage' to the name",
+        "must map 'text' or 'title' or 'language' or 'coverage' or 'canonical'",
     ),
     ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
     ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),

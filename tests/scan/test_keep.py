@@ -1,0 +1,227 @@
+"""Which record of several copies is kept: criteria in order of precedence."""
+
+import csv
+import json
+import random
+
+import pytest
+from collections_on_disk import warc_page, write_warc
+from texts import article, page
+
+from dedup.cli import main
+
+TEXT, LONGER = article(1), f"{article(1)} and more"
+
+
+def of(url, text=TEXT, **values):
+    return {"url": url, "text": text, **values}
+
+
+def write_lines(path, objects):
+    path.write_text("".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in objects))
+    return path
+
+
+def kept(tmp_path, objects, keep, *options):
+    source = write_lines(tmp_path / "in.jsonl", objects)
+    target = tmp_path / "out.jsonl"
+    arguments = [source, "-o", target, "--overwrite", "--keep", keep, "--workers", 1, *options]
+    assert main(["scan", *map(str, arguments)]) == 0
+    return [json.loads(line) for line in target.read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("keep", "best"),
+    [
+        ("first", 0),
+        ("https", 1),
+        ("clean-url", 2),
+        ("newest-version", 3),
+        ("shorter-url", 2),
+        ("longest", 4),
+        ("canonical", 1),
+        ("canonical,longest", 4),
+        ("canonical,https,longest", 1),
+        ("newest-version,longest", 3),
+        ("https,first", 1),
+        (" clean-url , longest ", 4),
+        ("dedup.preference.https,longest", 1),
+    ],
+)
+def test_the_best_of_each_group_is_kept_by_criteria_in_their_order(tmp_path, keep, best):
+    copies = [
+        of("http://a/v1.0/b?x=1", canonical="http://a/b"),
+        of("https://a/v1.0/b?x=1"),
+        of("http://a/dev/b", canonical="http://a/b"),
+        of("http://a/v1.9/b?x=1", canonical="http://a/b"),
+        of("http://a/v1.0/longer", LONGER, canonical="http://a/v1.0/longer"),
+    ]
+    other = of("http://a/other", article(2))
+    assert kept(tmp_path, [*copies, other], keep) == [copies[best], other]
+
+
+def test_the_newest_is_one_criterion_among_others(tmp_path):
+    old, new, unclean = (
+        of("http://a/1", on="2019-01-01"), of("http://a/2", on="2024-05-01T12:00:00.5Z"),
+        of("http://a/3?x=1", on="2024-05-02"),
+    )  # fmt: skip
+    options = "--date-field", "on"
+    assert kept(tmp_path, [old, new, unclean], "newest", *options) == [unclean]
+    assert kept(tmp_path, [old, new, unclean], "clean-url,newest", *options) == [new]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_is_as_if_the_records_came_in_the_order_of_the_criteria(tmp_path, seed):
+    """Chains of near records included: greedy in that order, never connected components."""
+    chooser = random.Random(seed)
+    objects = []
+    for number in range(60):
+        words = article(chooser.randrange(8)).split()
+        for _ in range(chooser.randrange(40)):
+            words[chooser.randrange(len(words))] = "other"
+        scheme = chooser.choice(["http", "https"])
+        folder = chooser.choice(["", "v1.0/", "v1.10/", "print/"])
+        objects.append(of(f"{scheme}://a/{folder}{number}?x=1"[: chooser.choice([-4, None])],
+                          " ".join(words)))  # fmt: skip
+
+    def rank(one):
+        url = one["url"]
+        folders = {"v1.10": 1, "v1.0": 2}
+        version = folders.get(url.split("/")[3], 0)
+        return url.startswith("http:"), version, -len(one["text"])
+
+    keep = "https,newest-version,longest"
+    result = kept(tmp_path, objects, keep, "--method", "verified")
+    expected = kept(tmp_path, sorted(objects, key=rank), "first", "--method", "verified")
+    assert sorted(result, key=rank) == expected
+    assert result == [one for one in objects if one in expected]  # in the order of the input
+
+
+@pytest.mark.slow
+def test_html_names_its_canonical_url_itself(tmp_path):
+    def html(url, canonical=None):
+        link = f'<link rel="canonical" href="{canonical}">' if canonical else ""
+        return {"url": url, "html": page(TEXT).replace("<title>", f"{link}<title>")}
+
+    copy = html("http://a/b/print", "/b")
+    best = html("http://a/b", "http://a/b")
+    result = kept(tmp_path, [copy, best], "canonical", "--html-field", "html")
+    assert result == [best]
+
+
+@pytest.mark.slow
+def test_an_archive_is_ordered_by_canonical_urls_and_its_own_dates(tmp_path):
+    def written(url, canonical, date):
+        body = page(TEXT).replace("<title>", f'<link rel="canonical" href="{canonical}"><title>')
+        return warc_page(url, body, media_type="text/html", date=f"{date}-01-01T00:00:00Z")
+
+    records = [
+        written("http://a/1", "http://a/2", 2009),
+        written("http://a/2", "http://a/2", 2001),
+        written("http://a/3", "/3", 2005),
+    ]
+    archive = write_warc(tmp_path / "a.warc", [part for one in records for part in one])
+    target = tmp_path / "b.warc"
+    arguments = ["scan", archive, "-o", target, "--keep", "canonical,newest", "--workers", 1]
+    assert main(list(map(str, arguments))) == 0
+    assert target.read_bytes() == b"".join(records[2])
+
+
+@pytest.mark.parametrize("name", ["canonical", "rel"])
+def test_tables_have_a_column_for_it(tmp_path, name):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [
+        {"url": "http://a/1", "text": TEXT, name: "http://a/2"},
+        {"url": "http://a/2", "text": TEXT, name: ""},
+    ]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    options = ["--keep", "canonical"]
+    options += ["--canonical-field", name] if name != "canonical" else []
+    for end in ("csv", "parquet"):
+        target = tmp_path / f"b.{end}"
+        assert main(["scan", str(tmp_path / f"a.{end}"), "-o", str(target), *options]) == 0
+    with (tmp_path / "b.csv").open(newline="") as file:
+        assert list(csv.DictReader(file)) == rows[1:]
+    assert pq.read_table(tmp_path / "b.parquet").to_pylist() == rows[1:]
+
+
+def test_a_field_that_only_has_the_name_does_no_harm(tmp_path):
+    objects = [of("http://a/1", canonical=True), of("http://a/2", canonical=["http://a/"])]
+    assert kept(tmp_path, objects, "canonical") == objects[:1]
+    assert kept(tmp_path, [of("http://[", canonical="x"), of("a", canonical="http://[")],
+                "canonical,clean-url,newest-version,https,shorter-url")  # fmt: skip
+
+
+def test_a_criterion_that_fails_names_the_record(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.py").write_text("def broken(copy):\n    raise KeyError(copy.length)\n")
+    monkeypatch.chdir(tmp_path)
+    source = write_lines(tmp_path / "in.jsonl", [of("http://a/1", "text")])
+    assert main(["scan", str(source), "-o", "out.jsonl", "--keep", "mine.broken"]) == 2
+    assert "the preference of 'http://a/1': KeyError: 4" in capsys.readouterr().err
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def dropped(item, original="http://a/first", **others):
+    return {
+        "url": item["url"], "verdict": "exact-duplicate", "original": original, "distance": None,
+        "method": "simhash", "dropped": "2026-01-01T00:00:00+00:00", "item": item, **others,
+    }  # fmt: skip
+
+
+def test_dropped_items_are_read_and_written_as_the_feed_would_have_them(tmp_path):
+    stored = [of("http://a/b;jsessionid=1"), of("http://a/c", article(2))]
+    better, worse = (
+        of("http://a/b", LONGER, title="Größe 水 \U0001f600"),
+        of("http://a/c?x=1", article(2)),
+    )
+    feed = write_lines(tmp_path / "pages.jsonl", stored)
+    put_aside = write_lines(
+        tmp_path / "dropped.jsonl", [dropped(better), dropped(worse, record={})]
+    )
+    target = tmp_path / "best.jsonl"
+    options = ["--keep", "clean-url,longest", "--clusters", str(tmp_path / "clusters")]
+    assert main(["scan", str(feed), str(put_aside), "-o", str(target), *options]) == 0
+    lines = target.read_bytes().splitlines()
+    assert lines[0] == feed.read_bytes().splitlines()[1]
+    assert [json.loads(line) for line in lines] == [stored[1], better]
+    assert "水" in lines[1].decode()
+    keys = [json.loads(line)["key"] for line in (tmp_path / "clusters").read_text().splitlines()]
+    assert keys == ["http://a/c", "http://a/b"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252"])
+def test_any_text_of_a_dropped_item_survives(tmp_path, encoding):
+    item = of("http://a/b", f"{TEXT} \x81 水 \ud800 \U0001f600 \u20ac")
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps(dropped(item)) + "\n")
+    target = tmp_path / "out.jsonl"
+    assert main(["scan", str(source), "-o", str(target), "--encoding", encoding]) == 0
+    assert json.loads(target.read_bytes().decode(encoding)) == item
+
+
+def test_a_record_that_has_an_item_of_its_own_is_no_dropped_one(tmp_path):
+    own = [of("http://a/1", item={"text": "x"}, dropped="yes", verdict="good"),
+           of("http://a/2", article(2), dropped=1, item=[1])]  # fmt: skip
+    assert kept(tmp_path, own, "longest") == own
+
+
+def test_a_ledger_of_a_scan_has_what_the_criteria_need(tmp_path, monkeypatch):
+    objects = [of(f"http://a/{n}", canonical="http://a/2") for n in range(4)]
+    source = write_lines(tmp_path / "in.jsonl", objects)
+
+    def best(keep):
+        arguments = [source, "-o", tmp_path / "out.jsonl", "--overwrite", "--keep", keep]
+        ledger = ["--ledger", tmp_path / "ledger"]
+        assert main(["scan", *map(str, [*arguments, *ledger])]) == 0
+        [line] = (tmp_path / "out.jsonl").read_text().splitlines()
+        return objects.index(json.loads(line))
+
+    assert best("first") == 0
+    monkeypatch.setattr("dedup.scan.record_stream._read", None)  # nothing is read again
+    assert [best("canonical"), best("longest"), best("canonical,longest")] == [2, 0, 2]
