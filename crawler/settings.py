@@ -9,6 +9,7 @@ DEDUP_FIELDS = {name: name for name in ("text", "title", "language", "coverage",
 DEDUP_REPORT = "reports"
 # Of copies, the first one is kept: so the better URLs come first.
 DEDUP_PREFER = ["canonical", "https", "clean-url", "newest-version"]
+DEDUP_LOG_LEVEL = "INFO"
 
 USER_AGENT = "scrapy-dedup (site crawler that stores every content once)"
 ROBOTSTXT_OBEY = True

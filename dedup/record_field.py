@@ -69,9 +69,10 @@ def to_field(record: PageRecord, made_with: MadeWith) -> dict[str, Any]:
 class FieldReader:
     """Reads records of fields, for one method."""
 
-    def __init__(self, method: Method) -> None:
+    def __init__(self, method: Method, identity: Mapping[str, Any] | None = None) -> None:
+        """Create it; *identity*: that which the records have, if it is not that of *method*."""
         self._method = method
-        self._made_with = method.name, digest_of_identity(method.identity)
+        self._made_with = method.name, digest_of_identity(identity or method.identity)
 
     def read(self, fields: Sequence[Any]) -> list[FieldRecord | ValueError]:
         """Return the record that each of *fields* has, or why it is of no use.

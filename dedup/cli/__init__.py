@@ -21,8 +21,10 @@ COMMANDS = {
     "lexicon": "count how many documents contain each word",
     "reindex": "convert a ledger to another method or scope, or rebuild it from feeds",
     "report": "write the HTML report of a ledger",
+    "restore": "write items that crawls dropped as a feed would have them",
     "scan": "remove the duplicates from files or folders of pages",
     "stats": "show the crawls and pages of a ledger",
+    "why": "say what became of a page: stored, dropped and for which one, replaced",
 }
 """The summaries of the commands; the module of a command has EXAMPLES, add_arguments and run."""
 
@@ -30,6 +32,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     """Run the command; return its exit code: 0, 2 for wrong input, 130 after Ctrl-C.
 
+    A command may return another one, which its own page of the documentation explains.
     *program*: the name to use in messages.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
     try:
-        options.run(options)
+        code: int = options.run(options) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # as in: dedup evaluate ... | head
         _discard_output()
@@ -67,7 +70,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
-    return 0
+    return code
 
 
 def _print_completion(program: str, shell: str) -> int:

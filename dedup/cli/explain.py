@@ -1,7 +1,7 @@
 """``dedup explain``: show why two pages are, or are not, near-duplicates."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -19,12 +19,12 @@ from dedup.cli.methods import (
 )
 from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
-from dedup.evidence import DEMANDS
+from dedup.evidence import DEMANDS, Evidence
 from dedup.explanation import Comparison, Explanation, Feature, Side
 from dedup.extraction import Extraction
-from dedup.limits import LONGEST_TEXT
+from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.page import extracted_of
-from dedup.rule import Rule
+from dedup.rule import Kind, Rule
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 
@@ -70,15 +70,16 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(options, options.json)
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
+    notes: list[str] = []
     if options.ledger:
-        one, other = map(Side.of, sources, _stored(options.ledger, sources))
+        one, other = map(Side.of, sources, _stored(options.ledger, sources, notes))
     else:
         one, other = (Side.of(s, extracted_of(read_source(s), extractor)) for s in sources)
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
     explanation = Explanation(one, other, method, rule)
-    write_json(options.json, explanation.as_json())
+    write_json(options.json, {**explanation.as_json(), "notes": notes})
     output = console(options.json)
-    _show_pages(output, explanation)
+    _show_pages(output, explanation, notes)
     for name, side in (("A", one), ("B", other)):
         _show_text(output, name, side, options.full)
     _show_features(output, explanation)
@@ -89,25 +90,62 @@ def run(options: argparse.Namespace) -> None:
     output.print(color(explanation.diff))
 
 
-def _stored(path: str, urls: Sequence[str]) -> list[Extraction]:
-    """Return what a ledger has kept of the texts of *urls*."""
+def _stored(path: str, urls: Sequence[str], notes: list[str]) -> list[Extraction]:
+    """Return what a ledger has kept of the texts of *urls*; add to *notes* what is to be known."""
     found = []
     with LedgerReader(path) as ledger:
-        for url in urls:
-            stored = ledger.text(url)
+        for name, url in zip("AB", urls, strict=True):
+            original = None
+            if (stored := ledger.text(url)) is None:
+                original = _equal_page(ledger, url)
+                stored = ledger.text(original) if original else None
             if stored is None:
                 raise CommandError(
                     f"{path} has no text of {url} (DEDUP_REPORT_TEXTS says how many it keeps); "
-                    "without --ledger, the page itself is fetched"
+                    "dedup why says what became of it, and without --ledger, the page itself is "
+                    "fetched"
                 )
             title, text = stored
-            if len(text) >= LONGEST_TEXT:
-                raise CommandError(
-                    f"{path} has only the first {LONGEST_TEXT:,} characters of {url}; without "
-                    "--ledger, the page itself is fetched"
+            if original:
+                notes.append(
+                    f"{name} is an exact duplicate, whose text no ledger keeps: it is shown with "
+                    f"the text of <{original}>, which is equal but for case, spaces and the like."
                 )
-            found.append(Extraction(text, title))
+                title = None
+            if len(text) >= LONGEST_TEXT:
+                notes.append(
+                    f"Of {name}, the ledger has the first {LONGEST_TEXT:,} characters: all figures "
+                    "are of these."
+                )
+            found.append(Extraction(text, title, evidence=_evidence_of(ledger, url)))
+        notes += _found_by_crawls(ledger, urls)
     return found
+
+
+def _evidence_of(ledger: LedgerReader, url: str) -> Evidence | None:
+    """Return what the page at *url* showed when it was stored; ``None`` if it was not."""
+    stored = [page.record.evidence for page in ledger.versions(url) if page.ended is None]
+    return Evidence.from_bytes(stored[-1]) if stored and stored[-1] else None
+
+
+def _equal_page(ledger: LedgerReader, url: str) -> str | None:
+    """Return the URL of the stored page that the one at *url* was last found to be equal to."""
+    matches = [match for match in ledger.matches_of(url) if match.kind == Kind.EXACT]
+    # What was replaced has another text by now.
+    return matches[-1].original if matches and matches[-1].ended is None else None
+
+
+def _found_by_crawls(ledger: LedgerReader, urls: Sequence[str]) -> Iterator[str]:
+    """Yield what crawls have said of two pages, whose whole texts they knew."""
+    stored = [shorten_url(url) for url in urls]
+    for name, other, url, original in zip("AB", "BA", stored, reversed(stored), strict=True):
+        for match in ledger.matches_of(url):
+            if match.original == original:
+                distance = "" if match.kind == Kind.EXACT else f", distance {match.distance:.4g}"
+                yield (
+                    f"In crawl {match.crawl}, {name} was found to repeat {other}: {match.kind}"
+                    + (f"{distance}.")
+                )
 
 
 def _heading(output: Console, text: str) -> None:
@@ -115,7 +153,7 @@ def _heading(output: Console, text: str) -> None:
     output.print(Text(text, style="bold"))
 
 
-def _show_pages(output: Console, explanation: Explanation) -> None:
+def _show_pages(output: Console, explanation: Explanation, notes: Sequence[str]) -> None:
     if explanation.are_equal:
         output.print(Text("Exact duplicates: their normalised main texts are equal.", "bold"))
     else:
@@ -126,6 +164,8 @@ def _show_pages(output: Console, explanation: Explanation) -> None:
         output.print(
             f"Of the word sequences of B, {theirs:.1%} stand in A; of those of A, {ours:.1%} in B."
         )
+    for note in notes:
+        output.print(Text(printable(note, None)))
     output.print()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")

@@ -7,13 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
-from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
+from dedup.cli.ledgers import method_of_ledger, setting_of_crawls
 from dedup.detector import Detector
-from dedup.methods import METHODS
-from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.report import PageVerdict, Report, TextStore, replay, write_html
 from dedup.rule import Kind
@@ -76,7 +74,7 @@ def _report_of_pages(
 ) -> Report:
     """Return the report of the pages that the *chosen* ones of *crawls* stored."""
     identity = ledger.identity
-    method = _method(identity, crawls)
+    method = method_of_ledger(identity, crawls)
     settings = {
         "DEDUP_METHOD": identity.get("method"),
         "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
@@ -85,7 +83,7 @@ def _report_of_pages(
         "DEDUP_INDEX": str(ledger.path),
     }
     started = min(crawl.started for crawl in chosen)
-    pages = list(_pages(ledger, number, method, _setting(crawls, "DEDUP_MIN_TOKENS", 20)))
+    pages = list(_pages(ledger, number, method, setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20)))
     ended = max((time for time, _ in pages), default=started)
     report = replay(
         (page for _, page in pages),
@@ -155,31 +153,6 @@ def _content_of(match: StoredMatch) -> Content:
     if match.kind == Kind.EXACT:
         return Content(match.page, match.scope, is_past=is_past)
     return Content(match.duplicate, match.scope, original=match.page, is_past=is_past)
-
-
-def _method(identity: dict[str, Any], crawls: list[Crawl]) -> Method | None:
-    """Return the method of a ledger, with the threshold of its last crawl that tells one.
-
-    ``None`` if it is not one of ours.
-    """
-    kind = METHODS.get(identity.get("method", ""))
-    if kind is None or kind.version != identity.get("version"):
-        return None
-    others = ("method", "version", "lexicon", "secret", "extractor", "item_field", "scope")
-    arguments = {name: value for name, value in identity.items() if name not in others}
-    if (distance := _setting(crawls, "DEDUP_MAX_DISTANCE")) is not None:
-        arguments["max_distance"] = distance
-    try:
-        check_arguments(kind, arguments)
-        return kind(**arguments)
-    except (TypeError, ValueError):
-        return None
-
-
-def _setting(crawls: list[Crawl], name: str, default: Any = None) -> Any:
-    """Return a setting of the last crawl that tells it."""
-    values = [(crawl.report or {}).get("settings", {}).get(name) for crawl in crawls]
-    return next((value for value in reversed(values) if value is not None), default)
 
 
 def _detector(ledger: LedgerReader, method: Method) -> Detector:

@@ -135,6 +135,7 @@ class Canonicals:
         if page in self._waiting or self._waits_for(canonical, page):
             return False
         if len(self._waiting) >= _MOST_WAITING or self._bytes_waiting + size > self._most_bytes:
+            self._count("canonicals/too_many")
             return False
         is_asked = canonical not in self._on_their_way and self._ask(url, canonical, response)
         if canonical not in self._on_their_way:
@@ -169,12 +170,15 @@ class Canonicals:
 
     @property
     def _may_come(self) -> bool:
-        """Whether anything is downloaded now, or will be while all that are here wait."""
+        """Whether anything is downloaded now, or will be: not if the crawl is being closed."""
         engine = self._crawler.engine
-        if engine is None or engine.downloader.active:
-            return engine is not None
-        is_closing = engine.needs_backout()  # or so much waits that nothing more is fetched
-        return not is_closing and bool(engine.scheduler and engine.scheduler.has_pending_requests())
+        if engine is None or engine.scheduler is None or engine.scraper.slot is None:
+            return False
+        # So much is under way that nothing is fetched; it is more than what waits here.
+        is_full = engine.scraper.slot.needs_backout()
+        if engine.downloader.active or is_full:
+            return True
+        return not engine.needs_backout() and engine.scheduler.has_pending_requests()
 
     def _ask(self, url: str, canonical: bytes, response: Response) -> bool:
         """Have the page at *url* requested as that of *response* was; return whether it was."""

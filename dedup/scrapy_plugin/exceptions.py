@@ -9,10 +9,10 @@ from dedup.text import printable
 class DuplicatePage(DropItem):
     """The item's page, known as *key*, repeats one that was kept; *verdict* says which."""
 
-    def __init__(self, verdict: Verdict, key: str, log_level: str) -> None:
+    def __init__(self, verdict: Verdict, key: str) -> None:
         # That of a duplicate names the other page.
         message = f"{verdict}" if verdict.is_duplicate else f"{verdict}: <{printable(key)}>"
-        super().__init__(message, log_level=log_level)
+        super().__init__(message, log_level="DEBUG")  # Scrapy logs the whole item with it
         self.verdict = verdict
         self.key = key
 

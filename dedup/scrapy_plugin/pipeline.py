@@ -1,5 +1,6 @@
 """The item pipeline: drops or marks the items of duplicates, and fills their fields."""
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
@@ -88,9 +89,11 @@ class ItemPipeline:
         if reason := _reason_to_drop(judgement, settings):
             if extension.quarantine and verdict.kind is not Kind.UNCHANGED:
                 await self._fill(item, passage, judgement, extension)
-                extension.quarantine.add(item, judgement.key, verdict)
+                record = judgement.record and to_field(judgement.record, settings.made_with)
+                extension.quarantine.add(item, judgement.key, verdict, record)
             extension.summary.count("items/dropped")
-            raise reason(verdict, judgement.key, settings.log_level)
+            _log_drop(judgement, settings)
+            raise reason(verdict, judgement.key)
         await self._fill(item, passage, judgement, extension)
         if settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
             _mark(item, verdict, extension)
@@ -115,6 +118,19 @@ def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[Dupli
     if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep" and is_met_there:
         return None
     return _REASONS.get(verdict.kind)
+
+
+def _log_drop(judgement: Judgement, settings: DedupSettings) -> None:
+    """Log why a page, or an item that is judged by itself, is dropped, with its first item."""
+    if not judgement.is_logged:
+        judgement.is_logged = True
+        # What is stored already is no loss, and most of what a later crawl meets.
+        is_quiet = judgement.verdict.kind is Kind.UNCHANGED
+        level = logging.getLevelNamesMapping()[settings.log_level]
+        logger.log(
+            min(level, logging.DEBUG) if is_quiet else level,
+            "Dropped <%s>: %s", judgement.key, judgement.verdict,
+        )  # fmt: skip
 
 
 def _fill_record(

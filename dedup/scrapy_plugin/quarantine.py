@@ -8,6 +8,7 @@ from typing import Any
 from filelock import FileLock
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
+from dedup.dropped import DroppedItem
 from dedup.limits import shorten_url
 from dedup.rule import Verdict
 
@@ -28,19 +29,24 @@ class Quarantine:
         self._lock = FileLock(f"{path}.lock")
         self._encoder = _AnyItemEncoder()
 
-    def add(self, item: Any, url: str, verdict: Verdict) -> None:
-        """Write *item* of the page at *url*, wholly or not at all; raises OSError if that fails."""
-        line = self._encoder.encode(
-            {
-                "url": shorten_url(url),
-                "verdict": verdict.kind.value,
-                "original": verdict.original,
-                "distance": verdict.distance,
-                "method": verdict.method,
-                "dropped": datetime.now(UTC).isoformat(timespec="seconds"),
-                "item": item,
-            }
+    def add(
+        self, item: Any, url: str, verdict: Verdict, record: dict[str, Any] | None = None
+    ) -> None:
+        """Write *item* of the page at *url*, wholly or not at all; raises OSError if that fails.
+
+        *record*: that of the page, as `to_field` writes it.
+        """
+        dropped = DroppedItem(
+            shorten_url(url),
+            verdict.kind.value,
+            verdict.original,
+            verdict.distance,
+            verdict.method,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            item,
+            record,
         )
+        line = self._encoder.encode(dropped._asdict())
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Opened each time: whoever moves the file away finds all of it there, and nothing is
         # written to what nobody will see again.

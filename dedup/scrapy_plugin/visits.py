@@ -28,6 +28,7 @@ class Judgement:
     """What stood for the page in the comparison, if there was one."""
     claim: Claim | None = None
     """That on the content of the page, with what else its items are made of, if that is new."""
+    is_logged: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -103,13 +103,19 @@ class LedgerReader:
 
     def pages(self, *, ended: bool = False) -> Iterator[StoredPage]:
         """Yield the pages that count, by age; *ended*: the others, too."""
-        where = "" if ended else "WHERE ended IS NULL"
+        yield from self._pages("" if ended else "WHERE ended IS NULL")
+
+    def versions(self, url: str) -> list[StoredPage]:
+        """Return what was stored of a page, by age, also what counts no more."""
+        return list(self._pages("WHERE url = ?", shorten_url(url)))
+
+    def _pages(self, where: str, *arguments: Any) -> Iterator[StoredPage]:
         query = (
             "SELECT url, scope, tokens, digest, sketch, evidence, "
             "id, crawl, stored, seen, ended, id IN "
             "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
         )
-        for row in self._rows(f"{query} {where} ORDER BY id"):
+        for row in self._rows(f"{query} {where} ORDER BY id", *arguments):
             record, (number, crawl, *others) = PageRecord(*row[:6]), row[6:]
             if not isinstance(record.sketch, bytes | None):
                 raise self.damage_error(ValueError("a sketch is no blob"))
@@ -132,14 +138,31 @@ class LedgerReader:
         Those of one *crawl*, by default of the last one that found each URL to be a duplicate.
         """
         last = "(matches.url, matches.crawl) IN (SELECT url, max(crawl) FROM matches GROUP BY url)"
+        yield from self._matches(
+            last if crawl is None else "matches.crawl = ?", *([] if crawl is None else [crawl])
+        )
+
+    def matches_of(self, url: str) -> list[StoredMatch]:
+        """Return what the page at *url* was found to repeat, in the order in which it was."""
+        return list(self._matches("matches.url = ?", shorten_url(url)))
+
+    def copies_of(self, url: str) -> Iterator[StoredMatch]:
+        """Yield the pages that were found to repeat that at *url*, in that order."""
+        return self._matches("pages.url = ?", shorten_url(url))
+
+    def _matches(self, where: str, *arguments: Any) -> Iterator[StoredMatch]:
         query = (
             "SELECT pages.url, matches.url, kind, distance, matches.crawl, found, page, scope, "
             "ended FROM matches JOIN pages ON pages.id = matches.page "
-            f"WHERE matches.url <> pages.url AND {last if crawl is None else 'matches.crawl = ?'} "
-            "ORDER BY matches.rowid"
+            f"WHERE matches.url <> pages.url AND {where} ORDER BY matches.rowid"
         )
-        for row in self._rows(query, *([] if crawl is None else [crawl])):
+        for row in self._rows(query, *arguments):
             yield StoredMatch(*row)
+
+    def known_urls(self) -> Iterator[str]:
+        """Yield the URLs of all pages that were stored or found to repeat others."""
+        for (url,) in self._rows("SELECT url FROM pages UNION SELECT url FROM matches"):
+            yield url
 
     def texts(self) -> Iterator[tuple[str, str | None, str]]:
         """Yield the URLs, titles and main texts of the pages whose texts were kept."""

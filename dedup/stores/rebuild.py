@@ -56,12 +56,12 @@ def rebuild(
         with file:
             for path, records in feeds:
                 at = min(path.stat().st_mtime, time.time())
-                crawl = _add_crawl(file, path.name, at)
+                crawl = add_crawl(file, path.name, at, "rebuilt")
                 for found in records:
                     if isinstance(found, FieldRecord):
                         made_with = made_with or found.made_with
                         if found.made_with == made_with:
-                            _Page(file, method, found, at, crawl).store()
+                            NewPage(file, method, found, at, crawl).store()
                         else:
                             found = ValueError(_difference(found.made_with, made_with))
                     if isinstance(found, ValueError):
@@ -80,10 +80,11 @@ def rebuild(
     return done
 
 
-def _add_crawl(file: sqlite3.Connection, name: str, at: float) -> int:
+def add_crawl(file: sqlite3.Connection, name: str, at: float, reason: str) -> int:
+    """Write down a crawl that was none; return its number."""
     added = file.execute(
-        "INSERT INTO crawls (spider, started, finished, reason) VALUES (?, ?, ?, 'rebuilt')",
-        (shorten(name).encode("utf-8", "backslashreplace").decode(), at, at),
+        "INSERT INTO crawls (spider, started, finished, reason) VALUES (?, ?, ?, ?)",
+        (tables.storable(shorten(name)), at, at, reason),
     )
     return added.lastrowid or 0
 
@@ -97,8 +98,8 @@ def _difference(one: MadeWith, other: MadeWith) -> str:
     return f"the record was made with other settings: {told}"
 
 
-class _Page:
-    """A page that is to be stored in a new ledger, where it may take the place of others."""
+class NewPage:
+    """A page that is to be stored in a ledger, where it may take the place of others."""
 
     def __init__(
         self, file: sqlite3.Connection, method: Method, found: FieldRecord, at: float, crawl: int
@@ -110,8 +111,8 @@ class _Page:
         self._at = at
         self._crawl = crawl
 
-    def store(self) -> None:
-        """Store it, unless it is there, or has no text."""
+    def store(self, *, replaces: bool = True) -> None:
+        """Store it, unless it is there, or has no text; *replaces*: in the place of others."""
         record, at = self._record, self._at
         if record.digest is None:
             return
@@ -134,9 +135,10 @@ class _Page:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, at, at, record.key),
         )
+        replaced = self._replaced(earlier) if replaces else ()
         self._file.executemany(
             "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
-            ((at, added.lastrowid, number) for number in self._replaced(earlier)),
+            ((at, added.lastrowid, number) for number in replaced),
         )
 
     def _replaced(self, earlier: Sequence[tuple[int, bytes, bytes | None, str]]) -> list[int]:

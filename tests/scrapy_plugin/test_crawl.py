@@ -62,7 +62,7 @@ def test_drops_are_logged_at_debug_unless_the_setting_says_otherwise():
     def level(**settings: Any) -> int:
         with served(SITE) as url:
             result = crawl(spider_over(f"{url}/original", f"{url}/copy"), **settings)
-        [record] = [r for r in result.log if r.getMessage().startswith("Dropped:")]
+        [record] = [r for r in result.log if r.getMessage().startswith("Dropped <")]
         return record.levelno
 
     assert level() == logging.DEBUG
@@ -427,6 +427,61 @@ def test_dropped_items_are_put_aside_with_their_fields(tmp_path: Any):
     items = [json.loads(line)["item"] for line in path.read_text().splitlines()]
     assert [item["title"] for item in items] == ["A page", "A page"]
     assert ["otherwise" in item["text"] for item in items] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [({}, ["/same 1", "/same 2", "/near 1", "/near 2"]), ({"DEDUP_ACTION": "mark"}, [])],
+)
+def test_all_items_of_a_page_have_their_fields_where_they_are_put_aside_or_marked(
+    tmp_path: Any, settings: Any, names: list[str]
+):
+    """The items of a body that is not read again, too, and those that share a verdict."""
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        for number in (1, 2):
+            path = response.url.removeprefix(self.site)
+            yield {"name": f"{path} {number}", "text": None, "title": ""}
+
+    path = tmp_path / "dropped.jsonl"
+    site = {"/a": ORIGINAL, "/same": ORIGINAL, "/near": page(edited(article(1)))}
+    with served(site) as url:
+        result = crawl(
+            spider_over(*(url + path for path in site), parse=parse, site=url),
+            DEDUP_DUPLICATES=str(path),
+            DEDUP_FIELDS={"text": "text", "title": "title", "language": "language"},
+            **settings,
+        )
+    lines = path.read_text().splitlines() if path.exists() else []
+    dropped = [json.loads(line)["item"] for line in lines]
+    assert [item["name"] for item in dropped] == names
+    items = [*result.items, *dropped]
+    assert len(items) == 6
+    for item in items:
+        assert (item["title"], item["language"]) == ("A page", "en")
+        assert item["text"].endswith(article(1)[-20:])
+        assert ("otherwise" in item["text"]) == item["name"].startswith("/near")
+
+
+@pytest.mark.parametrize(("level", "shown"), [("INFO", logging.INFO), ("WARNING", logging.WARNING)])
+def test_a_drop_is_logged_once_a_page_without_its_items(tmp_path: Any, level: str, shown: int):
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        for number in (1, 2):
+            yield {"number": number, "secret": "of the item"}
+
+    site = {"/a": ORIGINAL, "/same": ORIGINAL, "/near": page(edited(article(1)))}
+    settings = {"DEDUP_LOG_LEVEL": level, "DEDUP_INDEX": tmp_path / "pages.sqlite"}
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), parse=parse)
+        first, second = crawl(spider, **settings), crawl(spider, **settings)
+    assert [r.getMessage() for r in first.log if r.levelno == shown and "Dropped" in r.msg] == [
+        f"Dropped <{url}/same>: exact duplicate of <{url}/a> (simhash, distance 0)",
+        f"Dropped <{url}/near>: near-duplicate of <{url}/a> (simhash, distance 2)",
+    ]
+    of_items = [r for r in first.log if r.getMessage().startswith("Dropped:")]
+    assert [record.levelno for record in of_items] == [logging.DEBUG] * 4
+    quiet = [r for r in second.log if r.getMessage() == f"Dropped <{url}/a>: unchanged"]
+    assert [record.levelno for record in quiet] == [logging.DEBUG]
 
 
 def test_empty_pages_are_never_duplicates_even_byte_for_byte():

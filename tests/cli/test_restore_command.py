@@ -1,0 +1,332 @@
+"""The way back: items that real crawls dropped, restored by the command."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from crawls import crawl, spider_over
+from texts import article, edited, page
+from web import served
+
+from dedup.cli import main
+from dedup.sqlite_file import SqliteFile
+from dedup.stores.reader import LedgerReader
+from dedup.stores.sqlite import KIND
+
+FIELDS = {"text": "body", "title": "title", "language": "language"}
+PAGES = {
+    "/a": page(article(1), title="The first"),
+    "/near": page(edited(article(1)), title="The first"),
+    "/equal": page(article(1), title="The first"),
+    "/b": page(article(2)),
+    "/b/print": page(article(2)),
+}
+
+
+def run(capsys, *arguments):
+    """Exit code, standard output and error of the command."""
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def urls(out):
+    return [json.loads(line)["url"] for line in out.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    """The folder of a crawl with a ledger and a file of dropped items, and the URL of the site."""
+    folder = tmp_path_factory.mktemp("crawled")
+    with served(PAGES) as url:
+        crawl(
+            spider_over(*(url + path for path in PAGES)), DEDUP_FIELDS=FIELDS,
+            DEDUP_INDEX=folder / "pages.sqlite", DEDUP_DUPLICATES=folder / "dropped.jsonl",
+        )  # fmt: skip
+    return folder, url
+
+
+@pytest.fixture
+def dropped(crawled):
+    return crawled[0] / "dropped.jsonl"
+
+
+def test_items_come_back_as_the_feed_would_have_them(crawled, dropped, capsys):
+    _, url = crawled
+    code, out, err = run(capsys, "restore", dropped)
+    assert code == 0
+    items = [json.loads(line) for line in out.splitlines()]
+    assert [item["url"] for item in items] == [f"{url}{p}" for p in ("/near", "/equal", "/b/print")]
+    assert items[1] == {
+        "url": f"{url}/equal", "body": items[1]["body"], "title": "The first", "language": "en"
+    }  # fmt: skip
+    assert items[1]["body"].endswith(article(1).split()[-1])
+    told = "3 of 3 items restored (1 near-duplicate, 2 exact-duplicate; 2 groups)\n"
+    assert err == told
+
+
+@pytest.mark.parametrize(
+    ("asked", "paths"),
+    [
+        (["--verdict", "near-duplicate"], ["/near"]),
+        (["--verdict", "near-duplicate", "exact-duplicate"], ["/near", "/equal", "/b/print"]),
+        (["--group", "{url}/a"], ["/near", "/equal"]),
+        (["--group", "{url}/a", "{url}/b"], ["/near", "/equal", "/b/print"]),
+        (["--url", "*/print"], ["/b/print"]),
+        (["--url", "*/EQUAL"], []),
+        (["--url", "*/?qual"], []),  # only * stands for something else
+        (["--url", "{url}/*a*"], ["/near", "/equal"]),
+        (["--min-distance", "1"], ["/near"]),
+        (["--max-distance", "0"], ["/equal", "/b/print"]),
+        (["--group", "{url}/a", "--max-distance", "0", "--url", "*"], ["/equal"]),
+        (["--group", "{url}/b", "--verdict", "near-duplicate"], []),
+    ],
+)
+def test_items_are_chosen_by_all_that_is_asked_for(crawled, dropped, capsys, asked, paths):
+    _, url = crawled
+    code, out, _ = run(capsys, "restore", dropped, *(part.format(url=url) for part in asked))
+    assert code == 0
+    assert urls(out) == [url + path for path in paths]
+
+
+def lines_of(dropped):
+    return [json.loads(line) for line in dropped.read_text().splitlines()]
+
+
+def written(path, *lines):
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def test_urls_are_chosen_as_people_read_them_too(dropped, tmp_path, capsys):
+    [line, *_] = lines_of(dropped)
+    line |= {"url": "http://a/%E8%8C%B6?x=1", "original": "http://a/%E9%93%81"}
+    path = written(tmp_path / "dropped", line)
+    for asked in (["--url", "*/茶?*"], ["--url", "*%E8%8C%B6?x=1"], ["--group", "http://a/铁"]):
+        assert len(run(capsys, "restore", path, *asked)[1].splitlines()) == 1
+
+
+def test_a_dry_run_counts_and_writes_nothing(crawled, dropped, tmp_path, capsys):
+    folder, _ = crawled
+    before = (folder / "pages.sqlite").read_bytes()
+    code, out, err = run(
+        capsys, "restore", dropped, "--dry-run", "-o", tmp_path / "new.jsonl",
+        "--ledger", folder / "pages.sqlite", "--verdict", "near-duplicate",
+    )  # fmt: skip
+    assert (code, out) == (0, "")
+    assert err == "1 of 3 items would be restored (1 near-duplicate; 1 group)\n"
+    assert list(tmp_path.iterdir()) == []
+    with LedgerReader(folder / "pages.sqlite") as ledger:
+        assert len(ledger.crawls()) == 1
+    assert (folder / "pages.sqlite").read_bytes() == before
+
+
+def test_programs_get_the_figures(dropped, tmp_path, capsys):
+    figures = json.loads(run(capsys, "restore", dropped, "--dry-run", "--json", "-")[1])
+    assert figures["restored"] == 3
+    assert figures["by_verdict"] == {"near-duplicate": 1, "exact-duplicate": 2}
+    code, _, err = run(capsys, "restore", dropped, "--json", "-")
+    assert (code, err) == (
+        2, "dedup restore: --json - needs -o or --dry-run: the items go to the standard output\n"
+    )  # fmt: skip
+
+
+def test_lines_that_are_no_dropped_items_are_named_and_all_others_restored(
+    dropped, tmp_path, capsys
+):
+    lines = dropped.read_text().splitlines()
+    path = tmp_path / "dropped.jsonl"
+    path.write_text("\n".join([lines[0], lines[1][:100], '{"url": "http://a/"}', lines[2]]))
+    code, out, err = run(capsys, "restore", path)
+    assert code == 1
+    assert urls(out) == [json.loads(lines[0])["url"], json.loads(lines[2])["url"]]
+    told = err.splitlines()
+    assert told[0].startswith("2 of 2 items restored")
+    assert told[1] == "2 lines cannot be restored, as no dropped item:"
+    assert told[2].startswith(f"  {path}, item 2: not JSON, as of a line that was torn (")
+    assert told[3] == f"  {path}, item 3: it has no dropped item"
+
+
+def test_an_item_that_is_there_twice_is_restored_once(dropped, tmp_path, capsys):
+    first, *_ = lines = lines_of(dropped)
+    again = first | {"dropped": "2030-01-01T00:00:00+00:00"}
+    other = first | {"item": {**first["item"], "price": 2}}
+    path = written(tmp_path / "dropped", *lines, again, other)
+    code, out, err = run(capsys, "restore", path, dropped)
+    assert (code, len(out.splitlines())) == (0, 4)
+    assert "left out, as they are equal to another one: 4\n" in err
+
+
+def test_a_table_has_the_fields_of_all_items(dropped, tmp_path, capsys):
+    lines = lines_of(dropped)
+    lines[1]["item"]["price"] = {"EUR": 1.5, "名": "价"}
+    path, table = written(tmp_path / "dropped", *lines), tmp_path / "pages.csv"
+    assert run(capsys, "restore", path, "-o", table)[:2] == (0, "")
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [list(row) for row in rows] == [["url", "body", "title", "language", "price"]] * 3
+    assert [row["body"] for row in rows] == [line["item"]["body"] for line in lines]
+    assert [row["price"] for row in rows] == ["", '{"EUR": 1.5, "名": "价"}', ""]
+
+
+def test_a_new_file_is_compressed_as_its_name_says_and_no_other_one_replaced(
+    dropped, tmp_path, capsys
+):
+    _, out, _ = run(capsys, "restore", dropped)
+    path = tmp_path / "pages.jsonl.gz"
+    assert run(capsys, "restore", dropped, "-o", path)[0] == 0
+    done = subprocess.run(["gzip", "-dc", path], capture_output=True, check=True)
+    assert done.stdout.decode() == out
+    code, _, err = run(capsys, "restore", dropped, "-o", path)
+    assert (code, err) == (2, f"dedup restore: {path} exists; --overwrite replaces it\n")
+    code, _, err = run(capsys, "restore", dropped, "-o", tmp_path / "pages.xml")
+    assert (code, "unknown format" in err) == (2, True)
+    code, _, err = run(capsys, "restore", dropped, "-o", dropped, "--overwrite")
+    assert (code, "is a file of dropped items" in err) == (2, True)
+
+
+def test_values_of_any_kind_survive(dropped, tmp_path, capsys):
+    [line, *_] = lines_of(dropped)
+    line["item"] = {
+        "url": "http://a/", "half": "\ud800", "big": 10**30, "float": 0.1, "none": None,
+        "list": [1, {"a": True}], "control": "\u2028\x00\n", "表": "铁路",
+    }  # fmt: skip
+    _, out, _ = run(capsys, "restore", written(tmp_path / "dropped", line))
+    assert json.loads(out) == line["item"]
+    assert "铁路" in out
+
+
+def dedup(*arguments, **options):
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "dedup", *map(str, arguments)]
+    return subprocess.run(command, env=environment, timeout=60, check=True, **options)
+
+
+@pytest.mark.slow
+def test_a_line_that_a_kill_tore_in_the_feed_swallows_no_restored_item(dropped, tmp_path):
+    feed = tmp_path / "pages.jsonl"
+    for begin in ("", '{"url": "http://whole"}\n', '{"url": "http://to'):
+        feed.write_text(begin)
+        with feed.open("a") as file:
+            dedup("restore", dropped, "--group", "x", stdout=file, stderr=subprocess.DEVNULL)
+            dedup("restore", dropped, stdout=file, stderr=subprocess.DEVNULL)
+        lines = feed.read_text().removeprefix(begin).lstrip("\n").splitlines()
+        assert [json.loads(line) for line in lines] == [d["item"] for d in lines_of(dropped)]
+        assert feed.read_text()[len(begin) :][:1] == ("\n" if begin.endswith("to") else "{")
+
+
+@pytest.fixture
+def twice(tmp_path):
+    """A function that crawls a site, with a ledger and a file of dropped items."""
+    pages, stack = dict(PAGES), ExitStack()
+    with stack:
+        url = stack.enter_context(served(pages))
+
+        def crawled_again(**settings):
+            spider = spider_over(*(url + path for path in pages))
+            return crawl(
+                spider, DEDUP_INDEX=tmp_path / "pages.sqlite",
+                DEDUP_DUPLICATES=tmp_path / "dropped.jsonl", **settings,
+            )  # fmt: skip
+
+        yield crawled_again, pages, url
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"DEDUP_ITEM_FIELD": "html", "parse": True}])
+def test_what_is_restored_is_known_to_the_next_crawls(tmp_path, capsys, twice, settings):
+    crawl_again, pages, url = twice
+    if settings.pop("parse", False):
+
+        def parse(self, response):
+            yield {"url": response.url, "html": response.text}
+
+        spider = spider_over(*(url + path for path in pages), parse=parse)
+
+        def crawl_again(**more):
+            return crawl(
+                spider, DEDUP_INDEX=tmp_path / "pages.sqlite", **settings, **more,
+                DEDUP_DUPLICATES=tmp_path / "dropped.jsonl",
+            )  # fmt: skip
+
+    crawl_again()
+    asked = tmp_path / "dropped.jsonl", "--ledger", tmp_path / "pages.sqlite"
+    code, out, err = run(capsys, "restore", *asked, "--group", f"{url}/a")
+    assert (code, urls(out)) == (0, [f"{url}/near", f"{url}/equal"])
+    assert err == "2 of 3 items restored (1 near-duplicate, 1 exact-duplicate; 1 group)\n"
+    with LedgerReader(tmp_path / "pages.sqlite") as ledger:
+        assert [crawl.reason for crawl in ledger.crawls()] == ["finished", "restored"]
+        assert [match.duplicate for match in ledger.matches()] == [f"{url}/b/print"]
+    # Once more: they are stored, which the ledger knows.
+    code, out, err = run(capsys, "restore", *asked, "--group", f"{url}/a")
+    assert (code, out) == (0, "")
+    assert f"left out, as {tmp_path / 'pages.sqlite'} has their pages as stored: 2\n" in err
+    (tmp_path / "dropped.jsonl").unlink()
+    result = crawl_again()
+    assert result.items == []
+    assert result.stats["dedup/unchanged"] == 4
+    assert [line["url"] for line in lines_of(tmp_path / "dropped.jsonl")] == [f"{url}/b/print"]
+    pages["/near"] = page(article(9), title="The first")
+    assert [item["url"] for item in crawl_again().items] == [f"{url}/near"]  # it has changed
+
+
+@pytest.mark.slow
+def test_all_items_of_a_page_are_restored_and_their_page_stored_once(tmp_path, capsys):
+    def parse(self, response):
+        yield {"url": response.url, "number": 1}
+        yield {"url": response.url, "number": 2}
+
+    with served({path: PAGES[path] for path in ("/a", "/near")}) as url:
+        spider = spider_over(f"{url}/a", f"{url}/near", parse=parse)
+        crawl(spider, DEDUP_INDEX=tmp_path / "pages.sqlite", DEDUP_DUPLICATES=tmp_path / "d.jsonl")
+    asked = tmp_path / "d.jsonl", "--ledger", tmp_path / "pages.sqlite"
+    run(capsys, "restore", *asked, "-o", tmp_path / "pages.csv")
+    run(capsys, "restore", tmp_path / "d.jsonl", "-o", tmp_path / "all.csv")
+    assert (tmp_path / "pages.csv").read_text() == (tmp_path / "all.csv").read_text()
+    assert (tmp_path / "pages.csv").read_text().count("/near,") == 2
+    with LedgerReader(tmp_path / "pages.sqlite") as ledger:
+        assert ledger.counts() == {"pages": 2, "ended": 0, "matches": 0}
+
+
+def test_a_ledger_of_other_settings_learns_nothing_and_the_items_are_restored(
+    dropped, tmp_path, capsys
+):
+    with served(PAGES) as other:
+        crawl(spider_over(f"{other}/b"), DEDUP_INDEX=tmp_path / "p.sqlite", DEDUP_SCOPE="host")
+    line = lines_of(dropped)[0]
+    del line["record"]
+    path = written(tmp_path / "d.jsonl", line)
+    code, out, err = run(capsys, "restore", path, dropped, "--ledger", tmp_path / "p.sqlite")
+    assert (code, len(out.splitlines())) == (0, 3)
+    assert f"without a record that {tmp_path / 'p.sqlite'} can use, so that a crawl drops" in err
+    assert "again: 3; the first: " in err
+    with LedgerReader(tmp_path / "p.sqlite") as ledger:
+        assert ledger.counts()["pages"] == 1
+
+
+def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, capsys):
+    folder, _ = crawled
+    with SqliteFile(folder / "pages.sqlite", KIND).lock():
+        code, out, err = run(capsys, "restore", dropped, "--ledger", folder / "pages.sqlite")
+    assert (code, out) == (2, "")
+    assert "in use" in err
+    code, out, err = run(capsys, "restore", dropped, "--ledger", folder / "none.sqlite")
+    assert (code, out, "is no file" in err) == (2, "", True)
+
+
+def test_no_item_counts_as_stored_whose_output_fails(crawled, dropped, small_disk, capsys):
+    folder, _ = crawled
+    ledger = folder / "pages.sqlite"
+    big = [line | {"item": {"text": "x" * 500_000}} for line in lines_of(dropped)]
+    path = written(folder / "big.jsonl", *big)
+    output = small_disk / "pages.jsonl"
+    code, _, err = run(capsys, "restore", path, "-o", output, "--ledger", ledger)
+    assert (code, "No space" in err, output.exists()) == (2, True, False)
+    with LedgerReader(ledger) as reader:
+        assert len(reader.crawls()) == 1
+        assert reader.counts()["matches"] == 3

@@ -1,0 +1,125 @@
+"""A ledger learns of restored pages: all of them, or none."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from ledgers import add, joined, publish, record
+
+from dedup.methods import SimHash
+from dedup.record_field import FieldRecord, MadeWith, digest_of_identity, to_field
+from dedup.sqlite_file import LedgerError
+from dedup.stores import LedgerInUseError
+from dedup.stores.reader import LedgerReader
+from dedup.stores.restore import restoring
+
+OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
+IDENTITY = {**SimHash().identity, **OTHERS}
+MADE_WITH = MadeWith("simhash", digest_of_identity(SimHash().identity), **OTHERS)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A ledger with two pages, and a duplicate of the first."""
+    store = joined(tmp_path / "pages.sqlite", IDENTITY)
+    for number in (1, 2):
+        add(store, record(number))
+    store.note_duplicate("http://a/3", 1, "near-duplicate", 2)
+    publish(store)
+    store.close()
+    return tmp_path / "pages.sqlite"
+
+
+def restoring_at(path):
+    return restoring(path, lambda identity: SimHash(), "dropped.jsonl")
+
+
+def rows(path):
+    with LedgerReader(path) as ledger:
+        pages = [(page.record.key, page.crawl) for page in ledger.pages()]
+        return pages, ledger.counts()["matches"], [crawl.spider for crawl in ledger.crawls()]
+
+
+def test_a_restored_page_counts_as_stored_and_as_no_duplicate(path):
+    with restoring_at(path) as (restoration, read):
+        found = read(to_field(record(3), MADE_WITH))
+        assert not restoration.has(found)
+        restoration.add(found)
+        restoration.add(found)  # another item of the page
+        assert not restoration.has(found)  # as stored by a crawl before
+    pages = [("http://a/1", 1), ("http://a/2", 1), ("http://a/3", 2)]
+    assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
+    with restoring_at(path) as (restoration, read):
+        assert restoration.has(found)
+    assert rows(path) == (pages, 0, ["test", "dropped.jsonl"])
+
+
+def test_a_restored_page_takes_the_place_of_what_was_stored_under_its_url(path):
+    with restoring_at(path) as (restoration, read):
+        restoration.add(read(to_field(record(3, "http://a/1"), MADE_WITH)))
+    with LedgerReader(path) as ledger:
+        old, new = ledger.versions("http://a/1")
+        assert (old.ended, new.is_change) == (new.stored, True)
+
+
+def test_an_item_does_not_take_the_place_of_another_one_of_its_url(tmp_path):
+    path = tmp_path / "items.sqlite"
+    store = joined(path, {**IDENTITY, "item_field": "body"})
+    add(store, record(1))
+    publish(store)
+    store.close()
+    made_with = MADE_WITH._replace(item_field="body")
+    with restoring_at(path) as (restoration, read):
+        restoration.add(read(to_field(record(3, "http://a/1"), made_with)))
+    assert rows(path)[0] == [("http://a/1", 1), ("http://a/1", 2)]
+
+
+def fail_after_a_page(path):
+    with restoring_at(path) as (restoration, read):
+        restoration.add(read(to_field(record(3), MADE_WITH)))
+        raise OSError("the disk is full")
+
+
+def test_nothing_is_written_if_the_block_fails(path):
+    before = rows(path)
+    with pytest.raises(OSError, match="full"):
+        fail_after_a_page(path)
+    assert rows(path) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"digest": "0" * 16},
+        {"method": "minhash"},
+        {"extractor": "resiliparse"},
+        {"scope": "host"},
+        {"item_field": "body"},
+    ],
+)
+def test_records_of_other_settings_are_of_no_use(path, change):
+    with restoring_at(path) as (_, read):
+        for values in (
+            to_field(record(3), MADE_WITH._replace(**change)),
+            to_field(record(3)._replace(sketch=b"short"), MADE_WITH),
+            {"key": "http://a/"},
+            None,
+            "text",
+        ):
+            assert isinstance(read(values), ValueError)
+        assert isinstance(read(to_field(record(3), MADE_WITH)), FieldRecord)
+
+
+def test_ledgers_that_cannot_be_written_are_refused(path, tmp_path):
+    with restoring_at(path), pytest.raises(LedgerInUseError), restoring_at(path):
+        pass
+    with pytest.raises(FileNotFoundError), restoring_at(tmp_path / "none"):
+        pass
+    assert not (tmp_path / "none").exists()
+    unknown = restoring(path, lambda identity: None, "dropped.jsonl")
+    with pytest.raises(LedgerError, match="none of scrapy-dedup"), unknown:
+        pass
+    with closing(sqlite3.connect(tmp_path / "other")) as file, file:
+        file.execute("CREATE TABLE t (x)")
+    with pytest.raises(LedgerError, match="is not a ledger"), restoring_at(tmp_path / "other"):
+        pass
