@@ -7,9 +7,9 @@ NEWSPIDER_MODULE = "crawler.spiders"
 ADDONS = {"dedup.scrapy_plugin.Addon": 500}
 DEDUP_FIELDS = {name: name for name in ("text", "title", "language", "coverage", "canonical")}
 DEDUP_REPORT = "reports"
+DEDUP_LOG_LEVEL = "INFO"
 # Of copies, the first one is kept: so the better URLs come first.
 DEDUP_PREFER = ["canonical", "https", "clean-url", "newest-version"]
-DEDUP_LOG_LEVEL = "INFO"
 
 USER_AGENT = "scrapy-dedup (site crawler that stores every content once)"
 ROBOTSTXT_OBEY = True

@@ -14,7 +14,7 @@ from dedup.extraction import Extraction, Extractor
 from dedup.lost_text import LostText, Sequences, lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.search import index_for, order_to_compare
-from dedup.text import Document, tokenise
+from dedup.text import Document, simplified, tokenise
 
 LABELS = ("dup", "part", "grey", "tmpl")
 _UNCOUNTED = ("part", "grey")
@@ -39,11 +39,16 @@ class Collection:
     labels: dict[Pair, str]
     evidence: Mapping[int, Evidence] = field(default_factory=dict)
     """What the pages that were read from HTML show besides their texts, by number."""
+    simplify_chinese: bool = False
+    """Whether all methods see Chinese in Simplified characters."""
 
     @cached_property
     def _documents_and_seconds(self) -> tuple[list[Document], float]:
         start = process_time()
-        documents = [Document.from_main_text(text) for text in self.texts]
+        documents = [
+            Document.from_main_text(text, simplify_chinese=self.simplify_chinese)
+            for text in self.texts
+        ]
         for document in documents:
             assert document.tokens is not None
         return documents, process_time() - start
@@ -68,7 +73,11 @@ class Collection:
 
 
 def read_collection(
-    folder: Path, *, min_tokens: int = 20, extractor: Extractor | None = None
+    folder: Path,
+    *,
+    min_tokens: int = 20,
+    extractor: Extractor | None = None,
+    simplify_chinese: bool = False,
 ) -> Collection:
     """Read ``docs.jsonl`` and ``pairs.tsv`` of *folder*.
 
@@ -98,13 +107,20 @@ def read_collection(
             extraction = _extract(folder, page["html"], where, extractor)
             text = extraction.text
             if extraction.evidence:
-                evidence[len(texts)] = extraction.evidence
+                title = extraction.title or ""
+                evidence[len(texts)] = (
+                    extraction.evidence.with_title(simplified(title))
+                    if simplify_chinese
+                    else extraction.evidence
+                )
         numbers[page["id"]] = len(texts)
         texts.append(text)
     if not texts:
         raise CollectionError(f"{folder / 'docs.jsonl'} has no page of {min_tokens} tokens or more")
     labels = _labels(folder / "pairs.tsv", numbers, ids)
-    return Collection(folder.resolve().name, list(numbers), texts, labels, evidence)
+    return Collection(
+        folder.resolve().name, list(numbers), texts, labels, evidence, simplify_chinese
+    )
 
 
 def _pages(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -78,6 +78,10 @@ class Evidence(NamedTuple):
         coverage, is_list = (first & ~_LIST) / 100, bool(first & _LIST)
         return Evidence(coverage, view, size, title.strip(b"\0"), headline.strip(b"\0"), is_list)
 
+    def with_title(self, title: str) -> "Evidence":
+        """Return the evidence of a page with another *title*."""
+        return self._replace(title=_digest_of_name(title))
+
     @property
     def weakness(self) -> "Weakness | None":
         """Why the main text says too little of its page; ``None`` if it does not."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from dedup.diff import Part, word_diff
 from dedup.extraction import Extraction
 from dedup.methods import METHODS
 from dedup.methods.base import Method
+from dedup.page import evidence_for
 from dedup.record import PageRecord, digest_of
 from dedup.rule import Finding, Kind, Rule, Witness
 from dedup.search import index_for
@@ -24,9 +25,11 @@ class Side(NamedTuple):
     document: Document
 
     @classmethod
-    def of(cls, source: str, extraction: Extraction) -> "Side":
-        document = Document.from_main_text(extraction.text, extraction.description)
-        return cls(source, extraction, document)
+    def of(cls, source: str, extraction: Extraction, method: Method) -> "Side":
+        """Return what *method*, and all others, shall see of *extraction*."""
+        document = method.document(extraction.text, extraction.description)
+        evidence = evidence_for(method, extraction)
+        return cls(source, replace(extraction, evidence=evidence), document)
 
     @property
     def evidence(self) -> bytes | None:

@@ -16,7 +16,7 @@ from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.lost_text import Sequences, sequences_of
 from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
-from dedup.text import Document, without_surrogates
+from dedup.text import Document, simplified, without_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class PageReader:
 
     def read_texts(self, texts: Sequence[str], halvings: int | None = None) -> list[Page]:
         """Return the pages of main texts; together, they take less time than one by one."""
-        documents = [Document.from_main_text(without_surrogates(text)) for text in texts]
+        documents = [self._method.document(without_surrogates(text)) for text in texts]
         sketches = self._method.sketches(documents)
         return [
             Page(
@@ -104,11 +104,11 @@ class PageReader:
         with _timed(seconds, "extraction"):
             extracted = extract()
         with _timed(seconds, "tokens"):
-            document = Document.from_main_text(extracted.text, extracted.description)
+            document = self._method.document(extracted.text, extracted.description)
             tokens = len(document.tokens)
         with _timed(seconds, "sketch"):
             sketch = self._method.sketch(document)
-            record = self._record(tokens, document, sketch, extracted.evidence)
+            record = self._record(tokens, document, sketch, evidence_for(self._method, extracted))
             [sequences] = self._sequences([document], halvings)
         title, language = extracted.title, extracted.language
         return Page(record, extracted.text, title, language, sequences, seconds)
@@ -124,6 +124,14 @@ def extracted_of(value: str, extractor: Extractor) -> Extraction:
     if _HTML_DOCUMENT.match(value):
         return _checked(extractor(value))
     return Extraction(_text_of(value))
+
+
+def evidence_for(method: Method, extracted: Extraction) -> Evidence | None:
+    """Return the evidence of a page, with its title as *method* sees Chinese."""
+    evidence = extracted.evidence
+    if evidence is None or not method.simplifies_chinese:
+        return evidence
+    return evidence.with_title(simplified(extracted.title or ""))
 
 
 def page_of_bytes(body: bytes) -> Page:

@@ -19,7 +19,8 @@ class MadeWith(NamedTuple):
     """What a record depends on, besides its page: equal ones can be compared, and share a ledger.
 
     *digest* is that of the identity of the method: of its version, arguments, lexicon and secret,
-    which it does not reveal. *extractor*, *item_field* and *scope* are as the settings have them.
+    which it does not reveal, and of whether it simplifies Chinese. *extractor*, *item_field* and
+    *scope* are as the settings have them.
     """
 
     method: str
@@ -96,7 +97,8 @@ class FieldReader:
             if made_with[:2] != self._made_with:
                 return ValueError(
                     f"the record was made with {_describe(made_with)}, not with "
-                    f"{_describe(self._made_with)}: another method, version, arguments or secret"
+                    f"{_describe(self._made_with)}: another method, version, "
+                    "arguments or secret, or simplified Chinese in one of them only"
                 )
             own = {name: value for name, value in values.items() if name not in _BESIDE}
             if own.get("binary", True) is None:  # a table has null where there is none

@@ -59,21 +59,25 @@ class Document:
     """What a method sees of a page: its normalised main text, and what derives from it.
 
     *main_text* is the extracted text with its line breaks; *description* is the page's meta
-    description.
+    description. *simplify_chinese*: all that derives from them has Simplified characters.
     """
 
     text: str
     main_text: str | None = field(default=None, repr=False, compare=False)
     description: str | None = field(default=None, repr=False, compare=False)
+    simplify_chinese: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
-    def from_main_text(cls, main_text: str, description: str | None = None) -> "Document":
+    def from_main_text(
+        cls, main_text: str, description: str | None = None, *, simplify_chinese: bool = False
+    ) -> "Document":
         """Return the document of an extracted *main_text*.
 
         >>> Document.from_main_text("Ｄｏｇ  bites\\nMAN").text
         'dog bites man'
         """
-        return cls(normalise(main_text), main_text, description)
+        text = normalise(main_text, simplify_chinese=simplify_chinese)
+        return cls(text, main_text, description, simplify_chinese)
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -100,13 +104,18 @@ class Document:
     def paragraphs(self) -> list[str]:
         """The normalised non-empty lines of the main text."""
         lines = (self.text if self.main_text is None else self.main_text).splitlines()
-        return [paragraph for line in lines if (paragraph := normalise(line))]
+        return [paragraph for line in lines if (paragraph := self.normalised(line))]
+
+    def normalised(self, text: str) -> str:
+        """Return another *text* of the page as `text` is normalised."""
+        return normalise(text, simplify_chinese=self.simplify_chinese)
 
 
-def normalise(text: str) -> str:
+def normalise(text: str, *, simplify_chinese: bool = False) -> str:
     """Return *text* in NFKC and lower case, white space collapsed, unpaired surrogates replaced.
 
-    Invisible characters are removed: soft hyphens, joiners, variation selectors.
+    Invisible characters are removed: soft hyphens, joiners, variation selectors. *simplify_chinese*
+    as in `simplified`.
 
     >>> normalise(" ﬁne\\u00a0 Ｔｅｘｔ\\ud800 ")
     'fine text�'
@@ -116,7 +125,28 @@ def normalise(text: str) -> str:
     text = _MARKS.sub(r"\1", _IGNORABLE.sub("", without_surrogates(text)))
     # Lower case may undo the composition (İ), hence the second normalisation.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    return simplified(text) if simplify_chinese else text
+
+
+def simplified(text: str) -> str:
+    """Return *text* with Traditional Chinese characters replaced by Simplified ones.
+
+    OpenCC's t2s: words of several readings are told apart (乾隆, 乾燥), and no word is replaced by
+    that of another region (軟體 is 软体, not 软件). Raises ImportError without OpenCC.
+    """
+    if text.isascii():
+        return text
+    # OpenCC before 1.3 takes a text to end there.
+    return "\0".join(map(_simplifier(), text.split("\0")))
+
+
+@cache
+def _simplifier() -> "Callable[[str], str]":
+    from opencc import OpenCC
+
+    convert: Callable[[str], str] = OpenCC("t2s").convert
+    return convert
 
 
 def _translate(text: str, table: bytes) -> bytes:

@@ -8,7 +8,7 @@ A document is a session in a folder of its own, from its top to its end:
   other is executed,
 * ``sql`` is asked of the ledger of the session.
 
-README.zh.md has the blocks of README.md.
+README.zh.md and docs/zh have the blocks of the English pages (test_chinese_docs.py).
 """
 
 import ast
@@ -33,6 +33,7 @@ from crawls import crawl, spider_over
 from texts import article, page, replaced
 from web import served
 
+from crawler.demo.server import DemoServer
 from dedup.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +44,8 @@ NOT_RUN = {
     "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
     "docs/architecture.md:  Scrapy": "a drawing",
+    'docs/more-recipes.md: ADDONS = {"dedup': "run by test_recipes.py, in a browser",
+    'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
 }
 """Blocks that are not run, by how they begin, and why."""
@@ -58,6 +61,8 @@ INSTEAD = {
     # The environment of the tests is made already.
     "python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e . && ": "",
+    "mkdir ../town && cd ../town && python3 -m venv --without-pip .venv\n"
+    "python3 -m pip --python .venv/bin/python install -q ../scrapy-dedup": "",
     # A site on loopback.
     "https://docs.example.com/": "{site}/",
 }
@@ -72,6 +77,11 @@ CHANGING = {
 }
 """Figures that are others each time, and what is compared in their place."""
 
+
+SERVES = re.compile(r"\.venv/bin/python -m crawler\.demo(?: --edition (?P<edition>\d))?\n")
+"""What another terminal runs until Ctrl-C; the server itself is tested in crawler/test_demo.py."""
+DEMO = "http://127.0.0.1:8642/"
+"""Where it is, unless the port is taken."""
 
 HURRIED = "from crawler.settings import *\n\nAUTOTHROTTLE_ENABLED = False\n"
 """The settings of the project; a server of one's own needs no politeness."""
@@ -120,7 +130,7 @@ def blocks_of(document: str) -> list[Block]:
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
-    if path.name != "README.zh.md"
+    if path.name != "README.zh.md" and path.parent.name != "zh"
 )
 WITH_BLOCKS = [document for document in DOCUMENTS if blocks_of(document)]
 
@@ -128,8 +138,9 @@ WITH_BLOCKS = [document for document in DOCUMENTS if blocks_of(document)]
 class Session:
     """Runs the blocks of a document, one after the other, in *folder*."""
 
-    def __init__(self, folder: Path, site: str) -> None:
+    def __init__(self, folder: Path, site: str, *, starts_a_project: bool) -> None:
         self._folder = folder
+        self._demo = DemoServer()
         self._site = site
         self._names: dict[str, Any] = {}
         commands = folder / ".venv" / "bin"
@@ -140,8 +151,9 @@ class Session:
             _write_command(commands / "sqlite3", f'exec "{sys.executable}" -c "{SQLITE}" "$@"')
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
         self._environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-        (folder / "scrapy.cfg").write_text("[settings]\ndefault = hurried\n")
-        (folder / "hurried.py").write_text(HURRIED)
+        if not starts_a_project:
+            (folder / "scrapy.cfg").write_text("[settings]\ndefault = hurried\n")
+            (folder / "hurried.py").write_text(HURRIED)
 
     def run(self, block: Block) -> None:
         runs = {"sh": self._run_sh, "python": self._run_python, "sql": self._run_sql}
@@ -149,8 +161,19 @@ class Session:
             pytest.fail(f"no output of a command, and neither run nor in NOT_RUN:\n{block.text}")
         runs[block.language](block)
 
+    def close(self) -> None:
+        self._demo.stop()
+
+    def _serve(self, edition: int) -> None:
+        """Serve the demonstration, as another terminal does, until the end of the session."""
+        self._demo.stop()
+        self._demo = DemoServer(edition).start()
+
     def _run_sh(self, block: Block) -> None:
-        commands = block.text
+        if serves := SERVES.fullmatch(block.text):
+            self._serve(int(serves["edition"] or 1))
+            return
+        commands = block.text.replace(DEMO, self._demo.url or DEMO)
         for written, run in INSTEAD.items():
             commands = commands.replace(written, run.format(site=self._site))
         shows_errors = re.search(r"^dedup \w+: ", block.printed or "", re.MULTILINE)
@@ -174,9 +197,9 @@ class Session:
             exec(block.text, self._names)
             return
         settings: dict[str, Any] = {}
-        exec(block.text, settings)
-        del settings["__builtins__"]
         with TemporaryDirectory() as copy:
+            exec(block.text.replace("/var/lib/town", copy), settings)
+            del settings["__builtins__"]
             shutil.copytree(self._folder, copy, dirs_exist_ok=True)
             with chdir(copy):
                 check_settings(settings)
@@ -224,7 +247,8 @@ def check_settings(settings: dict[str, Any]) -> None:
         yield {"url": response.url, "body": response.text, **dict.fromkeys(OF_ITEMS, "L-1")}
 
     with served(site) as url:
-        result = crawl(spider_over(*(url + path for path in site), parse=parse), **settings)
+        spider = spider_over(*(url + path for path in site), parse=parse, _job="26")
+        result = crawl(spider, **settings)
     copies = [item["url"] for item, _ in result.dropped]
     if settings.get("DEDUP_ACTION") == "mark":
         copies = [i["url"] for i in result.items if i["dedup"]["verdict"] == "exact-duplicate"]
@@ -281,17 +305,21 @@ def write_method(folder: Path) -> None:
     (folder / "pages.jsonl").write_text("".join(lines))
 
 
+RECIPE_PAGES = ("recipes", "more-recipes")
+
+
 def write_scopes(folder: Path) -> None:
-    """Write the functions that docs/recipes.md shows."""
+    """Write the functions that the recipes show."""
     (folder / "my_project").mkdir()
-    blocks = [block.text for block in blocks_of("docs/recipes.md") if block.language == "python"]
-    functions = "\n".join(text for text in blocks if "def " in text)
+    blocks = [block for name in RECIPE_PAGES for block in blocks_of(f"docs/{name}.md")]
+    functions = "\n".join(b.text for b in blocks if b.language == "python" and "def " in b.text)
     (folder / "my_project" / "scopes.py").write_text(functions)
 
 
 INPUTS: dict[str, Callable[[Path], None]] = {
     "docs/commands.md": write_pages_to_calibrate,
     "docs/methods.md": write_method,
+    "docs/more-recipes.md": write_scopes,
     "docs/recipes.md": write_scopes,
     "docs/scan.md": write_files_to_scan,
 }
@@ -300,7 +328,8 @@ INPUTS: dict[str, Callable[[Path], None]] = {
 
 def check_readme(folder: Path) -> None:
     [page] = map(json.loads, (folder / "pages.jsonl").read_text().splitlines())
-    assert set(page) == {"url", "title", "text", "language", "fetched"}
+    fields = {"url", "title", "text", "language", "coverage", "canonical", "fetched"}
+    assert set(page) == fields
     assert len([*(folder / "reports").glob("*.html")]) >= 2
 
 
@@ -331,6 +360,7 @@ def check_scan(folder: Path) -> None:
 
 RESULTS: dict[str, Callable[[Path], None]] = {
     "README.md": check_readme,
+    "docs/first-steps.md": check_readme,
     "docs/ledger.md": check_ledger,
     "docs/scan.md": check_scan,
 }
@@ -350,17 +380,19 @@ def test_every_block_works(
 ):
     monkeypatch.chdir(tmp_path)  # what is executed may write files
     monkeypatch.syspath_prepend(tmp_path)
-    session = Session(tmp_path, site)
     if document in INPUTS:
         INPUTS[document](tmp_path)
-    for block in blocks_of(document):
-        if block.reason:
-            continue
-        try:
-            session.run(block)
-        except (Exception, pytest.fail.Exception) as error:
-            error.add_note(f"{document}, line {block.line}")
-            raise
+    blocks = blocks_of(document)
+    starts = any("scrapy startproject" in block.text for block in blocks)
+    with closing(Session(tmp_path, site, starts_a_project=starts)) as session:
+        for block in blocks:
+            if block.reason:
+                continue
+            try:
+                session.run(block)
+            except (Exception, pytest.fail.Exception) as error:
+                error.add_note(f"{document}, line {block.line}")
+                raise
     if document in RESULTS:
         RESULTS[document](tmp_path)
 
@@ -377,6 +409,11 @@ RECIPES = [
     ("my_project.scopes.version", [("/v1/a", None), ("/v2/a", None), ("/v1/b", None)], [0, 1]),
     ("language", [("/de/a", None), ("/en/a", None), ("/de/b", None)], [0, 1]),
     (
+        "my_project.scopes.judged",
+        [("/jobs/a", None), ("/jobs/b", None), ("/c", None), ("/d", None)],
+        [0, 1, 2],
+    ),
+    (
         "my_project.scopes.language_of_path",
         [("/de/a", None), ("/en/a", None), ("/de/b", None), ("/start/a", None)],
         [0, 1],  # /start/ says nothing, and its page declares to be in English
@@ -388,7 +425,7 @@ RECIPES = [
 def test_the_recipes_keep_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_scopes(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    told = (ROOT / "docs" / "recipes.md").read_text()
+    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in RECIPE_PAGES)
     for scope, pages, kept in RECIPES:
         if "language_of_path" not in scope:
             assert f"DEDUP_SCOPE = {json.dumps(scope)}" in told
@@ -415,9 +452,11 @@ def test_no_reason_is_left_of_a_block_that_is_gone():
     assert [written for written in INSTEAD if written not in told] == []
 
 
-def test_the_chinese_readme_has_the_blocks_of_the_english_one():
-    blocks = [[block[2:] for block in blocks_of(f"README{it}.md")] for it in ("", ".zh")]
-    assert blocks[0] == blocks[1]
+def test_every_block_of_the_chinese_readme_is_run_in_english():
+    english = [
+        block[2:] for name in ("README.md", "docs/first-steps.md") for block in blocks_of(name)
+    ]
+    assert [block for block in blocks_of("README.zh.md") if block[2:] not in english] == []
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, "README.zh.md"])

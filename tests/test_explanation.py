@@ -13,8 +13,10 @@ from dedup.text import Document
 
 
 def explanation(one, other, method=None, min_tokens=2):
-    sides = (Side.of(name, Extraction(text)) for name, text in (("one", one), ("other", other)))
-    return Explanation(*sides, method or SimHash(), Rule(min_tokens))
+    method = method or SimHash()
+    texts = {"one": one, "other": other}
+    sides = (Side.of(name, Extraction(text), method) for name, text in texts.items())
+    return Explanation(*sides, method, Rule(min_tokens))
 
 
 def verdict(method, one, other, min_tokens=2):
@@ -147,7 +149,7 @@ def test_it_can_be_written_as_json_without_infinity():
 def side(text, view, title=b"", coverage=1.0, size=1000):
     """A page, of which its evidence is all that anybody asks."""
     evidence = Evidence(coverage, view.to_bytes(16, "little"), size, title)
-    return Side.of(str(view), Extraction(text, evidence=evidence))
+    return Side.of(str(view), Extraction(text, evidence=evidence), SimHash())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,15 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.text import Document, han_cutter, jieba_cutter, normalise, printable, tokenise
+from dedup.text import (
+    Document,
+    han_cutter,
+    jieba_cutter,
+    normalise,
+    printable,
+    simplified,
+    tokenise,
+)
 
 jieba.setLogLevel("WARNING")
 
@@ -212,6 +220,39 @@ def test_joined_tokens_are_the_tokens(text):
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_gives_the_same_tokens_beside_chinese(text):
     assert words(text + " 中") == [*words(text), "中"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("漢字", "汉字"),
+        ("汉字", "汉字"),
+        ("乾隆與乾燥", "乾隆与干燥"),  # one character, two readings
+        ("軟體", "软体"),  # the word of another region stays
+        ("\uf92c\u66f8", "郎书"),  # a compatibility form
+        ("漢\0字", "汉\0字"),
+        ("いろは", "いろは"),
+    ],
+)
+def test_traditional_characters_become_simplified_ones(text, expected):
+    assert normalise(text, simplify_chinese=True) == expected
+    assert simplified(expected) == expected
+
+
+@given(ANY_TEXT)
+def test_simplified_text_is_normalised_text(text):
+    found = normalise(text, simplify_chinese=True)
+    assert normalise(found, simplify_chinese=True) == found
+    assert found == simplified(normalise(text))
+
+
+def test_all_that_a_method_sees_of_a_document_is_simplified():
+    document = Document.from_main_text("乾燥的\n漢字", "說明", simplify_chinese=True)
+    assert document.text == "干燥的 汉字"
+    assert document.paragraphs == ["干燥的", "汉字"]
+    assert document.normalised(document.description) == "说明"
+    assert document.main_text == "乾燥的\n漢字"
 
 
 @settings(deadline=None)

@@ -139,7 +139,7 @@ def _distinct_pages(options: argparse.Namespace) -> tuple[list[str], list[Docume
         texts.pop(key, None)
         texts[key] = text
     for key, text in texts.items():
-        document = Document.from_main_text(text)
+        document = Document.from_main_text(text, simplify_chinese=options.simplify_chinese)
         if len(document.tokens) >= options.min_tokens:
             by_text.setdefault(document.text, (key, document))
     if len(by_text) < 2:

@@ -82,7 +82,12 @@ def _read_collections(options: argparse.Namespace) -> list[Collection]:
     """Return the collections, named after their folders: with the whole path if two are alike."""
     extractor = None if options.extractor is None else extractor_of(options.extractor)
     collections = [
-        read_collection(folder, min_tokens=options.min_tokens, extractor=extractor)
+        read_collection(
+            folder,
+            min_tokens=options.min_tokens,
+            extractor=extractor,
+            simplify_chinese=options.simplify_chinese,
+        )
         for folder in options.collections
     ]
     names = Counter(collection.name for collection in collections)

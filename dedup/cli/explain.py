@@ -72,9 +72,10 @@ def run(options: argparse.Namespace) -> None:
     sources = options.one, options.other
     notes: list[str] = []
     if options.ledger:
-        one, other = map(Side.of, sources, _stored(options.ledger, sources, notes))
+        stored = _stored(options.ledger, sources, notes)
+        one, other = (Side.of(*side, method) for side in zip(sources, stored, strict=True))
     else:
-        one, other = (Side.of(s, extracted_of(read_source(s), extractor)) for s in sources)
+        one, other = (Side.of(s, extracted_of(read_source(s), extractor), method) for s in sources)
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
     explanation = Explanation(one, other, method, rule)
     write_json(options.json, {**explanation.as_json(), "notes": notes})

@@ -6,6 +6,7 @@ from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
 from dedup.stores.reader import Crawl
+from dedup.stores.sqlite import OTHERS
 
 
 def method_of_ledger(identity: dict[str, Any], crawls: list[Crawl]) -> Method | None:
@@ -16,7 +17,7 @@ def method_of_ledger(identity: dict[str, Any], crawls: list[Crawl]) -> Method | 
     kind = METHODS.get(identity.get("method", ""))
     if kind is None or kind.version != identity.get("version"):
         return None
-    others = ("method", "version", "lexicon", "secret", "extractor", "item_field", "scope")
+    others = ("method", "version", "lexicon", "secret", "simplify_chinese", *OTHERS)
     arguments = {name: value for name, value in identity.items() if name not in others}
     if (distance := setting_of_crawls(crawls, "DEDUP_MAX_DISTANCE")) is not None:
         arguments["max_distance"] = distance

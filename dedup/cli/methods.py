@@ -39,9 +39,15 @@ def add_methods(parser: argparse.ArgumentParser) -> None:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+    add_simplify_chinese(parser)
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
         help="texts with fewer words can only be exact duplicates; each Han character is one "
         "(default: 20)")  # fmt: skip
+
+
+def add_simplify_chinese(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--simplify-chinese", action="store_true",
+        help="compare Chinese in Simplified characters, so that both scripts match")  # fmt: skip
 
 
 def add_extractor(parser: argparse.ArgumentParser, default: str | None = "trafilatura") -> None:
@@ -58,16 +64,26 @@ def add_evidence(parser: argparse.ArgumentParser, default: str) -> None:
 
 def method_of(options: argparse.Namespace) -> Method:
     """Return the method that --method and --args describe."""
-    return create_method(method_class(options.method), json_object("--args", options.args))
+    return create_method(
+        method_class(options.method),
+        json_object("--args", options.args),
+        simplify_chinese=options.simplify_chinese,
+    )
 
 
 def methods_of(options: argparse.Namespace) -> list[Method]:
     """Return the methods that --method and --args describe, with --sweep many of each."""
-    names = METHODS if options.method == ["all"] else options.method
+    names = METHODS if options.method == ["all"] else dict.fromkeys(options.method)
     create = sweep_of if getattr(options, "sweep", False) else _only
     arguments = json_object("--args", options.args)
     kinds = [method_class(name) for name in names]
-    return [method for kind in kinds for method in _create_methods(kind, arguments, create)]
+    return [
+        method
+        for kind in kinds
+        for method in _create_methods(
+            kind, arguments, create, simplify_chinese=options.simplify_chinese
+        )
+    ]
 
 
 def method_class(name: str) -> type[Method]:
@@ -121,12 +137,14 @@ def json_object(option: str, value: str) -> dict[str, Any]:
     return arguments
 
 
-def create_method(kind: type[Method], arguments: dict[str, Any]) -> Method:
+def create_method(
+    kind: type[Method], arguments: dict[str, Any], *, simplify_chinese: bool = False
+) -> Method:
     """Return the method of the class *kind* with the *arguments* of ``--args``.
 
     The secret comes from the environment, since other users can see the arguments of a command.
     """
-    [method] = _create_methods(kind, arguments, _only)
+    [method] = _create_methods(kind, arguments, _only, simplify_chinese=simplify_chinese)
     return method
 
 
@@ -138,6 +156,8 @@ def _create_methods(
     kind: type[Method],
     arguments: dict[str, Any],
     create: Callable[[type[Method], dict[str, Any]], list[Method]],
+    *,
+    simplify_chinese: bool,
 ) -> list[Method]:
     try:
         check_arguments(kind, arguments)
@@ -147,6 +167,11 @@ def _create_methods(
         methods = create(kind, arguments)
     except (TypeError, ValueError) as error:
         raise CommandError(f"--args: {kind.name}: {error}") from error
+    if simplify_chinese:
+        try:
+            methods = [method.simplifying_chinese() for method in methods]
+        except ValueError as error:
+            raise CommandError(f"--simplify-chinese {error}") from error
     try:
         hashing = _hashing(os.environ.get(SECRET, ""))
         return [with_keyed_hashing(method, hashing) for method in methods] if hashing else methods

@@ -8,7 +8,13 @@ from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
-from dedup.cli.methods import create_method, json_object, method_class, scope_of
+from dedup.cli.methods import (
+    add_simplify_chinese,
+    create_method,
+    json_object,
+    method_class,
+    scope_of,
+)
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Folder, Format, RawRecord, RecordError, format_of
@@ -49,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", metavar="NAME", help="the new method, as in DEDUP_METHOD")
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+    add_simplify_chinese(parser)
     parser.add_argument("--scope", metavar="NAME", help="the new scope, as in DEDUP_SCOPE")
     parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",
         help="for --method: JSONL feeds with the main texts of the pages")  # fmt: skip
@@ -72,7 +79,9 @@ def _rebuild(options: argparse.Namespace) -> None:
     if options.scope or options.texts:
         raise CommandError("--scope and --texts are for LEDGER: convert what --records makes")
     method = create_method(
-        method_class(options.method or "simhash"), json_object("--args", options.args)
+        method_class(options.method or "simhash"),
+        json_object("--args", options.args),
+        simplify_chinese=options.simplify_chinese,
     )
     check_outputs(options, options.output)
     reader = FieldReader(method)
@@ -128,8 +137,14 @@ def _convert(options: argparse.Namespace) -> None:
     arguments = json_object("--args", options.args)
     if arguments and options.method is None:
         raise CommandError("--args needs --method")
+    if options.simplify_chinese and options.method is None:
+        raise CommandError("--simplify-chinese needs --method")
     method = (
-        None if options.method is None else create_method(method_class(options.method), arguments)
+        None
+        if options.method is None
+        else create_method(
+            method_class(options.method), arguments, simplify_chinese=options.simplify_chinese
+        )
     )
     check_outputs(options, options.output)
     if options.output.resolve() == options.ledger.resolve():

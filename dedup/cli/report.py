@@ -82,6 +82,8 @@ def _report_of_pages(
         "DEDUP_EXTRACTOR": identity.get("extractor"),
         "DEDUP_INDEX": str(ledger.path),
     }
+    if identity.get("simplify_chinese"):
+        settings["DEDUP_SIMPLIFY_CHINESE"] = True
     started = min(crawl.started for crawl in chosen)
     pages = list(_pages(ledger, number, method, setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20)))
     ended = max((time for time, _ in pages), default=started)

@@ -4,6 +4,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from importlib.util import find_spec
 from itertools import chain
 from typing import Any, ClassVar, Self
 
@@ -42,6 +43,26 @@ class Method(ABC):
     hashing: Hashing = PLAIN
     """The hash functions to use. With a secret, nobody else can choose texts by their hashes."""
 
+    simplifies_chinese: bool = False
+    """Whether it sees Chinese in Simplified characters, whichever a page is written in."""
+
+    def simplifying_chinese(self) -> Self:
+        """Return a copy of this method that `simplifies_chinese`.
+
+        Raises ValueError if OpenCC is not installed.
+        """
+        if not find_spec("opencc"):
+            raise ValueError("needs OpenCC: pip install 'scrapy-dedup[opencc]'")
+        method = copy(self)
+        method.simplifies_chinese = True
+        return method
+
+    def document(self, main_text: str, description: str | None = None) -> Document:
+        """Return what the method sees of a page, given its main text and its own description."""
+        return Document.from_main_text(
+            main_text, description, simplify_chinese=self.simplifies_chinese
+        )
+
     def with_hashing(self, hashing: Hashing) -> Self:
         """Return a copy of this method with another `hashing`."""
         method = copy(self)
@@ -75,6 +96,8 @@ class Method(ABC):
             identity["lexicon"] = load_lexicon(lexicon).digest
         if self.hashing.secret_digest is not None:
             identity["secret"] = self.hashing.secret_digest
+        if self.simplifies_chinese:
+            identity["simplify_chinese"] = True
         return identity
 
     @abstractmethod

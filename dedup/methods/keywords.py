@@ -9,7 +9,7 @@ from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_choice, check_share, check_whole
 from dedup.methods.digests import SingleDigestMethod
 from dedup.methods.hashing import Array
-from dedup.text import Document, normalise, tokenise
+from dedup.text import Document, tokenise
 
 VARIANTS = ("description", "order", "sorted", "order-weights", "sorted-weights")
 _WEIGHTS = ("tf-idf", "tf")
@@ -102,7 +102,7 @@ class Keywords(SingleDigestMethod):
 
     def _description(self, document: Document) -> str:
         if self.description == "page" and document.description:
-            own = normalise(document.description)
+            own = document.normalised(document.description)
             if tokenise(own):
                 return own
         return document.text.encode()[:_DESCRIPTION_BYTES].decode(errors="ignore")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dedup.scrapy_plugin.exceptions import DuplicatePage as DuplicatePage
     from dedup.scrapy_plugin.exceptions import ExactDuplicate as ExactDuplicate
     from dedup.scrapy_plugin.exceptions import NearDuplicate as NearDuplicate
+    from dedup.scrapy_plugin.exceptions import RepeatedPage as RepeatedPage
     from dedup.scrapy_plugin.exceptions import UnchangedPage as UnchangedPage
     from dedup.scrapy_plugin.extension import Extension as Extension
     from dedup.scrapy_plugin.middleware import SpiderMiddleware as SpiderMiddleware
@@ -28,9 +29,11 @@ _MODULES = {
     "ItemPipeline": "pipeline",
     "NearDuplicate": "exceptions",
     "PreferenceQueue": "order",
+    "RepeatedPage": "exceptions",
     "SpiderMiddleware": "middleware",
     "UnchangedPage": "exceptions",
 }
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -113,7 +113,7 @@ class Judge:
     def _scope_of(self, url: str, language: str | None, item: Any) -> str | None:
         scope = self._settings.scope
         try:
-            name = scope.name_of(url, language, fields_of(item))
+            name = scope.name_of(url, language, fields_of(item) if scope.needs_item else {})
         except Exception:  # of a function of somebody else's, or a value that is none
             self._notices.count_error("the scope of an item of <%s>", url)
             return None

@@ -72,7 +72,8 @@ def reindex(
         copy.execute("PRAGMA journal_mode = DELETE")
         with copy:
             if new_method is not None:
-                _sketch(copy, new_method, texts, advance)
+                judged_simplified = bool(identity.get("simplify_chinese"))
+                _sketch(copy, new_method, texts, advance, judged_simplified=judged_simplified)
             if new_scope is not None and new_scope.name != identity.get("scope"):
                 _rescope(copy, new_scope)
             tables.set_identity(copy, {**of_method, **others})
@@ -108,28 +109,36 @@ def _sketch(
     method: Method,
     texts: Iterable[tuple[str, str]],
     advance: Callable[[], object],
+    *,
+    judged_simplified: bool,
 ) -> None:
-    """Give the pages whose texts there are sketches of *method*; the others have ended."""
+    """Give the pages whose texts there are sketches of *method*; the others have ended.
+
+    *judged_simplified*: the ledger was made with a method that simplifies Chinese.
+    """
     file.execute("CREATE TEMP TABLE done (id INTEGER PRIMARY KEY)")
     file.execute("UPDATE pages SET sketch = NULL")
     for url, text in texts:
-        document = Document.from_main_text(text)
-        digest = digest_of(document) or b""
-        ids = [
-            (number,)
+        judged = Document.from_main_text(text, simplify_chinese=judged_simplified)
+        digest = digest_of(judged) or b""
+        found = [
+            (number, scope)
             for number, stored, scope in file.execute(
                 "SELECT id, digest, scope FROM pages WHERE url = ? AND ended IS NULL",
                 (shorten_url(url),),
             )
             if stored == digest_with(digest, parts_of(scope))
         ]
-        if ids:
+        if found:
+            document = method.document(text)
             sketch = method.sketch(document)
             data = None if sketch is None else method.to_bytes(sketch)
+            tokens, digest = len(document.tokens), digest_of(document) or b""
             file.executemany(
-                "UPDATE pages SET sketch = ? WHERE id = ?", ((data, i) for (i,) in ids)
+                "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
+                ((data, tokens, digest_with(digest, parts_of(s)), i) for i, s in found),
             )
-            file.executemany("INSERT OR IGNORE INTO done VALUES (?)", ids)
+            file.executemany("INSERT OR IGNORE INTO done VALUES (?)", ((i,) for i, _ in found))
         advance()
     file.execute(
         # What has no words, as a PDF, has no sketch of any method.

@@ -101,7 +101,9 @@ class SqliteStore(Store):
             return
         names = sorted({*stored, *self._identity})
         if stored.get("method") != self._identity.get("method"):  # its arguments are others anyway
-            names = [name for name in names if name in ("method", "secret", *OTHERS)]
+            names = [
+                name for name in names if name in ("method", "secret", "simplify_chinese", *OTHERS)
+            ]
         told = "; ".join(differences(stored, self._identity, names))
         ways = (
             "Its job goes on: use the settings that it began with, or remove its JOBDIR"

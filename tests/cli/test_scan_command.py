@@ -76,6 +76,7 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
     assert {path.name for path in tmp_path.iterdir()} == {name, target.name, "figures.json"}
     written = sum(map(len, contents(target).values())) or target.stat().st_size
     assert counted.pop("bytes_written") == written
+    assert counted.pop("lost_text")["sequences"] == 396
     assert counted == {
         "records": 6, "kept": 4, "exact_duplicates": 1, "near_duplicates": 1, "clusters": 2,
         "kept_empty": 1, "kept_short": 1, "kept_unread": 0, "kept_without_scope": 0,

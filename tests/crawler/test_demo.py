@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -150,3 +152,19 @@ def test_items_hold_clean_text_title_and_language(outcome: Any):
     assert "广告" not in item["text"]
     fields = {"url", "title", "text", "language", "coverage", "canonical", "fetched"}
     assert set(item) == fields
+
+
+@pytest.mark.slow
+def test_it_can_be_served_for_crawls_of_ones_own_until_ctrl_c():
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-m", "crawler.demo", "--edition", "2"], cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)}, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        told = process.stdout.readline()
+        url = next(word for word in told.split() if word.startswith("http://127.0.0.1:"))
+        with urlopen(f"{url}article/horse-tram.html", timeout=10) as answer:
+            assert "horse" in answer.read().decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0

@@ -80,6 +80,7 @@ _OTHER_NAMES = {
         "REPORT": "OUTPUT REPORT_DIR STATS",
         "RESET": "CLEAR FRESH",
         "SECRET": "KEY SALT SEED",
+        "SIMPLIFY_CHINESE": "OPENCC CHINESE SIMPLIFY TRADITIONAL T2S",
         "WORKERS": "PROCESSES THREADS CONCURRENCY JOBS",
     }.items()
     for other in others.split()
@@ -95,7 +96,8 @@ class DedupSettings:
     """
 
     method: Method
-    """Made of DEDUP_METHOD, DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE and DEDUP_SECRET."""
+    """Made of DEDUP_METHOD, DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE, DEDUP_SECRET and
+    DEDUP_SIMPLIFY_CHINESE."""
     extractor: Annotated[Extractor, extractor()]
     item_field: Annotated[str | None, item_field()]
     index: Annotated[Path | None, file()]

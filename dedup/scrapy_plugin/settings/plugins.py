@@ -17,6 +17,7 @@ from dedup.scrapy_plugin.settings.values import (
     SettingError,
     parse_dictionary,
     parse_number,
+    switch,
 )
 from dedup.search import index_for
 
@@ -37,7 +38,7 @@ def criteria() -> Setting:
 
 
 def read_method(reader: Reader) -> Method:
-    """Return the method that four settings describe; raises SettingError."""
+    """Return the method that five settings describe; raises SettingError."""
     method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, name_of))
     arguments = reader.read("DEDUP_METHOD_ARGS", Setting({}, parse_dictionary))
     distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
@@ -60,7 +61,12 @@ def read_method(reader: Reader) -> Method:
     _check_attributes(method, name)
     reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
     secret = Setting(os.environ.get("DEDUP_SECRET", ""), _parse_secret, _name_of_secret)
-    return _add_secret(method, reader.read("DEDUP_SECRET", secret))
+    method = _add_secret(method, reader.read("DEDUP_SECRET", secret))
+    simplify = reader.read("DEDUP_SIMPLIFY_CHINESE", switch(False))
+    try:
+        return method.simplifying_chinese() if simplify else method
+    except ValueError as error:
+        raise SettingError(f"DEDUP_SIMPLIFY_CHINESE {error}") from error
 
 
 def _parse_distance(value: Any) -> float | None:

@@ -32,6 +32,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_METHOD_ARGS": {},
         "DEDUP_MAX_DISTANCE": 3,
         "DEDUP_SECRET": "",
+        "DEDUP_SIMPLIFY_CHINESE": False,
         "DEDUP_EXTRACTOR": "trafilatura",
         "DEDUP_ITEM_FIELD": "",
         "DEDUP_ENABLED": True,

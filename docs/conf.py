@@ -1,0 +1,65 @@
+"""Sphinx builds the documentation site from the Markdown of this folder, without a network.
+
+``python -m sphinx -W docs site`` writes it into the folder ``site``.
+"""
+
+import os
+from contextlib import redirect_stdout, suppress
+from io import StringIO
+
+from docutils import nodes
+from scrapy.settings import Settings
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from dedup import __version__
+from dedup.cli import COMMANDS, main
+from dedup.scrapy_plugin.settings import DedupSettings
+
+project = "scrapy-dedup"
+author = "The scrapy-dedup authors"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+myst_enable_extensions = ["colon_fence"]  # GitHub shows a directive in colons as a paragraph
+myst_heading_anchors = 4  # the anchors that GitHub makes
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_preserve_defaults = True
+
+html_theme = "furo"
+html_title = f"scrapy-dedup {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_show_copyright = False
+
+
+class SettingsTable(SphinxDirective):
+    """``{settings-table}``: every setting with its default, as the code has them."""
+
+    def run(self) -> list[nodes.Node]:
+        shown = DedupSettings.from_settings(Settings()).shown
+        rows = [f"| [{name}](#{name.lower()}) | `{shown[name]!r}` |" for name in sorted(shown)]
+        return self.parse_text_to_nodes("\n".join(["| setting | default |", "|---|---|", *rows]))
+
+
+class CommandsHelp(SphinxDirective):
+    """``{commands-help}``: what ``dedup COMMAND --help`` prints, for every command."""
+
+    def run(self) -> list[nodes.Node]:
+        parts = []
+        for name in COMMANDS:
+            with redirect_stdout(StringIO()) as printed, suppress(SystemExit):
+                main([name, "--help"])
+            parts += [f"## dedup {name}", f"````text\n{printed.getvalue()}````"]
+        return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    os.environ["COLUMNS"] = "88"
+    app.add_directive("settings-table", SettingsTable)
+    app.add_directive("commands-help", CommandsHelp)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,105 @@
+"""The commands with --simplify-chinese."""
+
+import json
+import sys
+
+import pytest
+from crawls import crawl, spider_over
+from opencc import OpenCC
+from test_evaluation import write
+from texts import CHINESE, page
+from web import served
+
+from dedup.cli import main
+
+TRADITIONAL = OpenCC("s2t").convert(CHINESE)
+SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL, title="遷徙")}
+
+
+@pytest.fixture
+def feed(tmp_path):
+    """A JSONL feed with a page in both scripts."""
+    path = tmp_path / "pages.jsonl"
+    pages = [{"url": "cn", "text": CHINESE}, {"url": "tw", "text": TRADITIONAL}]
+    path.write_text("".join(f"{json.dumps(page)}\n" for page in pages))
+    return path
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("options", "kept"), [((), 2), (("--simplify-chinese",), 1)])
+def test_a_scan_keeps_one_of_both_as_it_is(feed, tmp_path, capsys, options, kept):
+    output = tmp_path / "unique.jsonl"
+    assert run(capsys, "scan", feed, "-o", output, *options)[0] == 0
+    assert output.read_text().splitlines() == feed.read_text().splitlines()[:kept]
+
+
+def test_a_scan_goes_on_with_it_only(feed, tmp_path, capsys):
+    arguments = ("scan", feed, "-o", tmp_path / "unique.jsonl", "--ledger", tmp_path / "scan")
+    assert run(capsys, *arguments, "--workers", 1, "--simplify-chinese")[0] == 0
+    (tmp_path / "unique.jsonl").unlink()
+    code, _, told = run(capsys, *arguments, "--workers", 1)
+    assert code
+    assert "simplify_chinese True there, missing here" in told
+
+
+def test_both_are_explained_as_a_crawl_would_see_them(tmp_path, capsys):
+    one, other = tmp_path / "cn.html", tmp_path / "tw.html"
+    one.write_text(SITE["/cn"], "utf-8")
+    other.write_text(SITE["/tw"], "utf-8")
+    arguments = ("explain", one, other, "--evidence", "strict", "--json", "-")
+    verdicts = []
+    for options in ((), ("--simplify-chinese",)):
+        code, out, _ = run(capsys, *arguments, *options)
+        assert code == 0
+        verdicts.append(json.loads(out)["judgement"]["verdict"])
+    assert verdicts == ["different", "duplicate"]
+
+
+def test_methods_are_scored_with_it(tmp_path, capsys):
+    collection = write(tmp_path / "both", {"cn": CHINESE, "tw": TRADITIONAL}, [("cn", "tw", "dup")])
+    found = []
+    for options in ((), ("--simplify-chinese",)):
+        code, out, _ = run(capsys, "evaluate", collection, "--json", "-", *options)
+        assert code == 0
+        found.append(json.loads(out)[0]["pairs_found"])
+    assert found == [0, 1]
+
+
+def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
+    ledger, feed = tmp_path / "pages.sqlite", tmp_path / "pages.jsonl"
+    with_it, back = tmp_path / "with.sqlite", tmp_path / "back.sqlite"
+
+    def stored(index, **settings):
+        spider = spider_over(url + "/cn", url + "/tw")
+        result = crawl(spider, DEDUP_INDEX=index, **settings)
+        return [item["url"].removeprefix(url) for item in result.items]
+
+    with served(SITE) as url:
+        crawl(
+            spider_over(url + "/cn"), DEDUP_INDEX=ledger, DEDUP_FIELDS={"text": "text"},
+            FEEDS={str(feed): {"format": "jsonlines"}},
+        )  # fmt: skip
+        options = ("--method", "simhash", "--texts", feed)
+        code, out, _ = run(capsys, "reindex", ledger, "-o", with_it, *options, "--simplify-chinese")
+        assert (code, out) == (0, f"{with_it}: 1 page\n")
+        code, out, _ = run(capsys, "reindex", with_it, "-o", back, *options)
+        assert (code, out) == (0, f"{back}: 1 page\n")
+        assert stored(with_it, DEDUP_SIMPLIFY_CHINESE=True) == []
+        assert stored(back) == ["/tw"]
+    assert "simplify_chinese=True" in run(capsys, "stats", with_it)[1]
+    assert run(capsys, "report", with_it, "-o", tmp_path / "report.html")[0] == 0
+
+
+def test_wrong_use_is_told(feed, tmp_path, capsys, monkeypatch):
+    arguments = ("reindex", tmp_path / "a", "-o", tmp_path / "b", "--simplify-chinese")
+    assert "--simplify-chinese needs --method" in run(capsys, *arguments, "--scope", "host")[2]
+    monkeypatch.setitem(sys.modules, "opencc", None)
+    code, _, told = run(capsys, "scan", feed, "-o", tmp_path / "c", "--simplify-chinese")
+    assert code
+    assert "--simplify-chinese needs OpenCC: pip install 'scrapy-dedup[opencc]'" in told

@@ -1,0 +1,86 @@
+"""DEDUP_SIMPLIFY_CHINESE in crawls: pages in both scripts match, and are stored as they were."""
+
+import sys
+
+import pytest
+from crawls import crawl, spider_over
+from opencc import OpenCC
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.settings import Settings
+from texts import CHINESE, page
+from web import served
+
+from dedup.scrapy_plugin.opening import open_store
+from dedup.scrapy_plugin.settings import DedupSettings, SettingError
+from dedup.stores import LedgerError
+
+TRADITIONAL = OpenCC("s2t").convert(CHINESE)
+SITE = {
+    "/cn": page(CHINESE, title="鸟类的迁徙"),
+    "/tw": page(TRADITIONAL, title="鳥類的遷徙"),
+    # Not equal, only near: its title has to agree.
+    "/hk": page(TRADITIONAL + "\n更新", title="鳥類的遷徙"),
+    "/other": page(TRADITIONAL, title="另一篇文章"),
+}
+
+
+def read(**settings):
+    return DedupSettings.from_settings(Settings(settings))
+
+
+def crawled(*paths, **settings):
+    """What a crawl of *paths* stores, by path, and its counters."""
+    with served(SITE) as url:
+        spider = spider_over(*(url + path for path in paths))
+        result = crawl(spider, DEDUP_FIELDS={"text": "text", "title": "title"}, **settings)
+        stored = {item["url"].removeprefix(url): item for item in result.items}
+    return stored, result.dedup_stats
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [0, 1])
+def test_both_scripts_of_a_page_are_stored_once(workers):
+    stored, counts = crawled(
+        "/cn", "/tw", "/hk", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_WORKERS=workers
+    )
+    assert list(stored) == ["/cn"]
+    assert (counts["exact_duplicates"], counts["near_duplicates"]) == (1, 1)
+
+
+def test_they_do_not_match_without_it():
+    assert list(crawled("/cn", "/tw", "/hk")[0]) == ["/cn", "/tw"]
+
+
+def test_the_first_one_is_stored_in_its_own_script():
+    stored, _ = crawled("/tw", "/cn", DEDUP_SIMPLIFY_CHINESE=True)
+    assert list(stored) == ["/tw"]
+    assert stored["/tw"]["title"] == "鳥類的遷徙"
+    assert TRADITIONAL[:40] in stored["/tw"]["text"]
+
+
+def test_pages_of_two_titles_are_two_in_both_scripts():
+    stored, _ = crawled("/cn", "/other", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
+    assert list(stored) == ["/cn", "/other"]
+    stored, _ = crawled("/cn", "/tw", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
+    assert list(stored) == ["/cn"]
+
+
+def test_a_ledger_and_a_record_are_for_one_of_both(tmp_path):
+    without = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
+    with_it = {**without, "DEDUP_SIMPLIFY_CHINESE": True}
+    assert list(crawled("/cn", **with_it)[0]) == ["/cn"]
+    with pytest.raises(LedgerError, match="simplify_chinese True there, missing here"):
+        open_store(read(**without), AsyncCrawlerRunner().create_crawler(spider_over()))
+    assert read(**with_it).made_with != read(**without).made_with
+
+
+def test_a_missing_library_stops_the_crawl_and_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opencc", None)
+    with pytest.raises(SettingError, match=r"^DEDUP_SIMPLIFY_CHINESE needs OpenCC: pip install '"):
+        read(DEDUP_SIMPLIFY_CHINESE=True)
+    assert not read(DEDUP_SIMPLIFY_CHINESE=False).method.simplifies_chinese
+
+
+def test_a_wrong_value_is_told_once():
+    with pytest.raises(SettingError, match=r"^DEDUP_SIMPLIFY_CHINESE must be .*'maybe'"):
+        read(DEDUP_SIMPLIFY_CHINESE="maybe")

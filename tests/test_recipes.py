@@ -1,0 +1,157 @@
+"""Recipes with other plug-ins do what docs/more-recipes.md says, in processes of their own.
+
+The settings are those of the recipes, to the letter.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from texts import article, page
+from web import served
+
+from crawler.demo.server import DemoServer
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+BLOCKS = re.findall(
+    r"^```python\n(.*?)^```$",
+    (ROOT / "docs" / "more-recipes.md").read_text(),
+    re.DOTALL | re.MULTILINE,
+)
+RUN = """
+from scrapy.crawler import AsyncCrawlerProcess
+process = AsyncCrawlerProcess({
+    "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
+    "FEEDS": {"items.jsonl": {"format": "jsonlines"}},
+    "CONCURRENT_REQUESTS": 1,
+    "TELNETCONSOLE_ENABLED": False,
+    **{name: value for name, value in globals().items() if name.isupper()},
+})
+process.crawl(TheSpider)
+process.start()
+"""
+
+
+def block_with(text: str) -> str:
+    [block] = [block for block in BLOCKS if text in block]
+    return block
+
+
+def stored(script: str, folder: Path) -> list[str]:
+    """Return the URLs of the items that the crawl of *script* stores."""
+    (folder / "crawl.py").write_text(script + RUN)
+    done = subprocess.run(
+        [sys.executable, "crawl.py"],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line)["url"] for line in (folder / "items.jsonl").read_text().splitlines()]
+
+
+def filled_by_a_script(number: int, more: str = "") -> str:
+    """Return a page whose text is not there until its script has run."""
+    paragraphs = f"<article><h1>Page</h1><p>{article(number)}</p>{more}</article>"
+    script = f"document.body.innerHTML = {json.dumps(paragraphs)}"
+    return f'<html lang="en"><title>A page</title><body><script>{script}</script></body></html>'
+
+
+def test_a_browser_shows_what_is_compared(tmp_path: Path):
+    pytest.importorskip("scrapy_playwright", reason="needs scrapy-playwright")
+    chromium = shutil.which("chromium") or pytest.skip("needs Chromium")
+    site = {
+        "/page": filled_by_a_script(1),
+        "/copy": filled_by_a_script(1, "<!-- a copy -->"),
+        "/other": filled_by_a_script(2),
+    }
+    with served(site) as url:
+        script = f"""
+import scrapy
+{block_with("ScrapyPlaywrightDownloadHandler")}
+{block_with("def start_requests_of")}
+PLAYWRIGHT_LAUNCH_OPTIONS = {{"executable_path": {chromium!r}, "args": ["--no-sandbox"]}}
+
+class TheSpider(scrapy.Spider):
+    name = "browser"
+
+    async def start(self):
+        for request in start_requests_of({[url + path for path in site]!r}):
+            yield request
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+"""
+        assert stored(script, tmp_path) == [f"{url}/page", f"{url}/other"]
+        without = script.replace(
+            "for request in start_requests_of(", "for request in map(scrapy.Request, "
+        )
+        (tmp_path / "items.jsonl").unlink()
+        assert stored(without, tmp_path) == [f"{url}/page", f"{url}/copy", f"{url}/other"]
+
+
+@pytest.mark.parametrize("response", ["response", "response: DummyResponse"])
+def test_items_of_page_objects_are_judged_by_their_page(response: str, tmp_path: Path):
+    pytest.importorskip("scrapy_poet", reason="needs scrapy-poet")
+    site = {
+        "/page": page(article(1)),
+        "/copy": page(article(1), footer="Mirror"),
+        "/other": page(article(2)),
+    }
+    with served(site) as url:
+        script = f"""
+import scrapy
+from scrapy_poet import DummyResponse
+from web_poet import WebPage, field
+{block_with("scrapy_poet.Addon")}
+
+class ArticlePage(WebPage):
+    @field
+    def url(self):
+        return str(self.response.url)
+
+    @field
+    def title(self):
+        return self.css("title::text").get()
+
+class TheSpider(scrapy.Spider):
+    name = "poet"
+    start_urls = {[url + path for path in site]!r}
+
+    async def parse(self, {response}, page: ArticlePage):
+        yield await page.to_item()
+"""
+        assert stored(script, tmp_path) == [f"{url}/page", f"{url}/other"]
+
+
+def test_a_crawl_spider_finds_all_copies_if_it_forgets_the_text_of_links(tmp_path: Path):
+    counts = {}
+    for chosen in (None, "forget_link_text"):
+        with DemoServer() as demo:
+            script = f"""
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+{block_with("def forget_link_text")}
+LOG_LEVEL = "INFO"
+
+class TheSpider(CrawlSpider):
+    name = "demo"
+    start_urls = [{demo.url!r}]
+    rules = [Rule(
+        LinkExtractor(allow="^http://127.0.0.1:", deny="/media/"), callback="parse_page",
+        follow=True, process_request={chosen},
+    )]
+
+    def parse_page(self, response):
+        yield {{"url": response.url, "title": response.css("title::text").get()}}
+"""
+            counts[chosen] = len(stored(script, tmp_path))
+            (tmp_path / "items.jsonl").unlink()
+    assert "9 of 20 copies are then found" in (ROOT / "docs" / "more-recipes.md").read_text()
+    assert counts[None] - counts["forget_link_text"] == 20 - 9
