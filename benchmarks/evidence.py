@@ -137,7 +137,6 @@ class Site:
         drops = []
         for age, number in enumerate(numbers):
             page = self.pages[number]
-            names.learn(self.name, page.evidence)
             if page.digest is None:
                 continue
             near = self.matches[method].get(number, {}).items()
@@ -153,6 +152,7 @@ class Site:
                 texts[page.digest].append(number)
             else:
                 drops.append((number, original))
+            names.learn(self.name, page.evidence)
         return drops
 
     def _may_drop(

@@ -111,8 +111,9 @@ class Detector:
             original = stored.record.key
             return Reservation(Verdict(Kind.UNCHANGED, self._method.name, original, 0))
         claims_so_far = self._view.claims_so_far
-        self._view.learn_names(record)
         look = self._view.look(record, earlier.numbers)
+        if look.claim is None:  # else it is looked for again
+            self._view.learn_names(record)
         if not look.is_of_new_page:
             return await self._barred(record.key, look)
         verdict, replaces = earlier.replaced_by(record)

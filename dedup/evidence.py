@@ -5,14 +5,15 @@ are equal then, and what they are about is lost. So the extracted text is looked
 much of what a reader sees does it cover, and does it stand in links?
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache, lru_cache
 from hashlib import blake2b
-from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
@@ -27,17 +28,15 @@ class Demands(NamedTuple):
 
     *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
     times as much text as its original, or more, has content of its own; near-duplicates of which
-    one has so many times as many tokens are none. *titled_tokens*: an equal main text of
-    fewer tokens is not enough, since with so few the title may be what counts; ``None`` for all.
+    one has so many times as many tokens are none. *titled_tokens* and *titled_coverage*: an equal
+    main text of fewer tokens, or of a smaller share of its page, is not enough, since the title may
+    be what counts then; ``None``: no main text is.
     """
 
     coverage: float
     longer: float
     titled_tokens: int | None
-
-    def include_names(self, tokens: int, *, is_exact: bool) -> bool:
-        """Return whether names are asked of texts that match, the page's of so many *tokens*."""
-        return not is_exact or self.titled_tokens is None or tokens < self.titled_tokens
+    titled_coverage: float = 0.9
 
 
 NORMAL = Demands(coverage=0.5, longer=1.25, titled_tokens=50)
@@ -131,26 +130,37 @@ def objection(
     *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
     *finds_parts*: they match if the page stands in the original, however long that is. *names*
     knows what the pages of *host* share in their titles. ``None`` is a text of which nobody saw the
-    page: nothing speaks against it. Else the first of these holds:
+    page, which shows nothing that could be compared. The first of these holds:
 
-    1. Pages that are equal but for their chrome, main text and view, are copies in any case.
-    2. A weak main text, of either page, is not enough.
-    3. A page that shows much more than its original has content of its own.
-    4. Near-duplicates of which one has a much longer main text are none; where parts are found,
+    1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
+    2. A page that shows much more than its original has content of its own.
+    3. Near-duplicates of which one has a much longer main text are none; where parts are found,
        the original may.
-    5. Pages whose names differ are others, unless their main texts are equal and long enough.
+    4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
+       page that there is.
     """
-    if page is None or original is None or (is_exact and page.view == original.view):
-        return None
-    if min(page.coverage, original.coverage) < demands.coverage:
+    if page is None or original is None:
+        seen = page or original
+        return Objection.WEAK if seen and seen.coverage < demands.coverage else None
+    coverage = min(page.coverage, original.coverage)
+    if is_exact and page.view == original.view:
+        coverage = 1.0
+    elif coverage < demands.coverage:
         return Objection.WEAK
-    is_longer = not is_exact and tokens >= demands.longer * original_tokens
-    if is_longer or page.size >= demands.longer * original.size:
+    elif page.size >= demands.longer * original.size:
         return Objection.LONGER
-    if not (is_exact or finds_parts) and original_tokens >= demands.longer * tokens:
-        return Objection.SHORTER
-    asks_for_names = demands.include_names(tokens, is_exact=is_exact)
-    if asks_for_names and _names_differ(page, original, names, host):
+    if not is_exact:
+        if tokens >= demands.longer * original_tokens:
+            return Objection.LONGER
+        if original_tokens >= demands.longer * tokens and not finds_parts:
+            return Objection.SHORTER
+    is_enough = (
+        is_exact
+        and demands.titled_tokens is not None
+        and tokens >= demands.titled_tokens
+        and coverage >= demands.titled_coverage
+    )
+    if not is_enough and _names_differ(page, original, names, host):
         return Objection.TITLE
     return None
 
@@ -203,10 +213,10 @@ class Names:
     def is_common(self, host: str, name: bytes) -> bool:
         """Return whether about a quarter of the pages of *host* or more have *name*.
 
-        Of fewer than eight pages, nobody knows.
+        Of fewer than eight pages, nobody knows: then one is enough.
         """
         pages, counts = self._hosts.get(host, (0, {}))
-        return pages >= 8 and counts.get(name, 0) >= pages / 4
+        return counts.get(name, 0) >= (pages / 4 if pages >= 8 else 1)
 
 
 def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
@@ -214,9 +224,9 @@ def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
 
     All text of the page counts that is not in a script, style, title or the like, whether a style
     sheet shows it or not. Chrome is what stands in nav, header, footer, aside, menu, select, button
-    and textarea, and by role; not the header and footer of a main or article. If more text stands
-    there than elsewhere, links there left out, the page has none: its author means something else
-    by these tags.
+    and textarea, and by role; of a main or article, only its nav, menus and buttons. If more text
+    stands there than elsewhere, links there left out, the page has none: its author means something
+    else by these tags.
 
     *coverage* is the share of the text outside of links and chrome that *text* covers. If at least
     half of *text* stands in links or chrome, it is a list of links, or a menu; then it is also at
@@ -226,7 +236,7 @@ def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
 
     Takes one pass over the tree, in C, and one over its text.
     """
-    seen = _Seen(_squeezed(bytes(_text_with_marks()(tree))))
+    seen = _Seen(bytes(_text_with_marks()(tree)))
     return seen.evidence(text, _digest_of_name(title or ""))
 
 
@@ -242,7 +252,11 @@ _CHROME_TAGS = (
     "nav|header|footer|aside|menu|select|button|textarea"
     f"|div[@role][{_HAS_CHROME_ROLE}]|ul[@role][{_HAS_CHROME_ROLE}]"
 )
-_OF_AN_ARTICLE = "main//header|article//header|main//footer|article//footer"
+_OF_AN_ARTICLE = "|".join(
+    f"{article}//{tag}"
+    for article in ("main", "article")
+    for tag in ("header", "footer", "aside", "select", "textarea")
+)
 
 
 @cache
@@ -278,7 +292,19 @@ _BLANKS = [code.encode() for code in "\u00a0\u00ad\u200b\u3000\u202f\u2009\ufeff
 
 
 def _squeezed(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
-    """Return UTF-8 text without blanks and ASCII punctuation: extraction changes both."""
+    """Return UTF-8 text without blanks and ASCII punctuation: extraction changes both.
+
+    The signs and points of numbers are kept, as bytes that UTF-8 does not have.
+    """
+    octets = np.frombuffer(data, np.uint8)
+    is_digit = octets - ord("0") < 10  # of eight bits: what is below wraps around
+    is_sign = np.isin(octets[:-1], _SIGNS) & is_digit[1:]
+    is_point = np.isin(octets[1:-1], _POINTS) & is_digit[:-2] & is_digit[2:]
+    of_number = np.concatenate((np.flatnonzero(is_sign), np.flatnonzero(is_point) + 1))
+    if len(of_number):
+        octets = octets.copy()
+        octets[of_number] += _NOT_IN_UTF8
+        data = octets.tobytes()
     data = data.translate(None, without)
     if not data.isascii():
         for blank in _BLANKS:
@@ -286,11 +312,16 @@ def _squeezed(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
     return data
 
 
+_SIGNS, _POINTS = np.frombuffer(b"+-", np.uint8), np.frombuffer(b".,", np.uint8)
+_NOT_IN_UTF8 = 0xF8 - ord("+")
+
+
 class _Seen:
     """The visible text of a page, in segments between marks."""
 
     def __init__(self, marked: bytes) -> None:
-        octets = np.frombuffer(marked, np.uint8)
+        self._marked = marked
+        octets = np.frombuffer(_squeezed(marked), np.uint8)
         first, second = _FIRST_OCTETS
         places = np.flatnonzero((octets[:-2] == first) & (octets[1:-1] == second))
         marks = octets[places + 2] - _LAST_OCTET
@@ -348,13 +379,14 @@ class _Seen:
         )
 
     def _headline(self, own: Array) -> bytes:
-        for start in np.flatnonzero(self._marks == _HEADLINE).tolist():
+        """Return the digest of the first headline of which something is the page's *own*."""
+        beginnings = np.flatnonzero(self._marks == _HEADLINE).tolist()
+        for number, start in enumerate(beginnings, 1):
             end = start + int((self._marks[start:] == _HEADLINE_END).argmax())
-            bounds = self._bounds[start + 1 : end + 2].tolist()
-            inside = zip(pairwise(bounds), own[start + 1 : end + 1].tolist(), strict=True)
-            headline = b"".join(self.text[first:last] for (first, last), is_own in inside if is_own)
-            if name := _digest_of_name(headline.decode("utf-8", "replace")):
-                return name
+            if self._lengths[start + 1 : end + 1][own[start + 1 : end + 1]].any():
+                after = self._marked.split(_MARKS[_HEADLINE].encode(), number)[number]
+                headline = after.partition(_MARKS[_HEADLINE_END].encode())[0]
+                return _digest_of_name(_NOT_OWN.sub("", headline.decode("utf-8", "replace")))
         return b""
 
     def _places_of(self, lines: bytes) -> Array:
@@ -394,9 +426,19 @@ def _merged(places: Sequence[tuple[int, int]]) -> Array:
 
 
 def _digest_of_name(name: str) -> bytes:
-    """Return the 4-byte digest of the letters and digits of *name*, empty if it has none."""
-    letters = "".join(filter(str.isalnum, name.lower()))
-    if not letters:
+    """Return the 4-byte digest of *name* without blanks, in lower case; empty if that is empty."""
+    visible = "".join(normalize("NFC", name).casefold().translate(_INVISIBLE_IN_NAMES).split())
+    if not visible:
         return b""
     # No zero byte, with which it could not be told from none.
-    return blake2b(letters.encode("utf-8", "replace"), digest_size=4).digest().replace(b"\0", b"\1")
+    return blake2b(visible.encode("utf-8", "replace"), digest_size=4).digest().replace(b"\0", b"\1")
+
+
+_INVISIBLE_IN_NAMES = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\ufeff"))
+_NOT_OWN = re.compile(
+    "|".join(
+        f"{_MARKS[start]}.*?{_MARKS[end]}"
+        for start, end in ((_LINK, _LINK_END), (_CHROME, _CHROME_END))
+    ),
+    re.DOTALL,
+)

@@ -268,3 +268,12 @@ def test_what_is_extracted_says_how_much_it_is(extract):
     assert part.text == whole.text
     assert 0 < part.evidence.coverage < 0.1
     assert part.evidence.weakness is Weakness.LITTLE
+
+
+@pytest.mark.parametrize("depth", [300, 3000])
+def test_pages_too_deep_to_be_read_whole_are_no_evidence(extract, depth):
+    html = f"<html><body><p>{PARAGRAPHS[0]}</p>" + "<font>" * depth
+    one, other = (extract(f"{html}<p>Report {n}</p></body></html>").evidence for n in (1, 2))
+    assert one.coverage == other.coverage == 0
+    assert one.view != other.view
+    assert extract(f"{html}<p>Report 1</p></body></html>").evidence == one

@@ -64,8 +64,8 @@ class RecordJudge:
     def _fate_in(self, view: View, number: int, record: PageRecord) -> Fate:
         if record.evidence and (weakness := Evidence.from_bytes(record.evidence).weakness):
             self.outcome.weak[weakness] += 1
-        view.learn_names(record)
         look = view.look(record)
+        view.learn_names(record)
         finding = look.finding
         if finding.match is not None:
             self._note_duplicate(finding.kind, number, finding.match, self._numbers_in_view)

@@ -28,8 +28,7 @@ class Objections:
         self._evidence = evidence
         self._names = names
         self._record = record
-        self.may_be = record.evidence is not None and rule.demands is not None
-        """Whether there may be any: texts show nothing that could be compared."""
+        self.may_be = rule.demands is not None
         self._finds_parts = finds_parts
         self._page: Witness | None = None
         self._host = ""
@@ -37,15 +36,28 @@ class Objections:
         self.first: tuple[Objection | None, int] = None, -1
         """The first objection that there was, and to which page."""
 
+    def is_same(self, number: int) -> bool:
+        """Return whether page *number*, whose main text is equal, shows the same and is no other.
+
+        Such pages are asked beside those that `against` counts.
+        """
+        assert self._record.evidence is not None
+        if self._evidence.view(number) != self._record.evidence[VIEW]:
+            return False
+        return self._objection(number, is_exact=True) is None
+
     def against(self, number: int, *, is_exact: bool) -> bool:
         """Return whether the page is not to be dropped for page *number*."""
-        if not self.may_be:
+        if not self.may_be or self._objection(number, is_exact=is_exact) is None:
             return False
+        assert self._page
+        # What is weak is not enough for any other page either.
+        self._left = 0 if self._rule.is_weak(self._page) else self._left - 1
+        return True
+
+    def _objection(self, number: int, *, is_exact: bool) -> Objection | None:
         if self._page is None:
             self._page, self._host = Witness.of(self._record), host(self._record.key)
-            if self._rule.is_weak(self._page):
-                # All others say the same.
-                self._left = 1
         objection = self._rule.objection(
             self._page,
             Witness(*self._evidence.get(number)),
@@ -54,22 +66,14 @@ class Objections:
             names=self._names,
             host=self._host,
         )
-        if objection is None:
-            return False
-        self._left -= 1
-        if self.first[0] is None:
+        if objection and self.first[0] is None:
             self.first = objection, number
-        return True
+        return objection
 
     @property
     def are_enough(self) -> bool:
         """Whether there were so many that no other page is to be asked."""
         return self._left <= 0
-
-    def shows_the_same(self, number: int) -> bool:
-        """Return whether the whole visible texts of the page and of page *number* are equal."""
-        assert self._record.evidence is not None
-        return self._evidence.view(number) == self._record.evidence[VIEW]
 
 
 MOST_OBJECTIONS = 256

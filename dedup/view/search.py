@@ -23,7 +23,7 @@ class Search:
 
     def is_same(self, number: int) -> bool:
         """Return whether page *number*, whose text is equal, is stored and shows the same."""
-        is_same = self._counts(number) and self._objections.shows_the_same(number)
+        is_same = self._counts(number) and self._objections.is_same(number)
         return is_same and self._is_stored(number)
 
     def first_equal(self, matches: Iterable[Match]) -> Match | None:

@@ -85,7 +85,7 @@ class View:
         candidates = self._equal.with_equal_text(record) if record.digest else []
 
         def same() -> Match | None:
-            if not candidates or not objections.may_be:
+            if not candidates or not objections.may_be or record.evidence is None:
                 return None
             return self._equal.with_equal_view(record, search.is_same)
 

@@ -55,15 +55,16 @@ class Reference:
 
     def judge(self, page):
         """Return the kind, the keys that may be named as original, and whether it has to wait."""
-        if page.evidence is not None:
-            self._names.learn("a", Evidence.from_bytes(page.evidence))
         equal, near = self._matches(page, self.stored)
+        waits = not (equal or near) and any(self._matches(page, self.open))
+        if page.evidence is not None and not waits:
+            self._names.learn("a", Evidence.from_bytes(page.evidence))
         if equal:
             return Kind.EXACT, equal, False
         if near:
             least = min(near.values())
             return Kind.NEAR, {key for key, own in near.items() if own == least}, False
-        return Kind.NEW, set(), any(self._matches(page, self.open))
+        return Kind.NEW, set(), waits
 
     def _matches(self, page, others):
         equal, near = set(), {}
@@ -151,9 +152,13 @@ def test_what_shows_the_same_is_dropped_however_few_pages_are_asked(pages, most)
         for number, page in enumerate(pages):
             page = page._replace(key=f"http://a/{number}")
             equal, near = reference._matches(page, reference.stored)
+            is_copy = any(
+                shows_the_same(page, other) and reference._may_go(page, other, is_exact=True)
+                for other in reference.stored.values()
+            )
             kind, _, _ = reference.judge(page)
             verdict = detector.judge(page)
-            if any(shows_the_same(page, other) for other in reference.stored.values()):
+            if is_copy:
                 assert verdict.kind is Kind.EXACT
             if verdict.kind is Kind.NEW:
                 reference.stored[page.key] = page
@@ -319,8 +324,33 @@ def test_what_the_titles_of_a_host_share_is_known_from_its_stored_pages(tmp_path
     store.close()
 
 
-def test_a_host_of_few_pages_shares_nothing():
+def test_the_first_pages_of_a_host_are_not_copies_for_the_headline_of_the_site():
     detector = Detector(METHOD)
     for number in range(6):
         detector.judge(headed(number, b"%04d" % number, 0xFFFF << 5 * number))
-    assert detector.judge(headed(100, b"else", 0xFFFF << 10 | 1)).kind is Kind.NEAR
+    verdict = detector.judge(headed(100, b"else", 0xFFFF << 10 | 1))
+    assert verdict.objection is Objection.TITLE
+
+
+def test_a_page_that_waits_is_met_once():
+    """Else it would make its own name a common one."""
+    detector = Detector(METHOD)
+    first = finished(detector.reserve(headed(0, b"name", 0)))
+    for _ in range(9):
+        assert finished(detector.reserve(headed(1, b"name", 1))).verdict is None
+    detector.commit(first.claim)
+    assert detector.judge(headed(1, b"name", 1)).kind is Kind.NEAR
+
+
+@pytest.mark.parametrize(("demands", "tokens"), [(NORMAL, 49), (STRICT, 500)])
+def test_what_shows_the_same_under_another_title_is_kept(demands, tokens):
+    detector = Detector(METHOD, Rule(demands=demands))
+    digest, shown = b"digest".ljust(16, b"\0"), Evidence(1.0, b"shown".ljust(16, b"\0"), 1000)
+    verdicts = []
+    for number, title in enumerate([b"1111", b"2222", b"1111", b"2222"]):
+        evidence = shown._replace(title=title).to_bytes()
+        page = PageRecord(f"http://a/{number}", "", tokens, digest, None, evidence)
+        verdicts.append(detector.judge(page))
+    assert [verdict.kind for verdict in verdicts] == [Kind.NEW, Kind.NEW, Kind.EXACT, Kind.EXACT]
+    assert [verdict.original for verdict in verdicts[2:]] == ["http://a/0", "http://a/1"]
+    assert verdicts[1].objection is Objection.TITLE
