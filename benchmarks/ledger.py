@@ -234,7 +234,7 @@ async def crawl(
         key = new if number % 4 else url(chooser.randrange(size))
         record = PageRecord(key, "", 300, digest, sketches[number])
         if ledger:
-            _, claim = await detector.reserve(record)
+            _, claim, _ = await detector.reserve(record)
             if claim:
                 detector.commit(claim)
             if number % 2:  # a copy of it

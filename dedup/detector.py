@@ -22,11 +22,13 @@ class Reservation(NamedTuple):
 
     *verdict* is ``None`` if that depends on another page, which is being stored: then *claim* is
     that one's, and the page has to be judged again when it has ended. If the page is new, *claim*
-    is its own, and has to be committed or released.
+    is its own, and has to be committed or released. If it is a duplicate, *original* is the number
+    of the page that it repeats.
     """
 
     verdict: Verdict | None
     claim: Claim | None = None
+    original: int | None = None
 
 
 class Detector:
@@ -56,7 +58,7 @@ class Detector:
         self._several_a_key = several_a_key
         self._store = MemoryStore() if store is None else store
         self._view = View(method, self.rule)
-        self._nothing_earlier = EarlierPages(method, self.rule, (), several_a_key=several_a_key)
+        self._nothing_earlier = EarlierPages(method, self.rule, "", (), several_a_key=several_a_key)
         # Never contended, so that no event loop is needed, unless the store waits.
         self._exchange_lock = Lock()
 
@@ -79,7 +81,7 @@ class Detector:
 
         For use without claims: raises RuntimeError if a near page has an open one.
         """
-        verdict, claim = finished(self.reserve(record))
+        verdict, claim, _ = finished(self.reserve(record))
         if verdict is None:
             raise RuntimeError("a near page is being stored: reserve, and wait for its claim")
         if claim:
@@ -96,9 +98,7 @@ class Detector:
         never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
         changed, then.
         """
-        key, scope = shorten_url(record.key), shorten_url(record.scope)
-        if (key, scope) != (record.key, record.scope):
-            record = record.under(key, scope)
+        record = _storable(record)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
         earlier = await self._earlier(record.key, record.scope)
@@ -106,9 +106,10 @@ class Detector:
             verdict, replaces = earlier.replaced_by(record)
             [claim] = await self._exchange([Claimed(record, replaces)], News())
             return Reservation(verdict, claim)
-        if (number := earlier.unchanged(record)) is not None:
-            self._store.note_seen(number)
-            return Reservation(Verdict(Kind.UNCHANGED, self._method.name, record.key, 0))
+        if stored := earlier.unchanged(record):
+            self._store.note_seen(stored.number)
+            original = stored.record.key
+            return Reservation(Verdict(Kind.UNCHANGED, self._method.name, original, 0))
         claims_so_far = self._view.claims_so_far
         look = self._view.look(record, earlier.numbers)
         if look.claim is None:  # else it is looked for again
@@ -127,8 +128,24 @@ class Detector:
             verdict = await self._objected(look.objection, look.page)
         return Reservation(verdict, claim)
 
+    async def is_new(self, record: PageRecord) -> bool:
+        """Return whether *record* would be new or changed now: nothing it repeats is there.
+
+        Nothing that is about to be stored, either.
+        """
+        record = _storable(record)
+        if self.rule.reason_to_skip(record):
+            return False
+        earlier = await self._earlier(record.key, record.scope)
+        if earlier.unchanged(record):
+            return False
+        return self._view.look(record, earlier.numbers).is_of_new_page
+
     async def _earlier(self, key: str, scope: str) -> EarlierPages:
-        """Return what earlier crawls stored under *key*, as a version of what is in *scope*."""
+        """Return what earlier crawls stored under *key*, as a version of what is in *scope*.
+
+        And that for which it was noted as the preferred one.
+        """
         stored = await self._store.earlier(key)
         if not stored:
             return self._nothing_earlier
@@ -137,7 +154,9 @@ class Detector:
             for page in stored
             if not self._view.has_ended(page.number) and are_versions(scope, page.record.scope)
         ]
-        return EarlierPages(self._method, self.rule, counting, several_a_key=self._several_a_key)
+        return EarlierPages(
+            self._method, self.rule, key, counting, several_a_key=self._several_a_key
+        )
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done.
@@ -154,25 +173,39 @@ class Detector:
 
     async def _objected(self, objection: Objection, number: int) -> Verdict:
         """Return the verdict on a new page whose main text matches that of page *number*."""
-        original = (await self._store.pages([number]))[number].key
-        return Verdict(Kind.NEW, self._method.name, original, objection=objection)
+        return Verdict(Kind.NEW, self._method.name, await self._key(number), objection=objection)
 
     async def _barred(self, key: str, look: Look) -> Reservation:
         """Return what is said of the page at *key*, which may not be stored now."""
-        if look.finding.match:
-            return Reservation(await self._duplicate(key, look.finding, look.finding.match))
+        if match := look.finding.match:
+            verdict = await self._duplicate(key, look.finding, match)
+            return Reservation(verdict, original=match.page if verdict.is_duplicate else None)
         return Reservation(None, look.claim)
 
     async def _duplicate(self, key: str, finding: Finding[Match], match: Match) -> Verdict:
         """Return the verdict on the page at *key*, which repeats another."""
         kind = finding.kind
         distance = 0 if kind is Kind.EXACT else match.distance
-        original = (await self._store.pages([match.page]))[match.page].key
+        original = await self._key(match.page)
         if original != key:
             self._store.note_duplicate(key, match.page, kind.value, distance)
         elif not self._several_a_key:
             kind = Kind.REPEATED
         return Verdict(kind, self._method.name, original, distance)
+
+    async def preferred(self, number: int) -> str:
+        """Return the best known key of the content of page *number*: its own, or one noted."""
+        return await self._store.preferred(number) or await self._key(number)
+
+    def note_preferred(self, number: int, key: str) -> None:
+        """Take note of *key* as the best one under which the content of page *number* was met.
+
+        Later crawls that meet the same content under *key* take it for unchanged.
+        """
+        self._store.note_preferred(number, key)
+
+    async def _key(self, number: int) -> str:
+        return (await self._store.pages([number]))[number].key
 
     @property
     def near_miss_distance(self) -> float:
@@ -216,3 +249,9 @@ class Detector:
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
         return self._store.nbytes + self._view.nbytes
+
+
+def _storable(record: PageRecord) -> PageRecord:
+    """Return *record* with a key and a scope that are not too long."""
+    key, scope = shorten_url(record.key), shorten_url(record.scope)
+    return record if (key, scope) == (record.key, record.scope) else record.under(key, scope)

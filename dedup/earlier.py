@@ -1,4 +1,7 @@
-"""What earlier crawls stored under the key of a page, which is not compared with that."""
+"""What earlier crawls stored under the key of a page, which is not compared with that.
+
+And what they stored under another one, and met under this one, which was preferred.
+"""
 
 from collections.abc import Sequence
 
@@ -13,25 +16,36 @@ class EarlierPages:
     """The stored pages of one key: the same page as it was, or its items."""
 
     def __init__(
-        self, method: Method, rule: Rule, pages: Sequence[Stored], *, several_a_key: bool
+        self,
+        method: Method,
+        rule: Rule,
+        key: str,
+        pages: Sequence[Stored],
+        *,
+        several_a_key: bool,
     ) -> None:
-        """Create it of *pages*; *several_a_key*: a key may stand for several contents."""
+        """Create it of *pages*; *several_a_key*: a key may stand for several contents.
+
+        Those with another key than *key* are copies: other pages, for which *key* is preferred.
+        """
         self._method = method
         self._rule = rule
-        self._pages = pages
+        self._pages = [page for page in pages if page.record.key == key]
+        self._copies = [page for page in pages if page.record.key != key]
         self._several_a_key = several_a_key
-        self.numbers = {page.number for page in pages}
+        self.numbers = {page.number for page in self._pages}
 
-    def unchanged(self, record: PageRecord) -> int | None:
-        """Return the number of the page that *record* equals, or ``None``."""
-        if not self._pages:
+    def unchanged(self, record: PageRecord) -> Stored | None:
+        """Return the page that *record* equals, or ``None``."""
+        if not (self._pages or self._copies):
             return None
         page = Witness.of(record)
-        for number, stored in self._pages:
-            if stored.digest == record.digest:
-                original = Witness.of(stored)
+        # What is stored under the own key decides, if anything is.
+        for stored in self._pages or self._copies:
+            if stored.record.digest == record.digest:
+                original = Witness.of(stored.record)
                 if self._rule.objection(page, original, is_exact=True) is None:
-                    return number
+                    return stored
         return None
 
     def replaced_by(self, record: PageRecord) -> tuple[Verdict, list[int]]:
@@ -42,7 +56,7 @@ class EarlierPages:
         """
         method, pages = self._method, self._pages
         if is_within(record.scope) and len(pages) > 1:
-            pages = ()  # Of several items of one page, nobody can say which one this was.
+            pages = []  # Of several items of one page, nobody can say which one this was.
         if not pages:
             return Verdict(Kind.NEW, method.name), []
         own = None if record.sketch is None else method.from_bytes(record.sketch)

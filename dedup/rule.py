@@ -36,7 +36,10 @@ class Verdict:
     page is one that an earlier crawl stored under the same key; *distance* is then that from its
     earlier self, ``None`` if one of them has no sketch. A repeated page was met before in the same
     crawl, under the same key, and is no duplicate of another. A new page with an *objection* would
-    be a duplicate of *original* by its main text; the objection says why that is not enough.
+    be a duplicate of *original* by its main text; the objection says why that is not enough. A
+    duplicate whose URL is better than that of the page that is stored has the best one so far as
+    *preferred*. An unchanged page that was stored under another key has that for its *original*:
+    its own key is the preferred one.
     """
 
     kind: Kind
@@ -45,6 +48,7 @@ class Verdict:
     distance: float | None = None
     reason: str | None = None
     objection: Objection | None = None
+    preferred: str | None = None
 
     @property
     def is_duplicate(self) -> bool:

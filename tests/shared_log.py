@@ -13,6 +13,7 @@ class Log:
 
     events: list[tuple["SharedStore", Event]] = field(default_factory=list)
     runs: int = 0
+    preferred: dict[int, str] = field(default_factory=dict)
 
     @property
     def claims(self) -> dict[int, Claimed]:
@@ -61,6 +62,7 @@ class SharedStore(Store):
             assert claimed == log.claims[number]
             log.events.append((self, Committed(number)))
         log.events += [(self, Released(number)) for number in news.releases]
+        log.preferred.update(news.preferred)
         made = [c._replace(number=n) for n, c in enumerate(claims, len(log.events) + 1)]
         log.events += [(self, claimed) for claimed in made]
         self._seen = len(log.events)
@@ -89,8 +91,16 @@ class SharedStore(Store):
 
     async def earlier(self, key):
         runs = {e.number: owner._run for owner, e in self._log.events}
-        stored = [claimed for claimed in self._log.committed if claimed.record.key == key]
+        preferred = self._log.preferred
+        stored = [
+            claimed
+            for claimed in self._log.committed
+            if key in (claimed.record.key, preferred.get(claimed.number))
+        ]
         return [Stored(c.number, c.record) for c in stored if runs[c.number] != self._run]
+
+    async def preferred(self, number):
+        return await super().preferred(number) or self._log.preferred.get(number)
 
     async def leave(self, reason, report, texts=()): ...
 

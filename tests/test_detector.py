@@ -319,3 +319,67 @@ def test_with_thousands_of_pages_of_one_menu_a_page_takes_time_in_proportion_to_
     # Of 3.7 times as many pages: comparing each with each would be some 14 times as long.
     assert seconds_for(detector, range(2_500, 3_000)) < 7 * few
     assert len(detector) == 3_000
+
+
+class TestAPageThatIsKnownUnderABetterKey:
+    """An earlier crawl stored a text under one key, and met it under another, preferred one."""
+
+    @pytest.fixture
+    def path(self, tmp_path):
+        path = tmp_path / "pages.sqlite"
+        with closing(SqliteStore(path, {})) as ledger:
+            detector = Detector(SimHash(), store=ledger)
+            finished(ledger.join("first"))
+            _, claim, _ = finished(detector.reserve(page(BRIDGE, "print")))
+            detector.commit(claim)
+            verdict, _, number = finished(detector.reserve(page(edited(BRIDGE, 4), "bridge")))
+            assert verdict.original == finished(detector.preferred(number)) == "print"
+            detector.note_preferred(number, "bridge")
+            assert finished(detector.preferred(number)) == "bridge"
+            publish(ledger)
+        return path
+
+    @pytest.fixture
+    def later(self, path):
+        with closing(SqliteStore(path, {})) as ledger:
+            finished(ledger.join("second"))
+            detector = Detector(SimHash(), store=ledger)
+            detector.load()
+            yield detector
+
+    def test_is_unchanged_there(self, later):
+        unchanged = Verdict(Kind.UNCHANGED, "simhash", "print", 0)
+        for key in ("bridge", "print"):
+            assert not finished(later.is_new(page(BRIDGE, key)))
+            assert later.judge(page(BRIDGE, key)) == unchanged
+
+    def test_is_a_near_duplicate_there_with_a_few_other_words(self, later):
+        assert later.judge(page(edited(BRIDGE, 4), "bridge")).kind is Kind.NEAR
+
+    def test_is_new_there_with_another_text_and_the_stored_one_stays(self, later):
+        assert later.judge(page(GOATS, "bridge")) == new()
+        assert later.judge(page(BRIDGE, "print")).kind is Kind.UNCHANGED
+        assert len(later) == 2
+
+    def test_is_known_by_its_own_text_once_it_has_one(self, path, later):
+        later.judge(page(GOATS, "bridge"))
+        publish(later._store)
+        later._store.close()
+        with closing(SqliteStore(path, {})) as ledger:
+            finished(ledger.join("third"))
+            third = Detector(SimHash(), store=ledger)
+            third.load()
+            assert third.judge(page(BRIDGE, "bridge")) == exact("print")
+            assert third.judge(page(GOATS, "bridge")).original == "bridge"
+            assert third.judge(page(NOODLES, "bridge")).kind is Kind.CHANGED
+
+
+def test_whether_a_page_would_be_new_is_asked_without_a_claim(detector):
+    bridge = page(BRIDGE, "a")
+    assert finished(detector.is_new(bridge))
+    assert finished(detector.is_new(bridge))
+    assert detector.judge(bridge) == new()
+    assert not finished(detector.is_new(page(edited(BRIDGE, 4), "b")))
+    assert not finished(detector.is_new(page("", "c")))
+    finished(detector.reserve(page(GOATS, "d")))
+    assert not finished(detector.is_new(page(GOATS, "e")))

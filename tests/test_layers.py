@@ -23,6 +23,7 @@ LAYERS = [
         "suggestion",
         "units",
         "versions",
+        "readable_url",
     },
     {
         "lexicon",

@@ -67,7 +67,7 @@ class Fleet:
     async def _crawl(self, key, content, fails, process):
         detector = self._detectors[process % len(self._detectors)]
         while True:
-            verdict, claim = await detector.reserve(page(content, key))
+            verdict, claim, _ = await detector.reserve(page(content, key))
             if verdict:
                 break
             ended = asyncio.Event()

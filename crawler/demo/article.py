@@ -11,10 +11,15 @@ ARTICLES = Path(__file__).parent / "articles"
 
 @dataclass(frozen=True)
 class Article:
-    """One article; *content* is the slug of the article whose main text it has."""
+    """One article; *content* is the slug of the article whose main text it has.
+
+    *names* is the slug of the article that it names as canonical: its own, or that of which it is a
+    reprint.
+    """
 
     slug: str
     content: str
+    names: str
     title: str
     lead: str
     author: str
@@ -28,7 +33,15 @@ class Article:
     @property
     def path(self) -> str:
         """The path of the article in the magazine."""
-        return f"{'' if self.language == 'en' else '/zh'}/article/{self.slug}.html"
+        return self._path_of(self.slug)
+
+    @property
+    def canonical(self) -> str:
+        """The path that its pages name as canonical."""
+        return self._path_of(self.names)
+
+    def _path_of(self, slug: str) -> str:
+        return f"{'' if self.language == 'en' else '/zh'}/article/{slug}.html"
 
     @property
     def is_original(self) -> bool:
@@ -74,6 +87,7 @@ def _original(slug: str, fields: dict[str, str], blocks: list[str]) -> Article:
     return Article(
         slug=slug,
         content=slug,
+        names=slug,
         title=fields["title"],
         lead=fields["lead"],
         author=fields["author"],
@@ -95,6 +109,7 @@ def _revision(slug: str, original: Article, fields: dict[str, str], edits: list[
     return replace(
         original,
         slug=slug,
+        names=fields.get("canonical", slug),
         title=fields.get("title", original.title),
         lead=fields.get("lead", original.lead),
         paragraphs=tuple(text.split("\n\n")),

@@ -42,6 +42,7 @@ def words(article: Article) -> dict[str, str]:
     """Return the parts of *article* as HTML, for any template of articles."""
     return {
         "path": article.path,
+        "canonical": article.canonical,
         "language": article.language,
         "title": escape(article.title),
         "lead": escape(article.lead),
@@ -67,11 +68,22 @@ def story(article: Article, visit: int, *, session: str = "", printable: bool = 
         heading=COMMENTS[language],
         comments="\n".join(f"<li>{escape(comment)}</li>" for comment in article.comments),
     )
-    return magazine(article.title, main, language, 0 if article.quiet else visit, session=session)
+    return magazine(
+        article.title,
+        main,
+        language,
+        0 if article.quiet else visit,
+        session=session,
+        canonical=article.canonical,
+    )
 
 
-def magazine(title: str, main: str, language: str, visit: int, *, session: str = "") -> str:
+def magazine(
+    title: str, main: str, language: str, visit: int, *, session: str = "", canonical: str = ""
+) -> str:
     """Return *main* between the magazine's header, sidebar and footer.
+
+    *canonical*: the path that the page names as its canonical one, if any.
 
     A *visit* of 0 stands for every visit: no date, no counter, no advertisement.
     """
@@ -80,6 +92,7 @@ def magazine(title: str, main: str, language: str, visit: int, *, session: str =
         title=escape(title),
         main=main,
         session=session,
+        canonical=f'<link rel="canonical" href="{canonical}">\n' if canonical else "",
         today=TODAY[language].format(date.today()) if visit else "",
         reads=READS[language].format(1200 + visit) if visit else "",
         advertisement=_advertisement(language, visit) if visit else "",

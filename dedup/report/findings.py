@@ -149,6 +149,13 @@ def _one_pattern(report: Report) -> Finding | None:
     return Finding("one_pattern", values, setting, "url_patterns")
 
 
+def _preferred(report: Report) -> Finding | None:
+    if not report.preferred.duplicates:
+        return None
+    setting = 'DEDUP_DUPLICATES = "dropped.jsonl"'
+    return Finding("preferred", (report.preferred.duplicates,), setting, "preferred")
+
+
 _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
     _other_titles,
     _one_text,
@@ -157,5 +164,6 @@ _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
     _one_pattern,
     _second_opinion,
     _url_parts,
+    _preferred,
     _waiting,
 )

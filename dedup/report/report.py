@@ -51,6 +51,25 @@ class Revisits:
 
 
 @dataclass(frozen=True, slots=True)
+class PreferredUrl:
+    """The page at *original* is stored, and its content was met at *url*, which is preferred."""
+
+    original: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredUrls:
+    """How many *duplicates* have better URLs than the stored pages, and the *first* of these.
+
+    Of each stored page the best.
+    """
+
+    duplicates: int
+    first: tuple[PreferredUrl, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerUse:
     """What a crawl did with its ledger, in which it is number *crawl*."""
 
@@ -249,6 +268,7 @@ class Report:
     objections: dict[str, int] = field(default_factory=dict)
     weak: dict[str, int] = field(default_factory=dict)
     links_held_back: int
+    preferred: PreferredUrls = PreferredUrls(0, ())
     revisits: Revisits
     ledger: LedgerUse | None
     distances: dict[float, int]

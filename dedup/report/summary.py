@@ -22,6 +22,8 @@ from dedup.report.report import (
     IndexSize,
     LedgerUse,
     NearMiss,
+    PreferredUrl,
+    PreferredUrls,
     Report,
     Revisit,
     Revisits,
@@ -37,6 +39,7 @@ logger = get_logger(__name__)
 
 _GROUPS_SHOWN = 1000
 _REVISITS_SHOWN = 1000
+_PREFERRED_SHOWN = 1000
 
 
 class Summary:
@@ -72,6 +75,7 @@ class Summary:
         self._stages: dict[str, Quantiles] = {}
         self._groups = Groups()
         self._revisits: dict[Kind, list[Revisit]] = {Kind.UNCHANGED: [], Kind.CHANGED: []}
+        self._preferred: dict[str, str] = {}
         self._hosts = Tally()
         self._has_failed = False
 
@@ -143,6 +147,11 @@ class Summary:
             if verdict.kind is Kind.NEAR:
                 self.count(f"distance/{round_up(verdict.distance or 0):g}")
             original = verdict.original
+            if verdict.preferred and original:
+                self.count("preferred")
+                known = self._preferred
+                if original in known or len(known) < _PREFERRED_SHOWN:
+                    known[original] = verdict.preferred
             if original is not None and original != url:  # several items may have one URL
                 copy = copy_of(verdict, url, title)
                 self._groups.add(original, copy)
@@ -199,6 +208,10 @@ class Summary:
             objections=self._counts.below("objections"),
             weak=self._counts.below("weak"),
             links_held_back=self._counts.value("links_held_back"),
+            preferred=PreferredUrls(
+                duplicates=self._counts.value("preferred"),
+                first=tuple(map(PreferredUrl, self._preferred, self._preferred.values())),
+            ),
             revisits=Revisits(
                 unchanged=tuple(self._revisits[Kind.UNCHANGED]),
                 changed=tuple(self._revisits[Kind.CHANGED]),

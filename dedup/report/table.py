@@ -96,6 +96,11 @@ def _page_rows(report: Report, room: int) -> Rows:
         yield "  changed", "\n  ".join(lines)
     if pages.repeated:
         yield "  met again", f"{_share(pages.repeated, total)}, under the same URL"
+    if report.preferred.duplicates:
+        lines = [f"{_share(report.preferred.duplicates, total)} have better URLs than is stored"]
+        for found in report.preferred.first[:_URLS]:
+            lines += [printable(found.url), f"  stored: {printable(found.original)}"]
+        yield "  not preferred", "\n".join(lines)
     for objection, count in report.objections.items():
         reason = printable(objection).replace("_", " ")
         yield "  new, though alike", f"{_share(count, total)}: {reason}"

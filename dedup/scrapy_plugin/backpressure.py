@@ -1,4 +1,7 @@
-"""The downloader middleware: lets in no more pages than the workers can soon read."""
+"""The downloader middleware: lets in no more pages than the workers can soon read.
+
+And tells of requests that get no response.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,9 @@ class DownloaderMiddleware:
 
     def process_request(self, request: Request) -> None:
         self._extension.provenance.request_is_sent(request)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        self._extension.course.request_fails(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         await self._extension.backlog.wait_for_room()

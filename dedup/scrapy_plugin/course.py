@@ -6,6 +6,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 from dedup.report.summary import Summary
+from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
@@ -25,6 +26,7 @@ class Course:
         provenance: Provenance,
         judge: Judge,
         links: Links | None,
+        canonicals: Canonicals | None,
         feeds: Feeds,
         summary: Summary,
         notices: Notices,
@@ -34,12 +36,15 @@ class Course:
         self._provenance = provenance
         self._judge = judge
         self._links = links
+        self._canonicals = canonicals
         self._feeds = feeds
         self._summary = summary
         self._notices = notices
 
     def callback_begins(self, response: Response) -> None:
         """The callback of *response* is about to run."""
+        if self._canonicals:
+            self._canonicals.response_arrives(response)
         try:
             self._provenance.callback_begins(response)
         except Exception:
@@ -49,6 +54,7 @@ class Course:
         """The callback of *response* has raised an exception, maybe before any output."""
         if visit := self._visits.known(response):
             visit.callback_fails()
+        self._request_ends(response.request)
 
     def output_begins(self, response: Response) -> None:
         """A callback's output for *response* begins; there may be several of one response."""
@@ -68,6 +74,7 @@ class Course:
     async def item_leaves(self, item: Any, response: Response) -> None:
         """*item* of *response* leaves for the pipelines; its page is judged before."""
         judgement = None if self._settings.item_field else await self._judge.of_page(item, response)
+        self._request_ends(response.request)
         self._visits.item_leaves(item, self._visits.of(response), judgement)
 
     def output_ends(self, response: Response, *, failed: bool) -> None:
@@ -75,6 +82,15 @@ class Course:
         self._visits.of(response).output_ends(failed=failed)
         if self._links:
             self._links.output_ends(response, failed=failed)
+        self._request_ends(response.request)
+
+    def request_fails(self, request: Request) -> None:
+        """There is no response to *request*: not allowed, or not to be had."""
+        self._request_ends(request)
+
+    def _request_ends(self, request: Request | None) -> None:
+        if self._canonicals:
+            self._canonicals.request_ends(request)
 
     def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
         stored, failed = False, True

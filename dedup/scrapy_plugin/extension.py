@@ -9,6 +9,7 @@ from scrapy.exceptions import NotConfigured
 from dedup.claim import Claim
 from dedup.logs import get_logger
 from dedup.page import PageReader
+from dedup.preference import canonical
 from dedup.report.copies import CopyLog
 from dedup.report.details import Details
 from dedup.report.losses import Losses
@@ -16,6 +17,7 @@ from dedup.report.summary import Summary
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
+from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.course import Course
 from dedup.scrapy_plugin.crawling import is_crawl
@@ -95,6 +97,19 @@ class Extension:
         self.provenance = Provenance(
             self.visits, self._bodies, self.notices, settings.max_page_bytes
         )
+        # Items are judged by themselves with an item field, and name nothing.
+        believes = settings.enabled and canonical in settings.prefer.criteria
+        self._canonicals = (
+            Canonicals(
+                crawler,
+                self.visits.gone,
+                self.notices,
+                timeout=settings.wait_timeout,
+                count=self.summary.count,
+            )
+            if believes and not settings.item_field
+            else None
+        )
         self._components: set[str] = set()
         self._table = ""
         self._waits = False
@@ -127,6 +142,7 @@ class Extension:
             self.notices,
             Closing(self._crawler, self.settings.close_unchanged),
             self._join,
+            self._canonicals,
         )
         self._links = (
             None
@@ -139,6 +155,7 @@ class Extension:
             self.provenance,
             self.judge,
             self._links,
+            self._canonicals,
             self._feeds,
             self.summary,
             self.notices,
@@ -205,6 +222,12 @@ class Extension:
                 self._crawler.signals.connect(
                     self._links.request_scheduled, signals.request_scheduled
                 )
+            if self._canonicals and engine.scheduler is not None:
+                if "DownloaderMiddleware" in self._components:
+                    self._canonicals.watch(engine.scheduler)
+                else:
+                    logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES "
+                                   "lacks dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
         for setting, component in (
             ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
             ("ITEM_PIPELINES", "ItemPipeline"),

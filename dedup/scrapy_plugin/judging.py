@@ -15,10 +15,12 @@ from dedup.report.summary import Summary
 from dedup.rule import Kind
 from dedup.scopes import scope_within
 from dedup.scrapy_plugin.bodies import reason_not_to_read
+from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.items import fields_of, get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.preferred import PreferredUrls
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
@@ -47,8 +49,12 @@ class Judge:
         notices: Notices,
         closing: Closing,
         join: Callable[[], Awaitable[object]],
+        canonicals: Canonicals | None = None,
     ) -> None:
-        """Create it; *join* is called before each page is compared."""
+        """Create it; *join* is called before each page is compared.
+
+        Without *canonicals*, nobody asks what pages name as their canonical ones.
+        """
         self._settings = settings
         self._pages = pages
         self._detector = detector
@@ -58,6 +64,8 @@ class Judge:
         self._notices = notices
         self._closing = closing
         self._join = join
+        self._canonicals = canonicals
+        self._preferred = PreferredUrls(settings.prefer, detector, notices)
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
         """Return the judgement of the page that *item* comes from, and of what else it is made of.
@@ -142,12 +150,37 @@ class Judge:
         if scope is None:
             return Judgement(self._detector.skipped("no_scope"), page)
         record = _with_parts(page.record.under(wishes.key or response.url, scope), parts)
+        canonical = None
+        if self._canonicals and not wishes.key:
+            canonical = self._canonicals.named_by(response)
+        # Later items of the page do not wait: others may wait for the first ones.
+        is_asked = False
+        if canonical and not (wishes.again or visit.judgements):
+            is_asked = await self._wait_for_canonical(canonical, response, record)
         reservation = await self._reserve(record, again=wishes.again)
+        if claim := reservation.claim:
+            visit.claims.append(claim)
+            self._summary.claim_begins(claim.number, record.key, page)
         assert reservation.verdict
-        if reservation.claim:
-            visit.claims.append(reservation.claim)
-            self._summary.claim_begins(reservation.claim.number, record.key, page)
-        return Judgement(reservation.verdict, page, record=record, claim=reservation.claim)
+        verdict = reservation.verdict
+        if is_asked and self._canonicals:
+            self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
+        if not wishes.key:  # which is no URL
+            verdict = await self._preferred.verdict(reservation, response.url, canonical)
+        return Judgement(verdict, page, record=record, claim=reservation.claim)
+
+    async def _wait_for_canonical(self, url: str, response: Response, record: PageRecord) -> bool:
+        """Wait for the page at *url*, which *response* names, while that would be stored else.
+
+        Return whether it was asked for.
+        """
+        assert self._canonicals
+        try:
+            if await self._detector.is_new(record):
+                return await self._canonicals.wait_for(url, response)
+        except Exception:
+            self._notices.count_error("what <%s> names as its canonical page", response.url)
+        return False
 
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
@@ -188,13 +221,12 @@ class Judge:
             return Judgement(self._detector.skipped("no_scope"), page)
         record = page.record.under(key, scope)
         reservation = await self._reserve(record, again=again)
-        assert reservation.verdict
         if claim := reservation.claim:
             passage.claim = claim
             self._summary.claim_begins(claim.number, key, page)
             if passage.visit:  # should nobody tell what becomes of the item
                 passage.visit.claims.append(claim)
-        return Judgement(reservation.verdict, page, record=record)
+        return Judgement(await self._preferred.verdict(reservation, key), page, record=record)
 
     async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.

@@ -87,7 +87,7 @@ class Links:
             return
         record = page.record.under(response.url, scope)
         while True:
-            verdict, claim = await self._detector.reserve(record)
+            verdict, claim, _ = await self._detector.reserve(record)
             if verdict:
                 links.are_held_back = verdict.kind in _HAVE_LINKS_ALREADY
                 links.claim = claim

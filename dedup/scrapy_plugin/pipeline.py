@@ -3,13 +3,13 @@
 import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy.http import HtmlResponse, Response
-from scrapy.utils.response import get_base_url
+from scrapy.http import HtmlResponse
 
-from dedup.canonical import canonical_of
+from dedup.limits import shorten_url
 from dedup.logs import get_logger
 from dedup.record_field import MadeWith, to_field
 from dedup.rule import Kind, Verdict
+from dedup.scrapy_plugin.canonicals import canonical_url
 from dedup.scrapy_plugin.exceptions import (
     DuplicatePage,
     ExactDuplicate,
@@ -86,7 +86,7 @@ class ItemPipeline:
             )
             return
         verdict = judgement.verdict
-        if reason := _reason_to_drop(verdict, settings):
+        if reason := _reason_to_drop(judgement, settings):
             if extension.quarantine and verdict.kind is not Kind.UNCHANGED:
                 await self._fill(item, passage, judgement, extension)
                 record = judgement.record and to_field(judgement.record, settings.made_with)
@@ -109,10 +109,13 @@ class ItemPipeline:
             await _fill_texts(item, passage, judgement, extension)
 
 
-def _reason_to_drop(verdict: Verdict, settings: DedupSettings) -> type[DuplicatePage] | None:
+def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[DuplicatePage] | None:
     if settings.action != "drop":
         return None
-    if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep":
+    verdict = judgement.verdict
+    # What is stored under another URL is kept when it is met there.
+    is_met_there = verdict.original == shorten_url(judgement.key)
+    if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep" and is_met_there:
         return None
     return _REASONS.get(verdict.kind)
 
@@ -157,16 +160,8 @@ async def _fill_texts(
     if page is None:
         return
     for key, field in extension.settings.fields.items():
-        value = _canonical_of(response) if key == "canonical" else getattr(page, key)
+        value = response and canonical_url(response) if key == "canonical" else getattr(page, key)
         _set_if_empty(item, field, value, "DEDUP_FIELDS", extension)
-
-
-def _canonical_of(response: Response | None) -> str | None:
-    """Return the URL that the page of *response* names as its canonical one."""
-    if not isinstance(response, HtmlResponse):
-        return None
-    headers = [header.decode("latin-1") for header in response.headers.getlist("Link")]
-    return canonical_of(response.text, get_base_url(response), headers)
 
 
 def _set_if_empty(item: Any, field: str, value: Any, setting: str, extension: Extension) -> None:
@@ -183,6 +178,7 @@ def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
         "distance": verdict.distance,
         "method": verdict.method,
         "objection": verdict.objection and verdict.objection.value,
+        "preferred": verdict.preferred,
     }
     if set_field(item, MARK_FIELD, mark):
         extension.summary.count("items/marked")

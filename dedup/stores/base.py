@@ -30,22 +30,26 @@ class News:
 
     *commits* are pages that are stored, by number, with the times at which they were; *releases*
     numbers of pages that were not; *duplicates* those that were met; *seen* the times at which
-    stored pages were met again, by number.
+    stored pages were met again, by number; *preferred* the better keys under which the contents of
+    stored pages were met, by number.
     """
 
     commits: dict[int, tuple[Claimed, float]] = field(default_factory=dict)
     releases: list[int] = field(default_factory=list)
     duplicates: list[DuplicateNote] = field(default_factory=list)
     seen: dict[int, float] = field(default_factory=dict)
+    preferred: dict[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.commits or self.releases or self.duplicates or self.seen)
+        notes = self.duplicates or self.seen or self.preferred
+        return bool(self.commits or self.releases or notes)
 
     def __iadd__(self, later: "News") -> "News":
         self.commits.update(later.commits)
         self.releases += later.releases
         self.duplicates += later.duplicates
         self.seen.update(later.seen)
+        self.preferred.update(later.preferred)
         return self
 
 
@@ -74,9 +78,9 @@ class Store(ABC):
     """An ordered log of what became of pages, which the view of a process follows.
 
     Pages have numbers in the order of their claims. What a process has to say (`commit`, `release`,
-    `note_duplicate`, `note_seen`) waits in memory for the next `exchange`, so that nothing of it
-    ever needs a network. The coroutines of a store for one process alone never wait: `finished`
-    runs them.
+    `note_duplicate`, `note_seen`, `note_preferred`) waits in memory for the next `exchange`, so
+    that nothing of it ever needs a network. The coroutines of a store for one process alone never
+    wait: `finished` runs them.
     """
 
     is_durable: ClassVar[bool] = True
@@ -88,6 +92,7 @@ class Store(ABC):
         self.has_joined = False
         self._news = News()
         self._news_under_way = News()
+        self._preferred: dict[int, str] = {}
 
     # The log.
 
@@ -120,7 +125,14 @@ class Store(ABC):
 
     @abstractmethod
     async def earlier(self, key: str) -> list[Stored]:
-        """Return what earlier crawls stored of *key*, and nothing has replaced since."""
+        """Return what earlier crawls stored of *key*, and nothing has replaced since.
+
+        And the pages for which *key* was noted as the preferred one.
+        """
+
+    async def preferred(self, number: int) -> str | None:
+        """Return the key that was noted as the preferred one of page *number*, or ``None``."""
+        return self._preferred.get(number)
 
     async def expire(self, numbers: Iterable[int]) -> float:
         """Release those of the claims *numbers* whose owners are gone.
@@ -164,6 +176,10 @@ class Store(ABC):
     def note_seen(self, number: int) -> None:
         """Page *number* was met again, unchanged."""
         self._news.seen[number] = time()
+
+    def note_preferred(self, number: int, key: str) -> None:
+        """The content of page *number* was met under *key*, too, which is preferred."""
+        self._preferred[number] = self._news.preferred[number] = key
 
     def take_news(self) -> News:
         """Return what was told since the last time, for `exchange`; then tell what came of it."""

@@ -77,6 +77,9 @@ class MemoryStore(Store):
 
     def note_seen(self, number: int) -> None: ...
 
+    def note_preferred(self, number: int, key: str) -> None:
+        self._preferred[number] = key
+
     @property
     def nbytes(self) -> int:
         is_open = sum(len(key) + 130 for key in self._open.values())

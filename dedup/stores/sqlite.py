@@ -16,7 +16,7 @@ from dedup.stores.base import News, Store, Stored, StoreState, Texts
 KIND = LedgerType(
     name="ledger of scrapy-dedup",
     application_id=0x64656475,  # "dedu"
-    version=4,
+    version=5,
     schema=Path(__file__).with_name("schema.sql"),
     user="crawl",
     memory="stored",
@@ -170,6 +170,12 @@ class SqliteStore(Store):
                 del self._earlier[next(iter(self._earlier))]
             self._earlier[key] = tables.pages_of_key(self._reader, key, self.run, self._expired)
         return self._earlier[key]
+
+    async def preferred(self, number: int) -> str | None:
+        noted = await super().preferred(number)
+        if noted or number in self._claimed:
+            return noted
+        return tables.preferred(self._reader, number)
 
     def end_exchange(self, *, published: bool) -> None:
         if published:

@@ -120,6 +120,10 @@ def insert_news(file: sqlite3.Connection, news: News, run: int) -> None:
         "UPDATE pages SET seen = ? WHERE id = ?",
         ((at, number) for number, at in news.seen.items()),
     )
+    file.executemany(
+        "UPDATE pages SET preferred = ? WHERE id = ?",
+        ((storable(key), number) for number, key in news.preferred.items()),
+    )
 
 
 def _page_row(claimed: Claimed, at: float, run: int) -> tuple[Any, ...]:
@@ -133,13 +137,23 @@ def page(file: sqlite3.Connection, number: int) -> PageRecord:
     return PageRecord(*_row(file, f"SELECT {_RECORD} FROM pages WHERE id = ?", number))
 
 
+def preferred(file: sqlite3.Connection, number: int) -> str | None:
+    """Return the preferred key of page *number*; raises sqlite3.DatabaseError if there is none."""
+    key: str | None = value(file, "SELECT preferred FROM pages WHERE id = ?", number)
+    return key
+
+
 def pages_of_key(file: sqlite3.Connection, key: str, run: int, expired: float) -> list[Stored]:
-    """Return the pages of *key* that count and are not of the crawl *run*."""
+    """Return the pages of *key*, own or preferred, that count and are not of the crawl *run*."""
     rows = file.execute(
-        f"SELECT id, {_RECORD} FROM pages WHERE {_COUNTS} AND url = ? AND crawl <> ?",
-        (expired, storable(key), run),
+        f"SELECT id, {_RECORD} FROM pages WHERE {_COUNTS} AND (url = ? OR preferred = ?) "
+        "AND crawl <> ?",
+        (expired, storable(key), storable(key), run),
     )
-    return [Stored(number, PageRecord(*values)) for number, *values in rows]
+    return [
+        Stored(number, PageRecord(key if url == storable(key) else url, *values))
+        for number, url, *values in rows
+    ]
 
 
 def columns_since(

@@ -15,6 +15,8 @@ from dedup.report.report import (
     NameCount,
     NameCounts,
     NearestKept,
+    PreferredUrl,
+    PreferredUrls,
     SecondOpinion,
     StageTime,
     TitleCounts,
@@ -110,6 +112,12 @@ FOUND = {
         None,
         "advice",
         [{"url_advice": url_advice(SHOP[:6])}, {"url_advice": None}],
+    ),
+    "preferred": (
+        {"preferred": PreferredUrls(2, (PreferredUrl(HOSTILE, "http://a/"),))},
+        'DEDUP_DUPLICATES = "dropped.jsonl"',
+        "preferred",
+        [{"preferred": PreferredUrls(0, ())}],
     ),
     "waiting": (
         waiting(1.5),

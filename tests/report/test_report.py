@@ -34,6 +34,8 @@ def record_a_crawl(summary, detector):
     for kind, distance in ((Kind.CHANGED, 5), (Kind.UNCHANGED, None), (Kind.REPEATED, None)):
         summary.record(Verdict(kind, "simhash", None, distance), f"http://c/{kind}", 9)
     summary.record(Verdict(Kind.NEAR, "simhash", "http://c/", 0.123), "http://c/share", 9)
+    better = Verdict(Kind.EXACT, "simhash", "http://c/", 0, preferred="http://c/clean")
+    summary.record(better, "http://c/clean", 9)
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="too_short"), "http://d/", 9)
     for name in ("items/dropped", "links_held_back", "unread/timeout", "claims/committed"):
         summary.count(name)

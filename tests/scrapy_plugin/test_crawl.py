@@ -152,6 +152,7 @@ def test_marking_keeps_items_of_every_kind_and_marks_those_that_can_hold_it(kind
             "distance": 2,
             "method": "simhash",
             "objection": None,
+            "preferred": None,
         }
         assert result.stats["dedup/items/marked"] == 2
     else:

@@ -266,7 +266,8 @@ def test_a_criterion_that_fails_is_told_of_and_loses_no_page():
 
     visited, result = run(versions_site(), DEDUP_PREFER=[failing])
     assert len(visited) == 16
-    assert result.dedup_stats["errors"] == 16
+    # Of each request, and of each duplicate.
+    assert result.dedup_stats["errors"] == 16 + len(result.dropped)
     [message] = result.messages()
     assert "the preference of <" in message
 
@@ -289,6 +290,7 @@ def test_the_queue_can_be_set_by_hand():
         EXTENSIONS={f"{addon}Extension": 500},
         SPIDER_MIDDLEWARES={f"{addon}SpiderMiddleware": 10},
         ITEM_PIPELINES={f"{addon}ItemPipeline": 0},
+        DOWNLOADER_MIDDLEWARES={f"{addon}DownloaderMiddleware": 10},
         SCHEDULER_PRIORITY_QUEUE=f"{addon}PreferenceQueue",
     )
     assert visited[1:4] == ["/latest/2", "/latest/1", "/latest/0"]

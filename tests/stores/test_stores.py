@@ -406,3 +406,27 @@ def test_errors_name_the_store(store):
     assert isinstance(error, LedgerError)
     assert store.name in str(error)
     assert "too short" in str(error)
+
+
+def test_the_preferred_key_of_a_page_is_kept_and_leads_to_it(durable):
+    pages = record(1), record(2), record(3, "http://a/better")
+    first, second, third = (add(durable.store, page) for page in pages)
+    durable.store.note_preferred(first, "http://a/good")
+    durable.store.note_preferred(first, "http://a/better")
+    publish(durable.store)
+    store = durable.again()
+    assert finished(store.preferred(first)) == "http://a/better"
+    assert finished(store.preferred(second)) is None
+    assert {number for number, *_ in earlier(store, "http://a/better")} == {first, third}
+    assert earlier(store, "http://a/good") == []
+    finished(store.join("test"))
+    store.note_preferred(second, "http://a/later")
+    assert finished(store.preferred(second)) == "http://a/later"
+    assert store.has_news
+
+
+def test_a_preferred_key_is_known_before_it_is_published(store):
+    number = add(store, record(1))
+    assert finished(store.preferred(number)) is None
+    store.note_preferred(number, "http://a/better")
+    assert finished(store.preferred(number)) == "http://a/better"

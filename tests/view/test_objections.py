@@ -116,7 +116,7 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
     for number, (page, fate) in enumerate(pages):
         page = page._replace(key=f"http://a/{number}")
         kind, originals, has_to_wait = reference.judge(page)
-        verdict, claim = finished(detector.reserve(page))
+        verdict, claim, _ = finished(detector.reserve(page))
         assert (verdict is None) == has_to_wait
         if verdict is None:
             assert claim in open_claims
@@ -255,7 +255,7 @@ def test_a_copy_of_a_weak_page_that_is_being_stored_waits_for_it():
     detector = Detector(METHOD)
     claims = [finished(detector.reserve(with_menu(number))).claim for number in range(1, 5)]
     copy = with_menu(10, 3)
-    assert finished(detector.reserve(copy)) == (None, claims[2])
+    assert finished(detector.reserve(copy)) == (None, claims[2], None)
     detector.release(claims[2])
     own = finished(detector.reserve(copy)).claim
     detector.commit(own)

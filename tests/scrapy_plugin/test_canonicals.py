@@ -1,0 +1,467 @@
+"""Pages that name another one as their canonical page give way to it, where that is true."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+
+import pytest
+from crawls import crawl, spider_over
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.exceptions import DropItem
+from texts import article, edited, page
+from web import Answer, served
+
+TEXT, OTHER = article(1), article(2)
+COPY = edited(TEXT)
+WAITED, REQUESTED = "dedup/canonicals/waited", "dedup/canonicals/requested"
+
+
+def naming(url: str, text: str = TEXT, **options) -> str:
+    """A page with *text* that names *url* as its canonical page."""
+    html = page(text, **options)
+    return html.replace("<head>", f'<head><link rel="canonical" href="{url}">')
+
+
+def links_of(self, response):
+    yield {"url": response.url}
+    if response.headers.get("Content-Type", b"").startswith(b"text/html"):
+        for link in response.css("nav a::attr(href)").getall():
+            yield response.follow(link)
+
+
+def run(site, *paths, spider=None, **settings):
+    """A crawl over *paths*, one after the other, with what it stored, dropped and fetched."""
+    fetched = []
+
+    class Pages(dict):
+        def get(self, path, default=None):
+            fetched.append(path)
+            return super().get(path, default)
+
+    with served(Pages(site)) as url:
+        started = [url + path for path in paths]
+        settings = {"DEDUP_PREFER": ["canonical"], "DEDUP_WAIT_TIMEOUT": 20, **settings}
+        result = crawl(spider_over(*started, **(spider or {})), **settings)
+    result.stored = [item["url"].removeprefix(url) for item in result.items]
+    result.left_out = {
+        item["url"].removeprefix(url): error.verdict.original.removeprefix(url)
+        for item, error in result.dropped
+    }
+    result.fetched = [path for path in fetched if path != "/robots.txt"]
+    assert "dedup/errors" not in result.stats
+    assert "log_count/ERROR" not in result.stats
+    return result
+
+
+@pytest.mark.parametrize("text", [TEXT, COPY])
+def test_a_page_gives_way_to_its_canonical_page_which_is_asked_for(text):
+    result = run({"/print": naming("/tea", text), "/tea": naming("/tea")}, "/print")
+    assert result.stored == ["/tea"]
+    assert result.left_out == {"/print": "/tea"}
+    assert result.stats[WAITED] == result.stats[REQUESTED] == 1
+
+
+def test_a_link_header_names_it_too():
+    pdf = Answer(b"%PDF of tea", content_type="application/pdf")
+    copy = Answer(pdf.body, 200, pdf.content_type, {"Link": '</tea.pdf>; rel="canonical"'})
+    result = run({"/1": copy, "/tea.pdf": pdf}, "/1")
+    assert result.stored == ["/tea.pdf"]
+
+
+def test_without_the_criterion_nobody_asks():
+    site = {"/print": naming("/tea"), "/tea": naming("/tea")}
+    result = run(site, "/print", DEDUP_PREFER=["clean-url"])
+    assert (result.stored, result.fetched) == (["/print"], ["/print"])
+
+
+def test_a_page_waits_for_its_canonical_page_that_is_on_its_way():
+    site = {"/": page(OTHER, "/print", "/tea"), "/print": naming("/tea"), "/tea": page(TEXT)}
+    site |= {"/slow": page(article(3))}
+
+    def parse(self, response):
+        yield {"url": response.url}
+        if response.url.endswith("/"):
+            yield response.follow("/print", priority=2)
+            yield response.follow("/slow", priority=1)
+            yield response.follow("/tea")
+
+    result = run(site, "/", spider={"parse": parse})
+    assert result.stored == ["/", "/slow", "/tea"]
+    assert result.fetched == ["/", "/print", "/slow", "/tea"]
+    assert REQUESTED not in result.stats
+
+
+def test_a_canonical_page_that_was_stored_before_is_not_fetched_again():
+    site = {"/": page(TEXT, "/print"), "/print": naming("/")}
+    result = run(site, "/", spider={"parse": links_of})
+    assert (result.stored, result.fetched) == (["/"], ["/", "/print"])
+
+
+class TestItIsKept:
+    """A page whose canonical page does not have its content, or cannot be had."""
+
+    def test_if_that_is_missing(self):
+        result = run({"/print": naming("/tea")}, "/print")
+        assert result.stored == ["/print"]
+
+    def test_if_that_fails(self):
+        site = {"/print": naming("/tea"), "/tea": Answer(b"", 500)}
+        assert run(site, "/print").stored == ["/print"]
+
+    def test_if_that_is_another_content(self):
+        site = {"/print": naming("/tea"), "/tea": page(OTHER)}
+        assert sorted(run(site, "/print").stored) == ["/print", "/tea"]
+
+    def test_if_that_shows_something_else(self):
+        site = {"/red": naming("/blue", COPY, title="Red"), "/blue": page(TEXT, title="Blue")}
+        assert sorted(run(site, "/red").stored) == ["/blue", "/red"]
+
+    def test_if_that_redirects(self):
+        moved = Answer(b"", 301, headers={"Location": "/print"})
+        result = run({"/print": naming("/tea"), "/tea": moved}, "/print")
+        assert result.stored == ["/print"]
+
+    def test_if_that_redirects_to_a_page_with_its_content_which_is_dropped(self):
+        moved = Answer(b"", 301, headers={"Location": "/new"})
+        result = run({"/print": naming("/tea"), "/tea": moved, "/new": page(TEXT)}, "/print")
+        assert len(result.stored) == 1
+
+    @pytest.mark.parametrize("url", ["http://elsewhere.example/tea", "https://127.0.0.1:1/tea"])
+    def test_if_that_is_on_another_host_or_port(self, url):
+        result = run({"/print": naming(url)}, "/print")
+        assert (result.stored, result.fetched) == (["/print"], ["/print"])
+
+    def test_if_that_is_forbidden_by_robots(self):
+        robots = Answer(b"User-agent: *\nDisallow: /tea", content_type="text/plain")
+        site = {"/robots.txt": robots, "/print": naming("/tea"), "/tea": page(TEXT)}
+        result = run(site, "/print", ROBOTSTXT_OBEY=True)
+        assert (result.stored, result.fetched) == (["/print"], ["/print"])
+
+    def test_if_that_is_offsite(self):
+        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+
+        async def start(self):
+            for url in self.start_urls:
+                yield Request(url, meta={"allow_offsite": True})
+
+        spider = {"allowed_domains": ["elsewhere.example"], "start": start}
+        # The copy of its request has the wish of that.
+        assert run(site, "/print", spider=spider).stored == ["/tea"]
+        spider["start"] = spider_over().start
+        assert run(site, "/print", spider=spider).stored == ["/print"]
+
+    def test_if_that_gives_no_item(self):
+        def parse(self, response):
+            if not response.url.endswith("/tea"):
+                yield {"url": response.url}
+
+        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+        assert run(site, "/print", spider={"parse": parse}).stored == ["/print"]
+
+    def test_if_the_callback_of_that_raises(self):
+        def parse(self, response):
+            if response.url.endswith("/tea"):
+                raise NoTeaError
+            yield {"url": response.url}
+
+        class NoTeaError(Exception): ...
+
+        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+        with served(site) as url:
+            spider = spider_over(url + "/print", parse=parse)
+            result = crawl(spider, DEDUP_PREFER=["canonical"])
+        assert [item["url"] for item in result.items] == [url + "/print"]
+
+    def test_if_that_is_not_stored(self):
+        class Storage:
+            def process_item(self, item):
+                if item["url"].endswith("/tea"):
+                    raise DropItem("not wanted")
+                return item
+
+        site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+        with served(site) as url:
+            spider = spider_over(url + "/print")
+            result = crawl(spider, DEDUP_PREFER=["canonical"], ITEM_PIPELINES={Storage: 300})
+        assert [item["url"] for item in result.items] == [url + "/print"]
+
+
+def test_of_a_chain_the_end_is_kept_where_it_is_on_its_way():
+    site = {
+        "/": page(OTHER, "/c", "/b", "/a"),  # the last one is fetched first
+        "/a": naming("/b", COPY),
+        "/b": naming("/c", edited(TEXT, "differently")),
+        "/c": page(TEXT),
+    }
+    result = run(site, "/", spider={"parse": links_of})
+    assert result.stored == ["/", "/c"]
+    assert result.fetched == ["/", "/a", "/b", "/c"]
+
+
+def test_what_was_asked_for_asks_for_nothing():
+    """A site that invents a page for each page would never be done."""
+    endless = {f"/{number}": naming(f"/{number + 1}") for number in range(50)}
+    result = run(endless, "/0")
+    assert result.fetched == ["/0", "/1"]
+    moving = {
+        f"/{number}": Answer(b"", 302, headers={"Location": f"/{number + 1}"})
+        if number % 2
+        else naming(f"/{number + 1}")
+        for number in range(50)
+    }
+    assert run(moving, "/0").fetched == ["/0", "/1", "/2"]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+def test_pages_that_name_each_other_lose_nothing_and_do_not_wait(length):
+    names = [f"/{number}" for number in range(length)]
+    followers = [*names[1:], names[0]]
+    site = {name: naming(other) for name, other in zip(names, followers, strict=True)}
+    result = run(site, *names, CONCURRENT_REQUESTS=8)
+    assert len(result.stored) == 1
+    assert len(result.dropped) == length - 1
+    assert result.stats["elapsed_time_seconds"] < 10
+
+
+def test_pages_that_are_near_and_name_another_one_that_is_wrong_are_stored_once():
+    site = {"/a": naming("/c"), "/b": naming("/c", COPY), "/c": page(OTHER)}
+    result = run(site, "/a", "/b", CONCURRENT_REQUESTS=8)
+    assert len(result.stored) == 2
+    assert "/c" in result.stored
+
+
+def test_a_page_that_names_the_home_page_as_all_do_does_not_wait():
+    pages = {f"/{number}": naming("/", article(number)) for number in range(10, 20)}
+    result = run({"/": page(OTHER, *pages), **pages}, "/", spider={"parse": links_of})
+    assert sorted(result.stored) == ["/", *pages]
+    # A start request is no guard of its URL, for Scrapy.
+    assert result.fetched.count("/") <= 2
+
+
+def test_a_page_is_asked_for_only_while_that_is_of_use():
+    pages = {f"/{number}": naming(f"/no/{number}", article(number)) for number in range(100, 140)}
+    result = run(pages, *pages)
+    assert result.stored == list(pages)
+    assert result.stats[REQUESTED] == 16
+    pages |= {f"/no/{number}": page(article(number)) for number in range(100, 140)}
+    result = run(pages, *list(pages)[:40])
+    assert len(result.stored) == result.stats[REQUESTED] == 40
+
+
+@pytest.mark.parametrize(
+    "handed_on", [{"cb_kwargs": {"item": {"name": "tea"}}}, {"method": "POST"}]
+)
+def test_a_request_that_hands_on_an_item_or_is_no_get_is_not_copied(handed_on):
+    async def start(self):
+        for url in self.start_urls:
+            yield Request(url, **handed_on)
+
+    def parse(self, response, item=None):
+        yield {**(item or {}), "url": response.url}
+
+    site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+    result = run(site, "/print", spider={"start": start, "parse": parse})
+    assert REQUESTED not in result.stats
+
+
+def test_the_request_that_asks_has_the_callback_the_arguments_and_the_depth_of_the_page():
+    seen = []
+
+    async def start(self):
+        meta = {"depth": 3, "cookiejar": 1, "category": "drinks"}
+        yield Request(self.start_urls[0], self.tea, cb_kwargs={"number": 7}, meta=meta)
+
+    def tea(self, response, number):
+        names = "depth", "cookiejar", "category"
+        seen.append([number, *(response.meta[name] for name in names)])
+        yield {"url": response.url, "number": number}
+
+    site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+    result = run(site, "/print", spider={"start": start, "tea": tea})
+    assert result.stored == ["/tea"]
+    assert seen == [[7, 3, 1, "drinks"]] * 2
+
+
+def test_a_page_does_not_wait_longer_than_the_setting_says():
+    site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+    result = run(site, "/print", DEDUP_WAIT_TIMEOUT=0)
+    assert (result.stored, result.fetched) == (["/print"], ["/print"])
+    result = run(site, "/print", DEDUP_WAIT_TIMEOUT=0.3, DOWNLOAD_DELAY=2)
+    assert result.stored == ["/print"]
+    assert result.left_out == {"/tea": "/print"}
+    assert result.stats["dedup/canonicals/late"] == 1
+
+
+def test_a_crawl_that_is_closed_does_not_wait():
+    def parse(self, response):
+        yield {"url": response.url}
+
+    async def start(self):
+        yield Request(self.start_urls[0])
+
+    site = {"/print": naming("/tea"), "/tea": page(TEXT)}
+    result = run(
+        site, "/print", spider={"parse": parse, "start": start}, DOWNLOAD_DELAY=60,
+        CLOSESPIDER_PAGECOUNT=1, DEDUP_WAIT_TIMEOUT=100,
+    )  # fmt: skip
+    assert result.stored == ["/print"]
+    assert result.stats["elapsed_time_seconds"] < 30
+
+
+MANY = {f"/{number}": naming("/tea", article(number)) for number in range(100, 200)}
+
+
+def many(self, response):
+    """The callback of a page that leads to many, and at last to what they name as canonical."""
+    yield {"url": response.url}
+    if response.url.endswith("/"):
+        yield response.follow("/tea", priority=-1)
+        yield from response.follow_all(MANY)
+
+
+def test_so_many_pages_wait_and_no_more():
+    """Those that come then are stored; the crawl goes on, and ends."""
+    site = {"/": page(OTHER), "/tea": page(TEXT), **MANY}
+    result = run(site, "/", spider={"parse": many}, CONCURRENT_REQUESTS=8)
+    assert len(result.stored) == 102
+    assert result.stats[WAITED] == 64
+    assert result.stored.index("/tea") > 30  # it comes after those that did not wait
+
+
+def test_pages_wait_that_take_half_the_memory_of_the_scraper_and_no_more():
+    site = {"/": page(OTHER), "/tea": page(TEXT), **MANY}
+    size = len(site["/100"])
+    most = 20 * size
+    result = run(site, "/", spider={"parse": many}, SCRAPER_SLOT_MAX_ACTIVE_SIZE=most)
+    assert len(result.stored) == 102
+    assert 8 <= result.stats[WAITED] <= 10
+
+
+def test_a_job_that_is_stopped_while_a_page_waits_stores_its_content_once(tmp_path):
+    async def start(self):
+        yield Request(self.start_urls[0])
+
+    stored = []
+    with served({"/print": naming("/tea"), "/tea": page(TEXT)}) as url:
+        for delay in (60, 0):
+            result = crawl(
+                spider_over(url + "/print", start=start), DEDUP_PREFER=["canonical"],
+                JOBDIR=str(tmp_path), DOWNLOAD_DELAY=delay, CLOSESPIDER_PAGECOUNT=1,
+            )  # fmt: skip
+            assert "dedup/errors" not in result.stats
+            stored.append([item["url"].removeprefix(url) for item in result.items])
+    assert stored == [["/print"], []]
+    assert len(result.dropped) == 1
+
+
+SPIDER = """
+import scrapy
+
+class Tea(scrapy.Spider):
+    name = "tea"
+    custom_settings = {
+        "ADDONS": {"dedup.scrapy_plugin.Addon": 500}, "DEDUP_PREFER": ["canonical"],
+        "DEDUP_INDEX": "pages.sqlite", "TELNETCONSOLE_ENABLED": False,
+    }
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+@pytest.mark.slow
+def test_a_crawl_that_is_killed_while_a_page_waits_loses_nothing_of_the_next_one(tmp_path):
+    arrived, killed = Event(), Event()
+
+    class Held(dict):
+        def get(self, path, default=None):
+            if path == "/tea" and not killed.is_set():
+                arrived.set()
+                killed.wait(60)
+            return super().get(path, default)
+
+    with served(Held({"/print": naming("/tea"), "/tea": page(TEXT)})) as url:
+        command = [sys.executable, "-m", "scrapy", "runspider", "tea.py", "-o", "tea.jsonl"]
+        (tmp_path / "tea.py").write_text(f"{SPIDER}\n    start_urls = [{url + '/print'!r}]\n")
+        first = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+        assert arrived.wait(60)
+        first.kill()
+        first.wait()
+        killed.set()
+        feed = tmp_path / "tea.jsonl"
+        assert not feed.exists() or not feed.read_text()
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=100)
+    items = [json.loads(line) for line in Path(feed).read_text().splitlines()]
+    assert [item["url"] for item in items] == [url + "/tea"]
+
+
+PAGES = st.lists(
+    st.tuples(
+        st.integers(1, 3),  # the content
+        st.booleans(),  # with other words here and there
+        st.none() | st.integers(0, 9),  # the page that is named as canonical; some are missing
+        st.lists(st.integers(0, 7), max_size=3),  # links
+        st.sampled_from(["page", "page", "page", "page", "moved", "gone"]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def random_site(pages):
+    for number, (content, is_edited, canonical, links, kind) in enumerate(pages):
+        text = edited(article(content)) if is_edited else article(content)
+        html = page(text, *(f"/{link}" for link in links))
+        if canonical is not None:
+            html = html.replace("<head>", f'<head><link rel="canonical" href="/{canonical}">')
+        answers = {
+            "page": html,
+            "moved": Answer(b"", 301, headers={"Location": f"/{(number + 1) % len(pages)}"}),
+            "gone": Answer(html.encode(), 404),
+        }
+        yield f"/{number}", answers[kind]
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(PAGES, st.sampled_from([1, 8]))
+def test_every_content_is_stored_that_is_stored_without(pages, concurrent):
+    site = dict(random_site(pages))
+    contents = {}
+    for criteria in (["canonical"], []):
+        result = run(
+            site, "/0", spider={"parse": links_of}, DEDUP_PREFER=criteria,
+            CONCURRENT_REQUESTS=concurrent,
+        )  # fmt: skip
+        contents[bool(criteria)] = {pages[int(path[1:])][0] for path in result.stored}
+        assert result.stats["elapsed_time_seconds"] < 10  # nobody waits for the timeout of 20 s
+    assert contents[True] >= contents[False]
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, max_size=4),
+    st.randoms(use_true_random=False),
+    st.sampled_from([1, 8]),
+)
+def test_where_canonicals_are_true_they_are_kept(groups, random, concurrent):
+    """A group: its canonical page, and copies, some with other words, in any order."""
+    site, canonicals = {}, []
+    for number, copies in enumerate(groups, 1):
+        canonicals.append(f"/{number}")
+        site[f"/{number}"] = naming(f"/{number}", article(number))
+        for copy, is_edited in enumerate(copies):
+            # Such a copy of the first article is near.
+            text = COPY if is_edited and number == 1 else article(number)
+            site[f"/{number}/copy/{copy}"] = naming(f"/{number}", text)
+    paths = list(site)
+    random.shuffle(paths)
+    result = run(site, *paths, CONCURRENT_REQUESTS=concurrent)
+    assert sorted(result.stored) == canonicals
