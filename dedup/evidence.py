@@ -38,6 +38,12 @@ class Demands(NamedTuple):
     titled_tokens: int | None
     titled_coverage: float = 0.9
 
+    def are_met_by_text(self, tokens: int, coverage: float) -> bool:
+        """Return whether an equal main text is enough, whatever the names of its pages are."""
+        if self.titled_tokens is None:
+            return False
+        return tokens >= self.titled_tokens and coverage >= self.titled_coverage
+
 
 NORMAL = Demands(coverage=0.5, longer=1.25, titled_tokens=50)
 STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
@@ -149,20 +155,13 @@ def objection(
         return Objection.WEAK
     elif page.size >= demands.longer * original.size:
         return Objection.LONGER
-    if not is_exact:
-        if tokens >= demands.longer * original_tokens:
-            return Objection.LONGER
-        if original_tokens >= demands.longer * tokens and not finds_parts:
-            return Objection.SHORTER
-    is_enough = (
-        is_exact
-        and demands.titled_tokens is not None
-        and tokens >= demands.titled_tokens
-        and coverage >= demands.titled_coverage
-    )
-    if not is_enough and _names_differ(page, original, names, host):
-        return Objection.TITLE
-    return None
+    if is_exact and demands.are_met_by_text(tokens, coverage):
+        return None
+    if not is_exact and tokens >= demands.longer * original_tokens:
+        return Objection.LONGER
+    if not (is_exact or finds_parts) and original_tokens >= demands.longer * tokens:
+        return Objection.SHORTER
+    return Objection.TITLE if _names_differ(page, original, names, host) else None
 
 
 def _names_differ(one: Evidence, other: Evidence, names: "Names | None", host: str) -> bool:

@@ -187,29 +187,11 @@ class Canonicals:
         assert self._crawler.engine
         if self._credit <= 0 or canonical in self._asked or len(self._asked) >= _MOST_KNOWN:
             return False
-        if request.method != "GET" or request.body:
-            return False
-        urls = [request.url, *request.meta.get("redirect_urls", ())]
-        if any(self._key(Request(one)) in self._asked for one in urls):
-            return False  # One that was asked for asks for no other: there may be no end to that.
         if _origin(url) != _origin(response.url) or len(url) > self._longest_url > 0:
             return False
-        meta = {
-            name: value
-            for name, value in request.meta.items()
-            if not str(name).startswith(_OWN_META)
-        }
-        handed_on = [*meta.values(), *(value for _, value in values_of(request))]
-        # Anything else might be changed by both callbacks.
-        if not all(value is None or isinstance(value, str | int | float) for value in handed_on):
+        if self._was_asked(request) or (copy := _copy_of(request, url)) is None:
             return False
         self._asked.add(canonical)
-        copy = request.replace(
-            url=url,
-            meta=meta,
-            priority=request.priority + 1,
-            dont_filter=False,
-        )
         self._crawler.engine.crawl(copy)
         if canonical not in self._on_their_way:  # filtered
             return False
@@ -220,6 +202,11 @@ class Canonicals:
         """A page that asked for its canonical page is judged: has it given way?"""
         self._credit += 1 if is_of_use else -1
 
+    def _was_asked(self, request: Request) -> bool:
+        """Return whether *request* was asked for: then it asks for no other, without an end."""
+        urls = [request.url, *request.meta.get("redirect_urls", ())]
+        return any(self._key(Request(url)) in self._asked for url in urls)
+
     def _key(self, request: Request) -> bytes | None:
         assert self._crawler.request_fingerprinter
         try:
@@ -227,6 +214,20 @@ class Canonicals:
         except Exception:  # of somebody else's
             self._notices.count_error("the fingerprint of the request of <%s>", request.url)
             return None
+
+
+def _copy_of(request: Request, url: str) -> Request | None:
+    """Return *request* for *url* and with a higher priority; ``None`` if it cannot be copied."""
+    if request.method != "GET" or request.body:
+        return None
+    meta = {
+        name: value for name, value in request.meta.items() if not str(name).startswith(_OWN_META)
+    }
+    handed_on = [*meta.values(), *(value for _, value in values_of(request))]
+    # Anything else might be changed by both callbacks.
+    if not all(value is None or isinstance(value, str | int | float) for value in handed_on):
+        return None
+    return request.replace(url=url, meta=meta, priority=request.priority + 1, dont_filter=False)
 
 
 def _origin(url: str) -> tuple[str, str]:
