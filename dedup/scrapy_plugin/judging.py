@@ -71,12 +71,16 @@ class Judge:
             key = wishes.key or key
             is_judged = self._settings.enabled and wishes.is_on
             parts = await self._provenance.of(item, visit, response) if is_judged else b""
+            scope = await self._scope_of_page(item, response) if is_judged else ""
         except UnclearBaggageError:
             return self._skipped("unclear_baggage", visit, response, key)
+        except ReadError as error:
+            if (None, b"extraction_failed") not in visit.judgements:
+                self._tell_unread(error, key)
+            return self._skipped("extraction_failed", visit, response, key)
         except Exception:
-            self._notices.count_error("what an item of <%s> is made of", key)
+            self._notices.count_error("what an item of <%s> is compared with", key)
             return self._skipped("error", visit, response, key)
-        scope = await self._scope_of_page(item, response) if is_judged else ""
         judgement = visit.judgements.get((scope, parts))
         if judgement is None:
             is_first = not visit.judgements
@@ -91,15 +95,15 @@ class Judge:
         return judgement
 
     async def _scope_of_page(self, item: Any, response: Response) -> str | None:
-        """Return where *item* of *response* is compared, ``None`` if that is not known."""
+        """Return where *item* of *response* is compared, ``None`` if that is not known.
+
+        Raises ReadError if the page cannot be read, which may go better the next time.
+        """
         if reason_not_to_read(response, self._settings.max_page_bytes):
             return ""
         language = None
         if self._settings.scope.needs_language:
-            try:
-                language = (await self._pages.read(response)).language
-            except ReadError:  # as it is again when the page is judged
-                return ""
+            language = (await self._pages.read(response)).language
         return self._scope_of(response.url, language, item)
 
     def _scope_of(self, url: str, language: str | None, item: Any) -> str | None:
@@ -224,15 +228,16 @@ class Judge:
         try:
             return await judging
         except ReadError as error:
-            self._summary.count(f"unread/{error.cause}")
-            logger.debug("Dedup cannot read <%s> (%s): %.500s", key, error.cause, error)
-            self._notices.tell_once(
-                f"A page cannot be read ({error.cause}): <%s>: %.500s", key, error
-            )
+            self._tell_unread(error, key)
             return Judgement(self._detector.skipped("extraction_failed"))
         except Exception:
             self._notices.count_error("<%s>", key)
             return Judgement(self._detector.skipped("error"))
+
+    def _tell_unread(self, error: ReadError, key: str) -> None:
+        self._summary.count(f"unread/{error.cause}")
+        logger.debug("Dedup cannot read <%s> (%s): %.500s", key, error.cause, error)
+        self._notices.tell_once(f"A page cannot be read ({error.cause}): <%s>: %.500s", key, error)
 
     def _record(self, judgement: Judgement, size: int) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""

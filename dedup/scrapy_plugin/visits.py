@@ -38,7 +38,8 @@ class Visit:
     The claims of its page are committed when its callback has ended without an exception and all of
     its items have passed the pipelines and the feed export, but for those that were dropped on
     purpose; at least one that the claim is for has to be stored. Else they are released, as when
-    the response is gone and nobody tells what became of an item.
+    the response is gone and nobody tells what became of an item. An item that was not recognised
+    counts only where all items have the same verdict.
     """
 
     of: "ref[Response]"
@@ -58,7 +59,7 @@ class Visit:
     is_in_callback: bool = False
     open_outputs: int = 0
     items_under_way: int = 0
-    stored: list[Judgement | None] = field(default_factory=list)
+    stored: set[Judgement | None] = field(default_factory=set)
     """What was said of the items that are stored; ``None`` where an item was not recognised."""
     has_failed: bool = False
 
@@ -93,15 +94,19 @@ class Visit:
     def item_ends(self, *, stored: bool, failed: bool, judgement: Judgement | None = None) -> None:
         """An item is stored, was dropped (neither), or has failed in a pipeline or the export."""
         self.items_under_way -= 1
-        if stored and judgement not in self.stored:
-            self.stored.append(judgement)
+        if stored:
+            self.stored.add(judgement)
         self.has_failed |= failed
         self._settle()
 
     def _settle(self) -> None:
-        if not (self.open_outputs or self.items_under_way):
-            stored = [] if self.has_failed else self.stored
-            self.end_claims(lambda claim: any(one is None or one.claim is claim for one in stored))
+        if self.open_outputs or self.items_under_way:
+            return
+        stored = set() if self.has_failed else self.stored
+        claims = {one.claim for one in stored if one}
+        # One that was not recognised may have been judged otherwise than what a claim is for.
+        is_any_stored = None in stored and len(self.claims) == 1 and len(self.judgements) <= 1
+        self.end_claims(lambda claim: is_any_stored or claim in claims)
 
     def end_claims(self, is_stored: Callable[[Claim], bool]) -> None:
         """Commit or release all claims that are open."""
