@@ -146,10 +146,11 @@ class Judge:
         if scope is None:
             return Judgement(self._detector.skipped("no_scope"), page)
         record = _with_parts(page.record.under(wishes.key or response.url, scope), parts)
-        reservation = await self._reserve(record, again=wishes.again)
+        reservation = await self._reserve(record, again=wishes.again, visit=visit)
         assert reservation.verdict
         if reservation.claim:
             visit.claims.append(reservation.claim)
+            self._visits.hold(reservation.claim, visit)
             self._summary.claim_begins(reservation.claim.number, record.key, page)
         return Judgement(reservation.verdict, page, record=record, claim=reservation.claim)
 
@@ -200,10 +201,13 @@ class Judge:
                 passage.visit.claims.append(claim)
         return Judgement(reservation.verdict, page, record=record)
 
-    async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
+    async def _reserve(
+        self, record: PageRecord, *, again: bool, visit: Visit | None = None
+    ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
-        While a near page is being stored, wait for what becomes of it.
+        While a near page is being stored, wait for what becomes of it; not if that waits for what
+        becomes of *visit*, which goes on after this.
         """
         await self._join()
         begin = monotonic()
@@ -215,10 +219,11 @@ class Judge:
                 return reservation
             assert reservation.claim
             left = self._settings.wait_timeout - (monotonic() - begin)
-            if left <= 0:
+            if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
+                self._summary.count("claims/unresolved")
                 return Reservation(self._detector.skipped("unresolved"))
             self._summary.count("claims/waited")
-            await self._visits.gone.wait_for_call(left, reservation.claim.when_ended)
+            await self._visits.wait_for(reservation.claim, left, visit)
 
     async def _kept_on_failure(self, judging: Awaitable[Judgement], key: str) -> Judgement:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.

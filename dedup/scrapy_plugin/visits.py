@@ -56,6 +56,8 @@ class Visit:
     passages: "set[Passage]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
+    waits_for: list["Visit"] = field(default_factory=list)
+    """Those whose open claims its items wait for."""
     is_in_callback: bool = False
     open_outputs: int = 0
     items_under_way: int = 0
@@ -142,6 +144,7 @@ class Visits:
         """Create it; *end_claim* is called with each claim, and whether its content was stored."""
         self._end_claim = end_claim
         self.gone = GoneResponses()
+        self._holders: dict[Claim, Visit] = {}
         self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
         self._by_item: dict[int, deque[Passage]] = {}
         self._passing: ContextVar[Passage | None] = ContextVar("dedup passage", default=None)
@@ -162,6 +165,27 @@ class Visits:
     def in_callbacks(self) -> list[Visit]:
         """Return the visits whose callbacks may still do something."""
         return [visit for visit in self._visits.values() if visit.is_in_callback]
+
+    def hold(self, claim: Claim, visit: Visit) -> None:
+        """Take note that *claim* ends when *visit* does."""
+        self._holders[claim] = visit
+        claim.when_ended(lambda: self._holders.pop(claim))
+
+    def is_waiting(self, claim: Claim, visit: Visit | None) -> bool:
+        """Return whether the visit that holds *claim* waits for *visit*, also through others."""
+        holder = self._holders.get(claim)
+        return visit is not None and holder is not None and _waits(holder, visit)
+
+    async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> None:
+        """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*."""
+        holders = [self._holders[claim]] if claim in self._holders else []
+        waiting = [] if visit is None else visit.waits_for
+        waiting += holders
+        try:
+            await self.gone.wait_for_call(seconds, claim.when_ended)
+        finally:
+            for holder in holders:
+                waiting.remove(holder)
 
     def item_leaves(self, item: Any, visit: Visit, judgement: Judgement | None) -> None:
         """*item* leaves for the pipelines, with what was said of it or its page."""
@@ -211,3 +235,11 @@ class Visits:
         """Return the number of responses and items that are on their way."""
         self.gone.settle()
         return len(self._visits) + sum(map(len, self._by_item.values()))
+
+
+def _waits(visit: Visit, other: Visit) -> bool:
+    """Return whether *visit* ends only after *other*, or is that."""
+    met = [visit]
+    for one in met:
+        met += [holder for holder in one.waits_for if holder not in met]
+    return other in met

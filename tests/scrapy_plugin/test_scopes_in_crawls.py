@@ -1,5 +1,6 @@
 """DEDUP_SCOPE in whole crawls: items, languages and functions say which pages are compared."""
 
+import asyncio
 import dataclasses
 import json
 import sys
@@ -303,6 +304,27 @@ def test_a_body_that_was_seen_before_has_its_language():
     result = run({"/a": LAMP, "/b": LAMP, "/c": LAMP}, DEDUP_SCOPE="language")
     assert result.stored == [("/a",)]
     assert result.stats["dedup/bodies_repeated"] == 2
+
+
+def test_pages_that_hold_what_the_other_waits_for_go_on_at_once():
+    numbers = {"/a": (1, 2), "/b": (2, 1), "/c": (3, 2, 1)}
+    met, have_all = set(), asyncio.Event()
+
+    async def parse(self: Any, response: Any) -> Any:
+        path = response.url.removeprefix(self.site)
+        for sku in numbers[path]:
+            yield {"url": path, "sku": sku}
+            met.add(path)
+            if len(met) == len(numbers):
+                have_all.set()
+            await have_all.wait()
+
+    result = run(dict.fromkeys(numbers, LAMP), parse=parse, DEDUP_SCOPE="field:sku")
+    stored = {tuple(item) for item in result.stored}
+    assert {sku for _, sku in stored} == {1, 2, 3}
+    assert len(stored) < 7
+    assert result.stats["dedup/claims/unresolved"] == 7 - len(result.dropped) - 3
+    assert result.stats["elapsed_time_seconds"] < 20  # and not DEDUP_WAIT_TIMEOUT
 
 
 class CopySecond:
