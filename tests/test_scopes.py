@@ -16,7 +16,6 @@ from dedup.scopes import (
     base_of,
     crawl,
     domain,
-    has_few_pages,
     host,
     is_scope_name,
     is_within,
@@ -222,9 +221,6 @@ def test_items_of_a_page_are_versions_of_those_of_their_own_scope():
     assert are_versions(one, scope_within(one, b"1"))
     assert not are_versions(one, other)
     assert are_versions("a.example", "b.example")  # a key of its own may have several hosts
-    assert [has_few_pages(scope) for scope in (one, scope_within("", b"1"), "a.example", "")] == [
-        True, True, False, False,
-    ]  # fmt: skip
 
 
 def test_the_language_of_a_page_that_says_too_much_is_cut():
