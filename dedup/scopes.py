@@ -200,6 +200,9 @@ def _part_named(name: str) -> Callable[..., Any]:
         part = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, TypeError, ValueError) as cause:
         raise ValueError(f"{error}: {cause}") from cause
+    except Exception as cause:  # whatever the module does when it is imported
+        told = f"{module} raises {type(cause).__name__}: {cause}"
+        raise ValueError(f"{error}: {told}") from cause
     if not callable(part):
         raise ValueError(f"{error}, which is no function")
     return part  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.limits import LONGEST_SCOPE, shorten_url
+from dedup.plugins import load_extractor, load_method_class
 from dedup.scopes import (
     Scope,
     are_versions,
@@ -170,6 +171,20 @@ def test_the_name_of_a_scope_makes_it_again(value, name):
 def test_what_is_no_scope_is_refused(value, message):
     with pytest.raises(ValueError, match=message):
         Scope.of(value)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("def f(:", "SyntaxError"), ("1 / 0", "ZeroDivisionError: division by zero")],
+)
+@pytest.mark.parametrize("load", [Scope.of, load_extractor, load_method_class])
+def test_a_module_that_cannot_be_imported_is_named_with_its_error(
+    load, code, error, tmp_path, monkeypatch
+):
+    (tmp_path / "torn.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=f"got 'torn.f'.* raises {error}"):
+        load("torn.f")
 
 
 @pytest.mark.parametrize("name", ["", "site", "host,", "field:", "host,site"])
