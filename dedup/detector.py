@@ -12,9 +12,12 @@ from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Verdict
-from dedup.scopes import are_versions
-from dedup.stores import MemoryStore, News, Store, finished
+from dedup.scopes import base_of, is_of_item
+from dedup.stores import MemoryStore, News, Store, Stored, finished
 from dedup.view import Look, View
+
+# Items of one page have one key, and some pages are judged at a time.
+_KEYS_AT_HAND = 16
 
 
 class Reservation(NamedTuple):
@@ -59,6 +62,7 @@ class Detector:
         self._store = MemoryStore() if store is None else store
         self._view = View(method, self.rule)
         self._nothing_earlier = EarlierPages(method, self.rule, "", (), several_a_key=several_a_key)
+        self._stored_by_scope: dict[str, tuple[list[Stored], dict[str, list[Stored]]]] = {}
         # Never contended, so that no event loop is needed, unless the store waits.
         self._exchange_lock = Lock()
 
@@ -149,14 +153,24 @@ class Detector:
         stored = await self._store.earlier(key)
         if not stored:
             return self._nothing_earlier
-        counting = [
-            page
-            for page in stored
-            if not self._view.has_ended(page.number) and are_versions(scope, page.record.scope)
-        ]
+        if is_of_item(scope):
+            stored = self._by_scope_of_item(key, stored).get(base_of(scope), [])
+        counting = [page for page in stored if not self._view.has_ended(page.number)]
         return EarlierPages(
             self._method, self.rule, key, counting, several_a_key=self._several_a_key
         )
+
+    def _by_scope_of_item(self, key: str, stored: list[Stored]) -> dict[str, list[Stored]]:
+        """Return what is *stored* under *key* by its scope: a page may have thousands of items."""
+        sorted_so_far, by_scope = self._stored_by_scope.get(key, (None, {}))
+        if sorted_so_far is not stored:
+            by_scope = {}
+            for page in stored:
+                by_scope.setdefault(base_of(page.record.scope), []).append(page)
+            if len(self._stored_by_scope) >= _KEYS_AT_HAND:
+                del self._stored_by_scope[next(iter(self._stored_by_scope))]
+            self._stored_by_scope[key] = stored, by_scope
+        return by_scope
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done.

@@ -78,3 +78,5 @@ def _load(by_short_name: Mapping[str, Any], value: Any) -> Any:
         return resolve_name(value)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"{choices}: {error}") from error
+    except Exception as error:  # whatever the module does when it is imported
+        raise ValueError(f"{choices}: it raises {type(error).__name__}: {error}") from error

@@ -201,6 +201,9 @@ def _part_named(name: str) -> Callable[..., Any]:
         part = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, TypeError, ValueError) as cause:
         raise ValueError(f"{error}: {cause}") from cause
+    except Exception as cause:  # whatever the module does when it is imported
+        told = f"{module} raises {type(cause).__name__}: {cause}"
+        raise ValueError(f"{error}: {told}") from cause
     if not callable(part):
         raise ValueError(f"{error}, which is no function")
     return part  # type: ignore[no-any-return]
@@ -289,7 +292,12 @@ def are_versions(scope: str, other: str) -> bool:
 
     The items of a page that have scopes of their own stand for different contents.
     """
-    return not scope.startswith(_OF_ITEM) or base_of(scope) == base_of(other)
+    return not is_of_item(scope) or base_of(scope) == base_of(other)
+
+
+def is_of_item(scope: str) -> bool:
+    """Return whether an item told *scope*: its page has others, too."""
+    return scope.startswith(_OF_ITEM)
 
 
 def scope_within(scope: str, parts: bytes) -> str:
@@ -315,11 +323,6 @@ def replace_base(scope: str, base: str) -> str:
 def is_within(scope: str) -> bool:
     """Return whether `scope_within` made *scope*."""
     return _WITHIN in scope
-
-
-def has_few_pages(scope: str) -> bool:
-    """Return whether *scope* is one of many of few pages each, since it depends on items."""
-    return is_within(scope) or scope.startswith(_OF_ITEM)
 
 
 def base_of(scope: str) -> str:

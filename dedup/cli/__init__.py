@@ -2,9 +2,11 @@
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Container, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
@@ -13,6 +15,10 @@ from dedup.cli.errors import CommandError
 
 _LONGEST_MESSAGE = 2000
 _SHELLS = ("bash", "zsh", "tcsh")
+# argparse tells the choices only so.
+_WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$")
+_NAME = re.compile(r"[\w-]+")
+_LEAST_RATIO = 0.7
 
 COMMANDS = {
     "calibrate": "find the method and threshold that suit your pages",
@@ -37,19 +43,11 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     command = next((argument for argument in arguments if argument in COMMANDS), None)
-    parser = _parser(program, {command})
-    options, others = parser.parse_known_args(arguments)
-    if options.print_completion:
-        return _print_completion(program, options.print_completion)
-    if options.command is None:
-        parser.print_help()
-        return 0
-    if others:  # reported by the command's own parser, which shows its options
-        options.parser.error(f"unrecognized arguments: {' '.join(others)}")
+    name = program if command is None else f"{program} {command}"
     if sys.stdout is None:  # closed by the caller
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for the length of the process
     try:
-        code: int = options.run(options) or 0
+        code = _run(arguments, program, command)
         sys.stdout.flush()
     except BrokenPipeError:  # as in: dedup evaluate ... | head
         _discard_output()
@@ -58,19 +56,36 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         from dedup.text import printable  # slower to import than everything else here
 
         message = printable(str(error), _LONGEST_MESSAGE)
-        print(f"{program} {options.command}: {message}", file=sys.stderr)
+        print(f"{name}: {message}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # as on a full disk
             _discard_output()
         return 2
     except MemoryError:
-        print(f"{program} {options.command}: out of memory", file=sys.stderr)
+        print(f"{name}: out of memory", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     return code
+
+
+def _run(arguments: Sequence[str], program: str, command: str | None) -> int:
+    parser = _parser(program, {command})
+    try:
+        options, others = parser.parse_known_args(arguments)
+    except SystemExit:  # as after --help
+        sys.stdout.flush()
+        raise
+    if options.print_completion:
+        return _print_completion(program, options.print_completion)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    if others:  # reported by the command's own parser, which shows its options
+        options.parser.error(f"unrecognized arguments: {' '.join(others)}")
+    return options.run(options) or 0
 
 
 def _print_completion(program: str, shell: str) -> int:
@@ -96,6 +111,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from dedup.text import printable
 
+        if wrong := _WRONG_CHOICE.search(message):
+            near = get_close_matches(wrong[1], _NAME.findall(wrong[2]), 1, _LEAST_RATIO)
+            message += f"; did you mean {near[0]!r}?" if near else ""
         super().error(printable(message, _LONGEST_MESSAGE))
 
 

@@ -79,12 +79,16 @@ class Judge:
             key = wishes.key or key
             is_judged = self._settings.enabled and wishes.is_on
             parts = await self._provenance.of(item, visit, response) if is_judged else b""
+            scope = await self._scope_of_page(item, response) if is_judged else ""
         except UnclearBaggageError:
             return self._skipped("unclear_baggage", visit, response, key)
+        except ReadError as error:
+            if (None, b"extraction_failed") not in visit.judgements:
+                self._tell_unread(error, key)
+            return self._skipped("extraction_failed", visit, response, key)
         except Exception:
-            self._notices.count_error("what an item of <%s> is made of", key)
+            self._notices.count_error("what an item of <%s> is compared with", key)
             return self._skipped("error", visit, response, key)
-        scope = await self._scope_of_page(item, response) if is_judged else ""
         judgement = visit.judgements.get((scope, parts))
         if judgement is None:
             is_first = not visit.judgements
@@ -99,15 +103,15 @@ class Judge:
         return judgement
 
     async def _scope_of_page(self, item: Any, response: Response) -> str | None:
-        """Return where *item* of *response* is compared, ``None`` if that is not known."""
+        """Return where *item* of *response* is compared, ``None`` if that is not known.
+
+        Raises ReadError if the page cannot be read, which may go better the next time.
+        """
         if reason_not_to_read(response, self._settings.max_page_bytes):
             return ""
         language = None
         if self._settings.scope.needs_language:
-            try:
-                language = (await self._pages.read(response)).language
-            except ReadError:  # as it is again when the page is judged
-                return ""
+            language = (await self._pages.read(response)).language
         return self._scope_of(response.url, language, item)
 
     def _scope_of(self, url: str, language: str | None, item: Any) -> str | None:
@@ -157,9 +161,10 @@ class Judge:
         is_asked = False
         if canonical and not (wishes.again or visit.judgements):
             is_asked = await self._wait_for_canonical(canonical, response, record)
-        reservation = await self._reserve(record, again=wishes.again)
+        reservation = await self._reserve(record, again=wishes.again, visit=visit)
         if claim := reservation.claim:
             visit.claims.append(claim)
+            self._visits.hold(claim, visit)
             self._summary.claim_begins(claim.number, record.key, page)
         assert reservation.verdict
         verdict = reservation.verdict
@@ -228,10 +233,13 @@ class Judge:
                 passage.visit.claims.append(claim)
         return Judgement(await self._preferred.verdict(reservation, key), page, record=record)
 
-    async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
+    async def _reserve(
+        self, record: PageRecord, *, again: bool, visit: Visit | None = None
+    ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
-        While a near page is being stored, wait for what becomes of it.
+        While a near page is being stored, wait for what becomes of it; not if that waits for what
+        becomes of *visit*, which goes on after this.
         """
         await self._join()
         begin = monotonic()
@@ -243,10 +251,11 @@ class Judge:
                 return reservation
             assert reservation.claim
             left = self._settings.wait_timeout - (monotonic() - begin)
-            if left <= 0:
+            if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
+                self._summary.count("claims/unresolved")
                 return Reservation(self._detector.skipped("unresolved"))
             self._summary.count("claims/waited")
-            await self._visits.gone.wait_for_call(left, reservation.claim.when_ended)
+            await self._visits.wait_for(reservation.claim, left, visit)
 
     async def _kept_on_failure(self, judging: Awaitable[Judgement], key: str) -> Judgement:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.
@@ -256,15 +265,16 @@ class Judge:
         try:
             return await judging
         except ReadError as error:
-            self._summary.count(f"unread/{error.cause}")
-            logger.debug("Dedup cannot read <%s> (%s): %.500s", key, error.cause, error)
-            self._notices.tell_once(
-                f"A page cannot be read ({error.cause}): <%s>: %.500s", key, error
-            )
+            self._tell_unread(error, key)
             return Judgement(self._detector.skipped("extraction_failed"))
         except Exception:
             self._notices.count_error("<%s>", key)
             return Judgement(self._detector.skipped("error"))
+
+    def _tell_unread(self, error: ReadError, key: str) -> None:
+        self._summary.count(f"unread/{error.cause}")
+        logger.debug("Dedup cannot read <%s> (%s): %.500s", key, error.cause, error)
+        self._notices.tell_once(f"A page cannot be read ({error.cause}): <%s>: %.500s", key, error)
 
     def _record(self, judgement: Judgement, size: int) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""

@@ -38,7 +38,8 @@ class Visit:
     The claims of its page are committed when its callback has ended without an exception and all of
     its items have passed the pipelines and the feed export, but for those that were dropped on
     purpose; at least one that the claim is for has to be stored. Else they are released, as when
-    the response is gone and nobody tells what became of an item.
+    the response is gone and nobody tells what became of an item. An item that was not recognised
+    counts only where all items have the same verdict.
     """
 
     of: "ref[Response]"
@@ -55,10 +56,12 @@ class Visit:
     passages: "set[Passage]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
+    waits_for: list["Visit"] = field(default_factory=list)
+    """Those whose open claims its items wait for."""
     is_in_callback: bool = False
     open_outputs: int = 0
     items_under_way: int = 0
-    stored: list[Judgement | None] = field(default_factory=list)
+    stored: set[Judgement | None] = field(default_factory=set)
     """What was said of the items that are stored; ``None`` where an item was not recognised."""
     has_failed: bool = False
 
@@ -93,15 +96,19 @@ class Visit:
     def item_ends(self, *, stored: bool, failed: bool, judgement: Judgement | None = None) -> None:
         """An item is stored, was dropped (neither), or has failed in a pipeline or the export."""
         self.items_under_way -= 1
-        if stored and judgement not in self.stored:
-            self.stored.append(judgement)
+        if stored:
+            self.stored.add(judgement)
         self.has_failed |= failed
         self._settle()
 
     def _settle(self) -> None:
-        if not (self.open_outputs or self.items_under_way):
-            stored = [] if self.has_failed else self.stored
-            self.end_claims(lambda claim: any(one is None or one.claim is claim for one in stored))
+        if self.open_outputs or self.items_under_way:
+            return
+        stored = set() if self.has_failed else self.stored
+        claims = {one.claim for one in stored if one}
+        # One that was not recognised may have been judged otherwise than what a claim is for.
+        is_any_stored = None in stored and len(self.claims) == 1 and len(self.judgements) <= 1
+        self.end_claims(lambda claim: is_any_stored or claim in claims)
 
     def end_claims(self, is_stored: Callable[[Claim], bool]) -> None:
         """Commit or release all claims that are open."""
@@ -137,6 +144,7 @@ class Visits:
         """Create it; *end_claim* is called with each claim, and whether its content was stored."""
         self._end_claim = end_claim
         self.gone = GoneResponses()
+        self._holders: dict[Claim, Visit] = {}
         self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
         self._by_item: dict[int, deque[Passage]] = {}
         self._passing: ContextVar[Passage | None] = ContextVar("dedup passage", default=None)
@@ -157,6 +165,27 @@ class Visits:
     def in_callbacks(self) -> list[Visit]:
         """Return the visits whose callbacks may still do something."""
         return [visit for visit in self._visits.values() if visit.is_in_callback]
+
+    def hold(self, claim: Claim, visit: Visit) -> None:
+        """Take note that *claim* ends when *visit* does."""
+        self._holders[claim] = visit
+        claim.when_ended(lambda: self._holders.pop(claim))
+
+    def is_waiting(self, claim: Claim, visit: Visit | None) -> bool:
+        """Return whether the visit that holds *claim* waits for *visit*, also through others."""
+        holder = self._holders.get(claim)
+        return visit is not None and holder is not None and _waits(holder, visit)
+
+    async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> None:
+        """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*."""
+        holders = [self._holders[claim]] if claim in self._holders else []
+        waiting = [] if visit is None else visit.waits_for
+        waiting += holders
+        try:
+            await self.gone.wait_for_call(seconds, claim.when_ended)
+        finally:
+            for holder in holders:
+                waiting.remove(holder)
 
     def item_leaves(self, item: Any, visit: Visit, judgement: Judgement | None) -> None:
         """*item* leaves for the pipelines, with what was said of it or its page."""
@@ -206,3 +235,11 @@ class Visits:
         """Return the number of responses and items that are on their way."""
         self.gone.settle()
         return len(self._visits) + sum(map(len, self._by_item.values()))
+
+
+def _waits(visit: Visit, other: Visit) -> bool:
+    """Return whether *visit* ends only after *other*, or is that."""
+    met = [visit]
+    for one in met:
+        met += [holder for holder in one.waits_for if holder not in met]
+    return other in met

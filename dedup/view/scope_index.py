@@ -10,7 +10,7 @@ from dedup.search import index_for
 class ScopeIndex:
     """The sketches of one scope: an index, or while they are few and no index is asked for, a list.
 
-    There may be very many scopes of one page each, as items of several pages have.
+    There may be very many scopes of one page each, as items have, or functions of URLs make.
     """
 
     def __init__(self, method: Method, *, begins_small: bool) -> None:
@@ -29,9 +29,13 @@ class ScopeIndex:
             self._few = None
         return self._index
 
+    def has_room_for(self, number: int) -> bool:
+        """Return whether a *number* of sketches can be added without an index."""
+        return self._few is not None and len(self._few) + number <= MOST_WITHOUT_INDEX
+
     def add(self, sketch: Any, number: int) -> None:
         """Have *sketch* of page *number* found from now on."""
-        if self._few is not None and len(self._few) < MOST_WITHOUT_INDEX:
+        if self._few is not None and self.has_room_for(1):
             self._few.append((sketch, number))
         else:
             self.index.add(sketch, number)

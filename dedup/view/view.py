@@ -12,11 +12,11 @@ from dedup.index.base import Match
 from dedup.methods.base import Method
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule
-from dedup.scopes import has_few_pages, host
+from dedup.scopes import host
 from dedup.search import Loader, index_for
 from dedup.view.equal_pages import EqualPages
 from dedup.view.objections import Objections
-from dedup.view.scope_index import MOST_WITHOUT_INDEX, ScopeIndex
+from dedup.view.scope_index import ScopeIndex
 from dedup.view.search import Search
 
 
@@ -195,8 +195,7 @@ class View:
         index, least = self._scope(scope), self._rule.min_tokens
         rows = zip(pages.numbers, pages.sketches, pages.tokens, strict=True)
         long = [(n, sketch) for n, sketch, tokens in rows if sketch is not None and tokens >= least]
-        is_small = scope not in loaders and len(long) <= MOST_WITHOUT_INDEX
-        if is_small and has_few_pages(scope):
+        if scope not in loaders and index.has_room_for(len(long)):
             for number, sketch in long:
                 index.add(self._method.from_bytes(sketch), number)
             return
@@ -217,9 +216,8 @@ class View:
     def _scope(self, scope: str) -> ScopeIndex:
         pages = self._scopes.get(scope)
         if pages is None:
-            pages = self._scopes[scope] = ScopeIndex(
-                self._method, begins_small=has_few_pages(scope)
-            )
+            # Any other may be one of many of few pages each.
+            pages = self._scopes[scope] = ScopeIndex(self._method, begins_small=scope != "")
         return pages
 
     def _sketch(self, record: PageRecord) -> Any:

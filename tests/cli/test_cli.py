@@ -1,6 +1,7 @@
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -396,6 +397,22 @@ def test_ctrl_c_ends_without_a_traceback(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", [(), ("--help",), ("scan", "--help"), ("--print-completion", "bash")]
+)
+def test_what_the_command_says_of_itself_may_not_be_written_either(arguments):
+    called = [sys.executable, "-m", "dedup", *arguments]
+    for redirected, codes, message in [
+        (">/dev/full", "2", r"dedup( scan)?: \[Errno 28\] No space left on device\n"),
+        ("| true", "0", ""),
+    ]:
+        shell = ["bash", "-c", f'"$@" {redirected}; echo "${{PIPESTATUS[0]}}"', "bash", *called]
+        done = subprocess.run(shell, capture_output=True, text=True, timeout=60, env=BUFFERED)
+        assert done.stdout == f"{codes}\n"
+        assert re.fullmatch(message, done.stderr)
+
+
+@pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_error(collection):
     with command("evaluate", collection, "--errors", 1, env=BUFFERED) as process:
         process.stdout.close()
@@ -435,6 +452,7 @@ def test_a_command_that_there_is_not_is_told_with_those_there_are(capsys):
     err = capsys.readouterr().err
     assert ended.value.code == 2
     assert all(name in err for name in ("'scna'", "scan", "stats"))
+    assert err.endswith("did you mean 'scan'?\n")
 
 
 def test_an_unknown_option_is_told_with_the_options_of_its_command(capsys):

@@ -1,7 +1,9 @@
 """DEDUP_SCOPE in whole crawls: items, languages and functions say which pages are compared."""
 
+import asyncio
 import dataclasses
 import json
+import sys
 from typing import Any
 
 import attrs
@@ -302,6 +304,72 @@ def test_a_body_that_was_seen_before_has_its_language():
     result = run({"/a": LAMP, "/b": LAMP, "/c": LAMP}, DEDUP_SCOPE="language")
     assert result.stored == [("/a",)]
     assert result.stats["dedup/bodies_repeated"] == 2
+
+
+def test_pages_that_hold_what_the_other_waits_for_go_on_at_once():
+    numbers = {"/a": (1, 2), "/b": (2, 1), "/c": (3, 2, 1)}
+    met, have_all = set(), asyncio.Event()
+
+    async def parse(self: Any, response: Any) -> Any:
+        path = response.url.removeprefix(self.site)
+        for sku in numbers[path]:
+            yield {"url": path, "sku": sku}
+            met.add(path)
+            if len(met) == len(numbers):
+                have_all.set()
+            await have_all.wait()
+
+    result = run(dict.fromkeys(numbers, LAMP), parse=parse, DEDUP_SCOPE="field:sku")
+    stored = {tuple(item) for item in result.stored}
+    assert {sku for _, sku in stored} == {1, 2, 3}
+    assert len(stored) < 7
+    assert result.stats["dedup/claims/unresolved"] == 7 - len(result.dropped) - 3
+    assert result.stats["elapsed_time_seconds"] < 20  # and not DEDUP_WAIT_TIMEOUT
+
+
+class CopySecond:
+    """An early pipeline, whose copy of an item nobody recognises."""
+
+    def process_item(self, item: Any) -> Any:
+        return dict(item) if item["sku"] == 2 else item
+
+
+class DropFirst:
+    """A late pipeline that drops an item on purpose, as for a picture that is not there yet."""
+
+    def process_item(self, item: Any) -> Any:
+        if item["sku"] == 1:
+            raise scrapy.exceptions.DropItem("not today")
+        return item
+
+
+def test_an_item_that_nobody_recognises_does_not_stand_for_another_of_its_page(tmp_path):
+    options = {"DEDUP_SCOPE": "field:sku", "DEDUP_INDEX": tmp_path / "pages.sqlite"}
+    pages, skus = {"/a": LAMP}, {"/a": (1, 2)}
+    first = run(pages, skus, ITEM_PIPELINES={CopySecond: -(10**6), DropFirst: 900}, **options)
+    assert first.stored == [("/a", 2)]
+    assert first.stats["dedup/claims/released"] == 2
+    assert run(pages, skus, **options).stored == [("/a", 1), ("/a", 2)]
+
+
+@pytest.mark.slow
+def test_a_page_whose_language_is_not_known_yet_is_kept_and_not_compared(tmp_path, monkeypatch):
+    # Workers start at the third attempt: the first is that of the crawl, the second that of /a.
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\necho >> "{tmp_path}/starts"\n'
+        f'[ $(wc -l < "{tmp_path}/starts") -gt 2 ] && exec "{sys.executable}" "$@"\nexit 1\n'
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    result = run({"/a": LAMP, "/b": f"{LAMP} "}, DEDUP_SCOPE="language", DEDUP_WORKERS=1)
+    assert sorted(result.stored) == [("/a",), ("/b",)]
+    assert result.dedup_stats == {
+        "pages": 2,
+        "new": 1,
+        "skipped/extraction_failed": 1,
+        "unread/start": 1,
+    }
 
 
 def test_links_are_held_back_within_a_language():

@@ -4,6 +4,7 @@ import gc
 import sys
 import weakref
 from contextvars import copy_context
+from time import process_time
 from typing import Any
 
 import pytest
@@ -88,6 +89,28 @@ def test_the_claims_of_a_page_end_when_its_callback_and_all_items_have_ended():
     assert ended == []
     visits.item_ends(response, stored=False)
     assert ended == [True]
+
+
+def seconds_to_end(items: int) -> float:
+    """The processor time to end a page whose items have a claim each, all but the first stored."""
+    ended = Ended()
+    visits, response = Visits(ended), Response("http://a/")
+    visit = visits.of(response)
+    judgements = [Judgement(NEW, claim=claim()) for _ in range(items)]
+    visit.claims += [one.claim for one in judgements if one.claim]
+    visit.output_begins()
+    start = process_time()
+    for number, judgement in enumerate(judgements):
+        visit.item_leaves()
+        visit.item_ends(stored=number > 0, failed=False, judgement=judgement)
+    visit.output_ends(failed=False)
+    assert ended == [False] + [True] * (items - 1)
+    return process_time() - start
+
+
+def test_a_page_ends_in_time_in_proportion_to_its_items():
+    few = seconds_to_end(2_000)
+    assert seconds_to_end(16_000) < 24 * few
 
 
 @pytest.mark.parametrize("what", ["callback", "item", "nothing stored"])

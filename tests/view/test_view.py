@@ -312,9 +312,17 @@ def test_released_claims_leave_no_memory_behind(name, claims, scope):
     assert view.nbytes <= most
 
 
-@pytest.mark.parametrize("scope", [WITHIN, OF_ITEM])
-@pytest.mark.parametrize("counts", [(3,), (20, 20), (20, 60), (60, 3)])
-def test_a_scope_of_items_is_loaded_in_pieces_of_any_size(scope, counts):
+@pytest.mark.parametrize("of", [str, '["{}.html"]'.format, 'item ["{}"]'.format])
+def test_a_scope_of_one_page_takes_little_whatever_told_it(of):
+    view = View(SimHash(), Rule())
+    for number in range(1000):
+        view.commit(claimed(view, number, page(number << 20, scope=of(number))))
+    assert view.nbytes < 300_000
+
+
+@pytest.mark.parametrize("scope", ["", "a.com", WITHIN, OF_ITEM])
+@pytest.mark.parametrize("counts", [(3,), (20, 20), (20, 60), (60, 3), (20, 5, 20, 60)])
+def test_a_scope_is_loaded_in_pieces_of_any_size(scope, counts):
     pages = [page(number << 20, scope=scope) for number in range(sum(counts))]
     view, first, pieces = View(SimHash(), Rule()), 0, []
     for count in counts:
