@@ -177,7 +177,7 @@ def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     [table] = [message for message in result.messages(20) if "Duplicates in this" in message]
     [row] = [line for line in table.splitlines() if "new, though alike" in line]
     assert "1 (33.3%): other title" in row
-    [numbers], [html] = tmp_path.glob("*.json"), tmp_path.glob("*.html")
+    [numbers], [html] = tmp_path.glob("*.json"), tmp_path.glob("*Z.html")
     assert json.loads(numbers.read_text())["objections"] == {"other_title": 1}
     assert "another title" in html.read_text()
 

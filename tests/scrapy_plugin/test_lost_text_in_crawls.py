@@ -82,7 +82,7 @@ def test_a_paragraph_that_only_a_dropped_page_has_is_reported_as_lost(tmp_path: 
             }
         ],
     }
-    [html] = tmp_path.glob("*.html")
+    [html] = tmp_path.glob("*Z.html")
     assert f"{total:,}" in html.read_text()
     assert "lighthouses" in html.read_text()
 
