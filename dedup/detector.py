@@ -5,19 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dedup.claim import Claim
-from dedup.earlier import EarlierPages
+from dedup.earlier import Earlier
 from dedup.evidence import Objection
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.rule import Finding, Kind, Rule, Verdict
-from dedup.scopes import base_of, is_of_item
-from dedup.stores import MemoryStore, News, Store, Stored, finished
+from dedup.stores import MemoryStore, News, Store, finished
 from dedup.view import Look, View
-
-# Items of one page have one key, and some pages are judged at a time.
-_KEYS_AT_HAND = 16
 
 
 class Reservation(NamedTuple):
@@ -61,8 +57,9 @@ class Detector:
         self._several_a_key = several_a_key
         self._store = MemoryStore() if store is None else store
         self._view = View(method, self.rule)
-        self._nothing_earlier = EarlierPages(method, self.rule, "", (), several_a_key=several_a_key)
-        self._stored_by_scope: dict[str, tuple[list[Stored], dict[str, list[Stored]]]] = {}
+        self._earlier = Earlier(
+            method, self.rule, self._store, self._view.has_ended, several_a_key=several_a_key
+        )
         # Never contended, so that no event loop is needed, unless the store waits.
         self._exchange_lock = Lock()
 
@@ -105,7 +102,7 @@ class Detector:
         record = _storable(record)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
-        earlier = await self._earlier(record.key, record.scope)
+        earlier = await self._earlier.pages(record.key, record.scope)
         if again:
             verdict, replaces = earlier.replaced_by(record)
             [claim] = await self._exchange([Claimed(record, replaces)], News())
@@ -140,37 +137,10 @@ class Detector:
         record = _storable(record)
         if self.rule.reason_to_skip(record):
             return False
-        earlier = await self._earlier(record.key, record.scope)
+        earlier = await self._earlier.pages(record.key, record.scope)
         if earlier.unchanged(record):
             return False
         return self._view.look(record, earlier.numbers).is_of_new_page
-
-    async def _earlier(self, key: str, scope: str) -> EarlierPages:
-        """Return what earlier crawls stored under *key*, as a version of what is in *scope*.
-
-        And that for which it was noted as the preferred one.
-        """
-        stored = await self._store.earlier(key)
-        if not stored:
-            return self._nothing_earlier
-        if is_of_item(scope):
-            stored = self._by_scope_of_item(key, stored).get(base_of(scope), [])
-        counting = [page for page in stored if not self._view.has_ended(page.number)]
-        return EarlierPages(
-            self._method, self.rule, key, counting, several_a_key=self._several_a_key
-        )
-
-    def _by_scope_of_item(self, key: str, stored: list[Stored]) -> dict[str, list[Stored]]:
-        """Return what is *stored* under *key* by its scope: a page may have thousands of items."""
-        sorted_so_far, by_scope = self._stored_by_scope.get(key, (None, {}))
-        if sorted_so_far is not stored:
-            by_scope = {}
-            for page in stored:
-                by_scope.setdefault(base_of(page.record.scope), []).append(page)
-            if len(self._stored_by_scope) >= _KEYS_AT_HAND:
-                del self._stored_by_scope[next(iter(self._stored_by_scope))]
-            self._stored_by_scope[key] = stored, by_scope
-        return by_scope
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done.

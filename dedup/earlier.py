@@ -3,13 +3,13 @@
 And what they stored under another one, and met under this one, which was preferred.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dedup.methods.base import Method
 from dedup.record import PageRecord
 from dedup.rule import Kind, Rule, Verdict, Witness
-from dedup.scopes import is_within
-from dedup.stores import Stored
+from dedup.scopes import base_of, is_of_item, is_within
+from dedup.stores import Store, Stored
 
 
 class EarlierPages:
@@ -75,3 +75,56 @@ class EarlierPages:
             return Verdict(Kind.NEW, method.name), []
         distance = min((distances[n] for n in replaced if n in distances), default=None)
         return Verdict(Kind.CHANGED, method.name, record.key, distance), replaced
+
+
+class Earlier:
+    """Finds what earlier crawls stored under a key."""
+
+    def __init__(
+        self,
+        method: Method,
+        rule: Rule,
+        store: Store,
+        has_ended: Callable[[int], bool],
+        *,
+        several_a_key: bool,
+    ) -> None:
+        """Create it; *has_ended* says of a page, by its number, that it does not count any more."""
+        self._method = method
+        self._rule = rule
+        self._store = store
+        self._has_ended = has_ended
+        self._several_a_key = several_a_key
+        self._nothing = EarlierPages(method, rule, "", (), several_a_key=several_a_key)
+        self._by_scope: dict[str, tuple[list[Stored], dict[str, list[Stored]]]] = {}
+
+    async def pages(self, key: str, scope: str) -> EarlierPages:
+        """Return what was stored under *key*, as a version of what is in *scope*.
+
+        And that for which it was noted as the preferred one.
+        """
+        stored = await self._store.earlier(key)
+        if not stored:
+            return self._nothing
+        if is_of_item(scope):
+            stored = self._by_scope_of_item(key, stored).get(base_of(scope), [])
+        counting = [page for page in stored if not self._has_ended(page.number)]
+        return EarlierPages(
+            self._method, self._rule, key, counting, several_a_key=self._several_a_key
+        )
+
+    def _by_scope_of_item(self, key: str, stored: list[Stored]) -> dict[str, list[Stored]]:
+        """Return what is *stored* under *key* by its scope: a page may have thousands of items."""
+        sorted_so_far, by_scope = self._by_scope.get(key, (None, {}))
+        if sorted_so_far is not stored:
+            by_scope = {}
+            for page in stored:
+                by_scope.setdefault(base_of(page.record.scope), []).append(page)
+            if len(self._by_scope) >= _KEYS_AT_HAND:
+                del self._by_scope[next(iter(self._by_scope))]
+            self._by_scope[key] = stored, by_scope
+        return by_scope
+
+
+# Items of one page have one key, and some pages are judged at a time.
+_KEYS_AT_HAND = 16

@@ -10,11 +10,6 @@ from dedup.claim import Claim
 from dedup.logs import get_logger
 from dedup.page import PageReader
 from dedup.preference import canonical
-from dedup.report.copies import CopyLog
-from dedup.report.details import Details
-from dedup.report.losses import Losses
-from dedup.report.summary import Summary
-from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
@@ -30,12 +25,13 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import detector_with, open_store, store_when_free
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
+from dedup.scrapy_plugin.reporting import Reporting
+from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.scrapy_plugin.visits import Visits
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store
-from dedup.url_advice.contents import Contents
 from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
@@ -61,33 +57,13 @@ class Extension:
             else InlinePool(reader)
         )
         self._feeds = Feeds(crawler)
-        # The report is written, or the ledger keeps it; else, nobody sees more than the table.
-        has_report = settings.enabled and (settings.report or settings.index)
-        self._texts = TextStore(settings.report_texts if has_report else 0)
-        self._copies = CopyLog(settings.report) if settings.enabled and settings.report else None
-        drops = settings.action == "drop"
-        self._losses = Losses(drops=drops) if settings.enabled else None
-        self.summary = Summary(
-            crawler.stats,
-            settings.shown,
-            drops=drops,
-            losses=self._losses,
-            details=Details(
-                texts=self._texts,
-                copies=self._copies,
-                contents=Contents(settings.method),
-                min_tokens=settings.min_tokens,
-            )
-            if has_report
-            else None,
-        )
+        self._reporting = Reporting(settings, crawler.stats)
+        self.summary = self._reporting.summary
         self.notices = Notices(self.summary.count)
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
         self.visits = Visits(self._end_claim)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
-        self._bodies = BodyReader(
-            self._pool, self.backlog, lambda: self._losses.halvings if self._losses else None
-        )
+        self._bodies = BodyReader(self._pool, self.backlog, self._reporting.halvings)
         self.pages = ResponsePages(
             self._bodies,
             self.visits,
@@ -127,8 +103,8 @@ class Extension:
     def _use(self, store: Store) -> None:
         """Build what compares pages with those of *store*."""
         detector = detector_with(store, self.settings)
-        if self._losses and len(detector):
-            self._losses.expect_past()
+        if self._reporting.losses and len(detector):
+            self._reporting.losses.expect_past()
         self._keeper = Keeper(
             store, detector, self.settings, self._feeds, self.summary.count, self.notices
         )
@@ -137,12 +113,19 @@ class Extension:
             self.pages,
             detector,
             self.provenance,
+            Reservations(
+                self.settings,
+                detector,
+                self.visits,
+                self.summary,
+                self.notices,
+                self._join,
+                self._canonicals,
+            ),
             self.summary,
             self.visits,
             self.notices,
             Closing(self._crawler, self.settings.close_unchanged),
-            self._join,
-            self._canonicals,
         )
         self._links = (
             None
@@ -251,9 +234,7 @@ class Extension:
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         with ExitStack() as ending:  # whatever fails, the others are closed
             ending.callback(self._keeper.close)
-            ending.callback(self._texts.close)
-            if self._copies is not None:
-                ending.callback(self._copies.close)
+            ending.callback(self._reporting.close)
             ending.callback(self._pool.close)
             self.visits.gone.settle()
             if self.settings.enabled:
@@ -262,9 +243,9 @@ class Extension:
                     reason,
                     settings=self.settings,
                     summary=self.summary,
-                    texts=self._texts,
+                    texts=self._reporting.texts,
                     keeper=self._keeper,
-                    copies=self._copies,
+                    copies=self._reporting.copies,
                     other_bytes=self._bodies.nbytes,
                 )
 

@@ -1,27 +1,25 @@
 """Responses and items -> verdicts, whatever happens."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import replace
-from time import monotonic, perf_counter
 from typing import Any
 
 from scrapy.http import Response
 
-from dedup.detector import Detector, Reservation
-from dedup.extraction import language_of_script
+from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.record import PageRecord, digest_with
 from dedup.report.summary import Summary
 from dedup.rule import Kind
 from dedup.scopes import scope_within
 from dedup.scrapy_plugin.bodies import reason_not_to_read
-from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.closing import Closing
-from dedup.scrapy_plugin.items import fields_of, get_field
+from dedup.scrapy_plugin.item_scopes import ItemScopes
+from dedup.scrapy_plugin.items import get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.preferred import PreferredUrls
 from dedup.scrapy_plugin.provenance import Provenance
+from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
@@ -44,28 +42,22 @@ class Judge:
         pages: ResponsePages,
         detector: Detector,
         provenance: Provenance,
+        reservations: Reservations,
         summary: Summary,
         visits: Visits,
         notices: Notices,
         closing: Closing,
-        join: Callable[[], Awaitable[object]],
-        canonicals: Canonicals | None = None,
     ) -> None:
-        """Create it; *join* is called before each page is compared.
-
-        Without *canonicals*, nobody asks what pages name as their canonical ones.
-        """
         self._settings = settings
         self._pages = pages
         self._detector = detector
         self._provenance = provenance
+        self._reservations = reservations
         self._summary = summary
         self._visits = visits
         self._notices = notices
         self._closing = closing
-        self._join = join
-        self._canonicals = canonicals
-        self._preferred = PreferredUrls(settings.prefer, detector, notices)
+        self._scopes = ItemScopes(settings, pages, notices)
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
         """Return the judgement of the page that *item* comes from, and of what else it is made of.
@@ -79,7 +71,7 @@ class Judge:
             key = wishes.key or key
             is_judged = self._settings.enabled and wishes.is_on
             parts = await self._provenance.of(item, visit, response) if is_judged else b""
-            scope = await self._scope_of_page(item, response) if is_judged else ""
+            scope = await self._scopes.of_page(item, response) if is_judged else ""
         except UnclearBaggageError:
             return self._skipped("unclear_baggage", visit, response, key)
         except ReadError as error:
@@ -101,34 +93,6 @@ class Judge:
             if is_first or judgement.verdict.kind is not Kind.UNCHANGED:
                 self._closing.verdict_is_given(judgement.verdict)
         return judgement
-
-    async def _scope_of_page(self, item: Any, response: Response) -> str | None:
-        """Return where *item* of *response* is compared, ``None`` if that is not known.
-
-        Raises ReadError if the page cannot be read, which may go better the next time.
-        """
-        if reason_not_to_read(response, self._settings.max_page_bytes):
-            return ""
-        language = None
-        if self._settings.scope.needs_language:
-            language = (await self._pages.read(response)).language
-        return self._scope_of(response.url, language, item)
-
-    def _scope_of(self, url: str, language: str | None, item: Any) -> str | None:
-        scope = self._settings.scope
-        try:
-            name = scope.name_of(url, language, fields_of(item) if scope.needs_item else {})
-        except Exception:  # of a function of somebody else's, or a value that is none
-            self._notices.count_error("the scope of an item of <%s>", url)
-            return None
-        if name is None:
-            self._notices.tell_once(
-                "Items without a value for DEDUP_SCOPE = %r are not compared, and kept. One is of "
-                "<%s>",
-                scope.name,
-                url,
-            )
-        return name
 
     def _skipped(self, reason: str, visit: Visit, response: Response, key: str) -> Judgement:
         """Return the judgement of those items of *response* that are kept for *reason*."""
@@ -154,38 +118,12 @@ class Judge:
         if scope is None:
             return Judgement(self._detector.skipped("no_scope"), page)
         record = _with_parts(page.record.under(wishes.key or response.url, scope), parts)
-        canonical = None
-        if self._canonicals and not wishes.key:
-            canonical = self._canonicals.named_by(response)
-        # Later items of the page do not wait: others may wait for the first ones.
-        is_asked = False
-        if canonical and not (wishes.again or visit.judgements):
-            is_asked = await self._wait_for_canonical(canonical, response, record)
-        reservation = await self._reserve(record, again=wishes.again, visit=visit)
-        if claim := reservation.claim:
+        verdict, claim = await self._reservations.of_page(record, visit, response, wishes)
+        if claim:
             visit.claims.append(claim)
             self._visits.hold(claim, visit)
             self._summary.claim_begins(claim.number, record.key, page)
-        assert reservation.verdict
-        verdict = reservation.verdict
-        if is_asked and self._canonicals:
-            self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
-        if not wishes.key:  # which is no URL
-            verdict = await self._preferred.verdict(reservation, response.url, canonical)
-        return Judgement(verdict, page, record=record, claim=reservation.claim)
-
-    async def _wait_for_canonical(self, url: str, response: Response, record: PageRecord) -> bool:
-        """Wait for the page at *url*, which *response* names, while that would be stored else.
-
-        Return whether it was asked for.
-        """
-        assert self._canonicals
-        try:
-            if await self._detector.is_new(record):
-                return await self._canonicals.wait_for(url, response)
-        except Exception:
-            self._notices.count_error("what <%s> names as its canonical page", response.url)
-        return False
+        return Judgement(verdict, page, record=record, claim=claim)
 
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
@@ -218,44 +156,17 @@ class Judge:
         self, value: str, key: str, item: Any, passage: Passage, *, again: bool
     ) -> Judgement:
         page = await self._pages.read_field(value)
-        language = page.language
-        if self._settings.scope.needs_language and language is None:  # text does not declare it
-            language = language_of_script(page.text or "")
-        scope = self._scope_of(key, language, item)
+        scope = self._scopes.of_text(item, key, page)
         if scope is None:
             return Judgement(self._detector.skipped("no_scope"), page)
         record = page.record.under(key, scope)
-        reservation = await self._reserve(record, again=again)
-        if claim := reservation.claim:
+        verdict, claim = await self._reservations.of_text(record, key, again=again)
+        if claim:
             passage.claim = claim
             self._summary.claim_begins(claim.number, key, page)
             if passage.visit:  # should nobody tell what becomes of the item
                 passage.visit.claims.append(claim)
-        return Judgement(await self._preferred.verdict(reservation, key), page, record=record)
-
-    async def _reserve(
-        self, record: PageRecord, *, again: bool, visit: Visit | None = None
-    ) -> Reservation:
-        """Return the verdict and, if the page is new, the claim on its content.
-
-        While a near page is being stored, wait for what becomes of it; not if that waits for what
-        becomes of *visit*, which goes on after this.
-        """
-        await self._join()
-        begin = monotonic()
-        while True:
-            start = perf_counter()
-            reservation = await self._detector.reserve(record, again=again)
-            self._summary.record_time("index", perf_counter() - start)
-            if reservation.verdict:
-                return reservation
-            assert reservation.claim
-            left = self._settings.wait_timeout - (monotonic() - begin)
-            if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
-                self._summary.count("claims/unresolved")
-                return Reservation(self._detector.skipped("unresolved"))
-            self._summary.count("claims/waited")
-            await self._visits.wait_for(reservation.claim, left, visit)
+        return Judgement(verdict, page, record=record)
 
     async def _kept_on_failure(self, judging: Awaitable[Judgement], key: str) -> Judgement:
         """Return what *judging* gives; if it fails, a verdict that keeps the item.

@@ -174,7 +174,7 @@ def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
     """A real disk that is full is in test_crashes.py; this one only has no more pages."""
 
     def parse(self: Any, response: Any) -> Any:
-        store = self.crawler.get_extension(Extension)._texts
+        store = self.crawler.get_extension(Extension)._reporting.texts
         store._database.execute("PRAGMA max_page_count = 1")
         yield {"url": response.url}
 

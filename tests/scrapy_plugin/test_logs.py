@@ -128,8 +128,10 @@ def test_what_commands_print_is_printable():
             or value.conversion == ord("r")
             or re.match(r"(count_of|format_\w+)\(", text)  # dedup.units
         )
-        return is_number or "printable(" in text or text in ("program", "name", "options.command", "output",
-            "message", "digest", "verdict", "_MEANINGS[verdict]", "each.method.name")  # fmt: skip
+        return is_number or "printable(" in text or text in (
+            "program", "name", "options.command", "output", "message", "digest", "verdict",
+            "_MEANINGS[verdict]", "each.method.name",
+        )  # fmt: skip
 
     unsafe_ones = [
         f"{path.name}:{call.lineno}: {ast.unparse(call)}"

@@ -1,0 +1,113 @@
+"""Pages and texts -> verdicts and claims, however long that takes."""
+
+from collections.abc import Awaitable, Callable
+from time import monotonic, perf_counter
+
+from scrapy.http import Response
+
+from dedup.claim import Claim
+from dedup.detector import Detector, Reservation
+from dedup.record import PageRecord
+from dedup.report.summary import Summary
+from dedup.rule import Verdict
+from dedup.scrapy_plugin.canonicals import Canonicals
+from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.preferred import PreferredUrls
+from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.visits import Visit, Visits
+from dedup.scrapy_plugin.wishes import Wishes
+
+
+class Reservations:
+    """Asks the detector for the verdict on a page, and waits for those that it depends on.
+
+    These are near pages that are being stored, and the page that it names as its canonical one.
+    """
+
+    def __init__(
+        self,
+        settings: DedupSettings,
+        detector: Detector,
+        visits: Visits,
+        summary: Summary,
+        notices: Notices,
+        join: Callable[[], Awaitable[object]],
+        canonicals: Canonicals | None = None,
+    ) -> None:
+        """Create it; *join* is called before each page is compared.
+
+        Without *canonicals*, nobody asks what pages name as their canonical ones.
+        """
+        self._timeout = settings.wait_timeout
+        self._detector = detector
+        self._visits = visits
+        self._summary = summary
+        self._notices = notices
+        self._join = join
+        self._canonicals = canonicals
+        self._preferred = PreferredUrls(settings.prefer, detector, notices)
+
+    async def of_page(
+        self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
+    ) -> tuple[Verdict, Claim | None]:
+        """Return the verdict on the page of *response*, and if it is new, the claim on it."""
+        if wishes.key:  # which is no URL
+            return _ended(await self._reserve(record, again=wishes.again, visit=visit))
+        canonical = self._canonicals.named_by(response) if self._canonicals else None
+        # Later items of the page do not wait: others may wait for the first ones.
+        may_wait = canonical and not (wishes.again or visit.judgements)
+        is_asked = bool(may_wait) and await self._wait_for(canonical or "", response, record)
+        reservation = await self._reserve(record, again=wishes.again, visit=visit)
+        verdict, claim = _ended(reservation)
+        if is_asked and self._canonicals:
+            self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
+        return await self._preferred.verdict(reservation, response.url, canonical), claim
+
+    async def of_text(
+        self, record: PageRecord, url: str, *, again: bool
+    ) -> tuple[Verdict, Claim | None]:
+        """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
+        reservation = await self._reserve(record, again=again)
+        return await self._preferred.verdict(reservation, url), reservation.claim
+
+    async def _wait_for(self, url: str, response: Response, record: PageRecord) -> bool:
+        """Wait for the page at *url*, which *response* names, while that would be stored else.
+
+        Return whether it was asked for.
+        """
+        assert self._canonicals
+        try:
+            if await self._detector.is_new(record):
+                return await self._canonicals.wait_for(url, response)
+        except Exception:
+            self._notices.count_error("what <%s> names as its canonical page", response.url)
+        return False
+
+    async def _reserve(
+        self, record: PageRecord, *, again: bool, visit: Visit | None = None
+    ) -> Reservation:
+        """Return the verdict and, if the page is new, the claim on its content.
+
+        While a near page is being stored, wait for what becomes of it; not if that waits for what
+        becomes of *visit*, which goes on after this.
+        """
+        await self._join()
+        begin = monotonic()
+        while True:
+            start = perf_counter()
+            reservation = await self._detector.reserve(record, again=again)
+            self._summary.record_time("index", perf_counter() - start)
+            if reservation.verdict:
+                return reservation
+            assert reservation.claim
+            left = self._timeout - (monotonic() - begin)
+            if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
+                self._summary.count("claims/unresolved")
+                return Reservation(self._detector.skipped("unresolved"))
+            self._summary.count("claims/waited")
+            await self._visits.wait_for(reservation.claim, left, visit)
+
+
+def _ended(reservation: Reservation) -> tuple[Verdict, Claim | None]:
+    assert reservation.verdict
+    return reservation.verdict, reservation.claim
