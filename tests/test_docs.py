@@ -71,7 +71,7 @@ INSTEAD = {
 CHANGING = {
     # The last columns of an evaluation: pages a second, milliseconds and bytes of a page.
     r"  [\d,]+ +\d+\.\d\d +[\d,]+$": "  # # #",
-    r"\d[\d,.]* a second": "# a second",
+    r"\d[\d,.]* (pages )?a second": "# a second",
     # The demonstration takes another port if its own is taken.
     r"127\.0\.0\.1:\d+": "127.0.0.1:#",
 }

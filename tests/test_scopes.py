@@ -1,5 +1,6 @@
 import datetime
 import decimal
+import enum
 import subprocess
 import sys
 from functools import partial
@@ -104,6 +105,10 @@ def test_domains_are_known_without_network_and_cache():
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
     assert (run.stdout, run.stderr) == ("example.co.jp\n", "")
+
+
+class Colour(enum.Enum):
+    RED = "red"
 
 
 def path_of(url, *rest, **options):
@@ -241,6 +246,8 @@ def test_no_other_name_is_taken_for_one(name):
         (decimal.Decimal("1.50"), '["1.50"]'),
         (datetime.date(2026, 1, 2), '["2026-01-02"]'),
         (("a", 1), '[["a", 1]]'),
+        (Colour.RED, '["red"]'),
+        ({1: "a"}, '[{"1": "a"}]'),
     ],
 )
 def test_a_value_is_written_down(value, told):

@@ -168,6 +168,16 @@ def test_each_item_of_a_page_is_compared_with_those_of_its_own_number():
     assert result.stats["dedup/pages"] == 2
 
 
+def test_a_page_counts_once_by_its_first_item_whatever_is_dropped_with_the_others():
+    result = run({"/a": LAMP, "/b": LAMP}, {"/a": 1, "/b": (2, 1)}, DEDUP_SCOPE="field:sku")
+    assert result.stored == [("/a", 1), ("/b", 2)]
+    figures = {name: result.stats.get(f"dedup/{name}") for name in ("pages", "new", "lost/pages")}
+    assert figures == {"pages": 2, "new": 2, "lost/pages": 0}
+    assert "exact_duplicates" not in result.dedup_stats
+    assert result.dedup_stats["items/dropped"] == 1
+    assert result.stats["item_dropped_reasons_count/ExactDuplicate"] == 1
+
+
 def test_a_later_crawl_knows_each_item_by_its_number(tmp_path):
     ledger = tmp_path / "pages.sqlite"
     options = {"DEDUP_SCOPE": "field:sku", "DEDUP_INDEX": ledger}
