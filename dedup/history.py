@@ -13,7 +13,7 @@ from dedup.dropped import DroppedItem
 from dedup.limits import LONGEST_URL
 from dedup.report.report import Report
 from dedup.rule import Kind
-from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoredPage
+from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
 from dedup.units import count_of
 
 MOST_LISTED = 10
@@ -98,7 +98,7 @@ class LedgerHistory:
 
     def _repeated(self, match: StoredMatch) -> Event:
         crawl = self._crawls.get(match.crawl)
-        is_marked = _setting(crawl, "DEDUP_ACTION") == "mark"
+        is_marked = crawl is not None and crawl.setting("DEDUP_ACTION") == "mark"
         done = "marked, and stored," if is_marked else "dropped"
         words = (
             f"It was {done} {self._in(match.crawl, match.found)}, as "
@@ -278,11 +278,6 @@ def _noun(kind: str, distance: float | None) -> str:
     noun = _NOUNS.get(Kind(kind), kind)
     is_near = kind == Kind.NEAR and distance is not None
     return f"{noun} at distance {distance:.4g}" if is_near else noun
-
-
-def _setting(crawl: Crawl | None, name: str) -> Any:
-    report = crawl.report if crawl else None
-    return (report or {}).get("settings", {}).get(name)
 
 
 def _time(seconds: float | None) -> str | None:
