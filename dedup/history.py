@@ -13,7 +13,7 @@ from dedup.dropped import DroppedItem
 from dedup.limits import LONGEST_URL
 from dedup.report.report import Report
 from dedup.rule import Kind
-from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoredPage
+from dedup.stores.reader import LedgerReader, StoredMatch, StoredPage
 from dedup.units import count_of
 
 MOST_LISTED = 10
@@ -98,7 +98,7 @@ class LedgerHistory:
 
     def _repeated(self, match: StoredMatch) -> Event:
         crawl = self._crawls.get(match.crawl)
-        is_marked = _setting(crawl, "DEDUP_ACTION") == "mark"
+        is_marked = crawl is not None and crawl.setting("DEDUP_ACTION") == "mark"
         done = "marked, and stored," if is_marked else "dropped"
         words = (
             f"It was {done} {self._in(match.crawl, match.found)}, as "
@@ -147,8 +147,15 @@ def events_of_report(report: Report, url: str, *, has_ledger: bool = False) -> I
     It has only the first pages of each kind.
     """
     crawl = f"the crawl of {report.spider} on {report.started[:16].replace('T', ' ')} UTC"
-    limit = report.settings.get("DEDUP_MAX_DISTANCE")
-    for group in () if has_ledger else report.largest_groups:
+    if not has_ledger:
+        yield from _events_of_groups(report, url, crawl)
+        yield from _events_of_revisits(report, url, crawl)
+    yield from _events_of_near_misses(report, url, crawl)
+
+
+def _events_of_groups(report: Report, url: str, crawl: str) -> Iterator[Event]:
+    done = "marked" if report.settings.get("DEDUP_ACTION") == "mark" else "dropped"
+    for group in report.largest_groups:
         if group.original == url:
             listed = [(copy.url, copy.verdict, copy.distance) for copy in group.first]
             yield _copies_event(group.duplicates, "page", listed[:MOST_LISTED])
@@ -160,30 +167,36 @@ def events_of_report(report: Report, url: str, *, has_ledger: bool = False) -> I
                 facts = {
                     "verdict": copy.verdict, "original": group.original, "distance": copy.distance,
                 }  # fmt: skip
-                is_marked = report.settings.get("DEDUP_ACTION") == "mark"
-                yield Event("marked" if is_marked else "dropped", words, facts)
+                yield Event(done, words, facts)
+
+
+def _events_of_revisits(report: Report, url: str, crawl: str) -> Iterator[Event]:
     for kind, pages in (
-        () if has_ledger
-        else (("unchanged", report.revisits.unchanged), ("changed", report.revisits.changed))
-    ):  # fmt: skip
+        ("unchanged", report.revisits.unchanged),
+        ("changed", report.revisits.changed),
+    ):
         for page in pages:
             if page.url == url:
                 words = f"It was {kind} since an earlier crawl in {crawl}."
                 yield Event(kind, words, {"distance": page.distance})
+
+
+def _events_of_near_misses(report: Report, url: str, crawl: str) -> Iterator[Event]:
     misses = sorted(
         (miss.distance, miss.other if miss.url == url else miss.url)
         for miss in report.near_misses
         if url in (miss.url, miss.other)
     )
-    if misses:
-        told = "".join(f"\n  <{other}> (distance {at:.4g})" for at, other in misses[:MOST_LISTED])
-        more = f"\n  and {len(misses) - MOST_LISTED:,} more" * (len(misses) > MOST_LISTED)
+    if count := len(misses):
+        limit = report.settings.get("DEDUP_MAX_DISTANCE")
+        listed = misses[:MOST_LISTED]
+        told = _list([f"<{other}> (distance {at:.4g})" for at, other in listed], count)
         words = (
-            f"In {crawl}, {count_of(len(misses), 'page')} just beyond the threshold {limit} "
-            f"{_was(len(misses))} kept beside it:{told}{more}"
+            f"In {crawl}, {count_of(count, 'page')} just beyond the threshold {limit} "
+            f"{_was(count)} kept beside it:{told}"
         )
-        first = [{"url": other, "distance": at} for at, other in misses[:MOST_LISTED]]
-        yield Event("near misses", words, {"count": len(misses), "first": first})
+        first = [{"url": other, "distance": at} for at, other in listed]
+        yield Event("near misses", words, {"count": count, "first": first})
 
 
 def urls_of_report(report: Report) -> Iterator[str]:
@@ -241,14 +254,20 @@ class DroppedHistory:
 
 
 def _copies_event(count: int, noun: str, listed: Sequence[tuple[str, str, float | None]]) -> Event:
-    told = "".join(
-        f"\n  <{url}> ({kind}" + (")" if kind != Kind.NEAR else f", distance {distance or 0:.4g})")
+    pages = [
+        f"<{url}> ({kind}" + (")" if kind != Kind.NEAR else f", distance {distance or 0:.4g})")
         for url, kind, distance in listed
-    )
-    more = f"\n  and {count - len(listed):,} more" * (count > len(listed))
-    words = f"{count_of(count, noun).capitalize()} {_was(count)} found to repeat it:{told}{more}"
+    ]
+    told = _list(pages, count)
+    words = f"{count_of(count, noun).capitalize()} {_was(count)} found to repeat it:{told}"
     facts = [{"url": url, "verdict": kind, "distance": distance} for url, kind, distance in listed]
     return Event("repeated by others", words, {"count": count, "first": facts})
+
+
+def _list(pages: Sequence[str], count: int) -> str:
+    """Return a line for each of *pages*, the first of *count*, and one for the others."""
+    told = "".join(f"\n  {page}" for page in pages)
+    return told + f"\n  and {count - len(pages):,} more" * (count > len(pages))
 
 
 def _was(count: int) -> str:
@@ -259,11 +278,6 @@ def _noun(kind: str, distance: float | None) -> str:
     noun = _NOUNS.get(Kind(kind), kind)
     is_near = kind == Kind.NEAR and distance is not None
     return f"{noun} at distance {distance:.4g}" if is_near else noun
-
-
-def _setting(crawl: Crawl | None, name: str) -> Any:
-    report = crawl.report if crawl else None
-    return (report or {}).get("settings", {}).get(name)
 
 
 def _time(seconds: float | None) -> str | None:

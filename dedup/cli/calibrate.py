@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -25,6 +26,7 @@ from dedup.cli.methods import add_methods, json_object, methods_of
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
 from dedup.lost_text import lost_with, sequences_of
+from dedup.methods.base import Method
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader
@@ -63,23 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     methods = methods_of(options)
-    asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.pairs_out
+    asks = _has_terminal() and not options.pairs_out
     _check(options, asks=asks)
     answers = Answers(options.answers)
     if asks:
         answers.check_writable()
     keys, documents = _distinct_pages(options)
-    with progress(len(documents) * len(methods)) as advance:
-        candidates = [
-            find_candidates(
-                type(method),
-                json_object("--args", options.args),
-                documents,
-                advance,
-                method.hashing,
-            )
-            for method in methods
-        ]
+    candidates = _candidates(methods, json_object("--args", options.args), documents)
     calibration = Calibration(keys, candidates, options.seed)
     sample = calibration.sample(options.pairs)
     can_judge = asks or options.pairs_out or _labels(calibration, keys, answers)
@@ -101,6 +93,21 @@ def run(options: argparse.Namespace) -> None:
         _show_results(output, options, calibration, labels, documents)
         if others := len(answers) - len(labels):
             output.print(f"{others:,} answers are about pairs that are not among these.")
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _candidates(
+    methods: Sequence[Method], arguments: dict[str, Any], documents: Sequence[Document]
+) -> list[Candidates]:
+    """Return the pairs to judge from, of each method; *arguments* are what all were made with."""
+    with progress(len(documents) * len(methods)) as advance:
+        return [
+            find_candidates(type(method), arguments, documents, advance, method.hashing)
+            for method in methods
+        ]
 
 
 def _check(options: argparse.Namespace, *, asks: bool) -> None:

@@ -30,5 +30,5 @@ def method_of_ledger(identity: dict[str, Any], crawls: list[Crawl]) -> Method | 
 
 def setting_of_crawls(crawls: list[Crawl], name: str, default: Any = None) -> Any:
     """Return a setting of the last crawl that tells it."""
-    values = [(crawl.report or {}).get("settings", {}).get(name) for crawl in crawls]
+    values = [crawl.setting(name) for crawl in crawls]
     return next((value for value in reversed(values) if value is not None), default)

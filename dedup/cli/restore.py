@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="files of DEDUP_DUPLICATES; .gz or .zst may follow")  # fmt: skip
     parser.add_argument("--group", nargs="+", metavar="URL",
         help="items of pages that repeat one of these")  # fmt: skip
-    parser.add_argument("--url", nargs="+", metavar="PATTERN",
+    parser.add_argument("--url", nargs="+", type=_pattern, metavar="PATTERN",
         help="items of pages with such URLs; * is any text")  # fmt: skip
     parser.add_argument("--verdict", nargs="+", choices=DROPPED, metavar="VERDICT",
         help=f"items with such a verdict: {', '.join(DROPPED)}")  # fmt: skip
@@ -182,31 +182,42 @@ class _Restore:
         }
 
 
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text).replace(r"\*", ".*"), re.DOTALL)
+
+
+def _spellings(url: str) -> set[str]:
+    # People copy URLs from where they are decoded, too.
+    return {url, unquote(url)}
+
+
+def _is_of_group(dropped: DroppedItem, groups: Sequence[str]) -> bool:
+    return not _spellings(dropped.original or "").isdisjoint(groups)
+
+
+def _has_url(dropped: DroppedItem, patterns: Sequence[re.Pattern[str]]) -> bool:
+    return any(p.fullmatch(url) for p in patterns for url in _spellings(dropped.url))
+
+
+def _is_at_least(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and one >= other
+
+
+_TESTS: dict[str, Callable[[DroppedItem, Any], bool]] = {
+    "group": _is_of_group,
+    "url": _has_url,
+    "verdict": lambda dropped, verdicts: dropped.verdict in verdicts,
+    "min_distance": lambda dropped, least: _is_at_least(dropped.distance, least),
+    "max_distance": lambda dropped, most: _is_at_least(most, dropped.distance),
+}
+"""By option: whether an item is what its value asks for."""
+
+
 def _choice(options: argparse.Namespace) -> Callable[[DroppedItem], bool]:
     """Return whether an item is what all options ask for."""
-    patterns = [
-        re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
-        for pattern in options.url or ()
-    ]
-
-    def is_chosen(dropped: DroppedItem) -> bool:
-        # People copy URLs from where they are decoded, too.
-        urls = dropped.url, unquote(dropped.url)
-        originals = dropped.original, unquote(dropped.original or "")
-        distance = dropped.distance
-        return (
-            (options.group is None or any(group in originals for group in options.group))
-            and (not patterns or any(p.fullmatch(url) for p in patterns for url in urls))
-            and (options.verdict is None or dropped.verdict in options.verdict)
-            and (options.min_distance is None or _at_least(distance, options.min_distance))
-            and (options.max_distance is None or _at_least(options.max_distance, distance))
-        )
-
-    return is_chosen
-
-
-def _at_least(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and one >= other
+    given = {name: getattr(options, name) for name in _TESTS}
+    asked = [(_TESTS[name], value) for name, value in given.items() if value is not None]
+    return lambda dropped: all(test(dropped, value) for test, value in asked)
 
 
 @contextmanager

@@ -174,24 +174,34 @@ def _format(options: argparse.Namespace, scope: Scope | None, keep: Preference) 
 def _problems(options: argparse.Namespace, kind: type[Format], keep: Preference) -> Iterator[str]:
     """Yield what is wrong with the options for inputs of a *kind*."""
     has_fields = kind not in (Folder, Warc)
-    is_newest, is_canonical = newest in keep.criteria, canonical in keep.criteria
+    needs_date = has_fields and newest in keep.criteria
+    takes_canonical = has_fields and canonical in keep.criteria
     named = options.text_field, options.html_field, options.record_field, options.key_field
-    if any(named) and not has_fields:
-        yield f"a {kind.name} has no fields to be named"
-    if options.record_field and options.ledger:
-        yield "--ledger is for texts: what --record-field names is read as fast"
-    if options.date_field and not (has_fields and is_newest):
-        yield "--date-field is for --keep newest, of formats with fields"
-    if options.canonical_field and not (has_fields and is_canonical):
-        yield "--canonical-field is for --keep canonical, of formats with fields"
-    if first in keep.criteria[:-1]:
-        yield "--keep: after first, nothing is left to decide"
-    if options.follow_links and kind is not Folder:
-        yield "--follow-links is for folders"
-    if is_newest and has_fields and not options.date_field:
-        yield "--keep newest needs --date-field"
-    if not _is_ascii(options.encoding):
-        yield f"--encoding must be a superset of ASCII that Python knows, got {options.encoding!r}"
+    checks = (
+        (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
+        (
+            options.record_field and options.ledger,
+            "--ledger is for texts: what --record-field names is read as fast",
+        ),
+        (
+            options.date_field and not needs_date,
+            "--date-field is for --keep newest, of formats with fields",
+        ),
+        (
+            options.canonical_field and not takes_canonical,
+            "--canonical-field is for --keep canonical, of formats with fields",
+        ),
+        (first in keep.criteria[:-1], "--keep: after first, nothing is left to decide"),
+        (options.follow_links and kind is not Folder, "--follow-links is for folders"),
+        (needs_date and not options.date_field, "--keep newest needs --date-field"),
+        (
+            not _is_ascii(options.encoding),
+            f"--encoding must be a superset of ASCII that Python knows, got {options.encoding!r}",
+        ),
+    )
+    for is_wrong, problem in checks:
+        if is_wrong:
+            yield problem
 
 
 def _problems_of_scope(
@@ -351,18 +361,18 @@ def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Ite
         )
 
 
-def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
+def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the labels and the values of the table of *figures*."""
     records = figures["records"]
 
-    def share(name: str) -> str:
-        return f"{figures[name]:,} ({figures[name] / records:.1%})"
+    def share(count: int) -> str:
+        return f"{count:,} ({count / records:.1%})"
 
-    table = Table(box=None, pad_edge=False, show_header=False)
     a_second = records / max(figures["seconds"], 0.001)
-    table.add_row("records", f"{records:,} ({a_second:,.0f} a second)")
+    yield "records", f"{records:,} ({a_second:,.0f} a second)"
     if figures["from_ledger"]:
-        table.add_row("  of these, from the ledger", share("from_ledger"))
-    table.add_row("  kept", share("kept"))
+        yield "  of these, from the ledger", share(figures["from_ledger"])
+    yield "  kept", share(figures["kept"])
     for name, label in (
         ("kept_empty", "    without text"),
         ("kept_short", "    too short for near-duplicates"),
@@ -370,23 +380,28 @@ def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
         ("kept_without_scope", "    without a value for --scope"),
     ):
         if figures[name]:
-            table.add_row(label, share(name))
+            yield label, share(figures[name])
     for objection, count in figures["kept_by_evidence"].items():
-        table.add_row(f"    no duplicates: {objection}", f"{count:,} ({count / records:.1%})")
+        yield f"    no duplicates: {objection}", share(count)
     for weakness, count in figures["weak"].items():
-        label = f"  of which too little was extracted: {weakness}"
-        table.add_row(label, f"{count:,} ({count / records:.1%})")
-    table.add_row("  exact duplicates", share("exact_duplicates"))
-    table.add_row("  near-duplicates", share("near_duplicates"))
+        yield f"  of which too little was extracted: {weakness}", share(count)
+    yield "  exact duplicates", share(figures["exact_duplicates"])
+    yield "  near-duplicates", share(figures["near_duplicates"])
     if figures["bad"]:
-        table.add_row("  bad, left out", share("bad"))
+        yield "  bad, left out", share(figures["bad"])
     if figures["evidence"] != "off" and not figures["with_evidence"]:
-        table.add_row("evidence (--evidence)", "none: no record is a page of HTML")
+        yield "evidence (--evidence)", "none: no record is a page of HTML"
     if figures["links_left_out"]:
-        table.add_row("links, left out (--follow-links)", f"{figures['links_left_out']:,}")
-    table.add_row("kept records that others repeat", f"{figures['clusters']:,}")
+        yield "links, left out (--follow-links)", f"{figures['links_left_out']:,}"
+    yield "kept records that others repeat", f"{figures['clusters']:,}"
     sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
-    table.add_row("read and written", " and ".join(sizes))
+    yield "read and written", " and ".join(sizes)
+
+
+def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for label, value in _rows(figures):
+        table.add_row(label, value)
     output = console()
     output.print(table)
     for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):

@@ -54,9 +54,9 @@ def scan(
     with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
         for records in batches:
             numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)
-            for record in records if with_keys else ():
-                key = f"={record.page.key}" if record.has_key else ""
-                outcome.keys.append(key.encode("utf-8", "surrogatepass"))
+            if with_keys:
+                for record in records:
+                    outcome.keys.append(_key(record))
             if is_sorted:
                 for record in records:
                     _append(sketches, record)
@@ -67,12 +67,24 @@ def scan(
             advance(len(records))
     fields.check()
     if is_sorted:
-        wanted = (number for number in sketches.best_first() if outcome.fates[number] == Fate.NEW)
-        while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
-            judge.judge(numbers, [sketches.record(number) for number in numbers])
-            losses.add(numbers, [sketches.sequences(number) for number in numbers])
+        _judge_best_first(sketches, judge, losses)
     losses.finish()
     return outcome
+
+
+def _key(record: ReadRecord) -> bytes:
+    """Return the key of *record* as outcomes hold it."""
+    key = f"={record.page.key}" if record.has_key else ""
+    return key.encode("utf-8", "surrogatepass")
+
+
+def _judge_best_first(sketches: Sketches, judge: RecordJudge, losses: ScanLosses) -> None:
+    """Judge the new ones of the records that were read before, the best first."""
+    fates = judge.outcome.fates
+    wanted = (number for number in sketches.best_first() if fates[number] == Fate.NEW)
+    while numbers := list(islice(wanted, _JUDGED_AT_ONCE)):
+        judge.judge(numbers, [sketches.record(number) for number in numbers])
+        losses.add(numbers, [sketches.sequences(number) for number in numbers])
 
 
 def _append(sketches: Sketches, record: ReadRecord) -> None:

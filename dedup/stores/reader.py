@@ -28,6 +28,10 @@ class Crawl(NamedTuple):
     reason: str | None
     report: dict[str, Any] | None
 
+    def setting(self, name: str) -> Any:
+        """Return a setting as the report tells it, else ``None``."""
+        return (self.report or {}).get("settings", {}).get(name)
+
 
 class StoredPage(NamedTuple):
     """A page that was stored, by its number and the one of its crawl.

@@ -1,6 +1,5 @@
 """A ledger made of the records in the fields of items, when there is no other any more."""
 
-import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -74,8 +73,7 @@ def rebuild(
                 )
             others = made_with._asdict()
             del others["method"], others["digest"]
-            identity = json.dumps({**method.identity, **others}, default=str)
-            file.execute("UPDATE about SET value = ? WHERE name = 'identity'", (identity,))
+            tables.set_identity(file, {**method.identity, **others})
         done.pages = tables.count_pages(file)
     return done
 

@@ -2,12 +2,11 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
-from typing import Any
 
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
@@ -16,7 +15,7 @@ from dedup.scopes import Scope, parts_of, replace_base
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.reader import LedgerReader
-from dedup.stores.sqlite import KIND, OTHERS
+from dedup.stores.sqlite import KIND, OTHERS, parts_of_identity
 from dedup.text import Document
 
 
@@ -50,7 +49,8 @@ def reindex(
     """
     with LedgerReader(source) as reader:
         identity = reader.identity
-    of_method, others = _parts(identity)
+    of_method, others = parts_of_identity(identity)
+    others = dict.fromkeys(OTHERS) | others
     new_method = None if method is None or method.identity == of_method else method
     if new_method is not None:
         of_method = json.loads(json.dumps(new_method.identity))
@@ -96,12 +96,6 @@ def _scope_of_urls(name: str, source: Path) -> Scope:
             "(DEDUP_RESET)"
         )
     return scope
-
-
-def _parts(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what of *identity* is the method's, and the rest, all of which is there."""
-    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
-    return of_method, {name: identity.get(name) for name in OTHERS}
 
 
 def _sketch(

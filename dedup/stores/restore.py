@@ -12,7 +12,7 @@ from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_ide
 from dedup.scopes import are_versions
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.rebuild import NewPage, add_crawl
-from dedup.stores.sqlite import KIND, OTHERS
+from dedup.stores.sqlite import KIND, parts_of_identity
 
 
 class Restoration:
@@ -66,8 +66,7 @@ def restoring(
                 f"{path} is of a method that is none of scrapy-dedup, or of another version of it "
                 f"({identity.get('method')!r}): its sketches cannot be checked"
             )
-        own = {key: value for key, value in identity.items() if key not in OTHERS}
-        others = {key: identity[key] for key in OTHERS if key in identity}
+        own, others = parts_of_identity(identity)
         made_with = MadeWith(method.name, digest_of_identity(own), **others)
         reader = FieldReader(method, own)
 

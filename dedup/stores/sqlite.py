@@ -28,6 +28,12 @@ _SECONDS_OF_A_DAY = 86400.0
 _KEYS_AT_HAND = 16
 
 
+def parts_of_identity(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what of *identity* is the method's, and those of the `OTHERS` that it has."""
+    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
+    return of_method, {name: identity[name] for name in OTHERS if name in identity}
+
+
 class SqliteStore(Store):
     """Pages in an SQLite file, for one crawl at a time.
 

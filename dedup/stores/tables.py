@@ -70,7 +70,8 @@ def count_pages(file: sqlite3.Connection) -> int:
 
 def set_identity(file: sqlite3.Connection, identity: Mapping[str, Any]) -> None:
     """Write down what the sketches depend on, as JSON."""
-    file.execute("UPDATE about SET value = ? WHERE name = 'identity'", (json.dumps(identity),))
+    text = json.dumps(identity, default=str)
+    file.execute("UPDATE about SET value = ? WHERE name = 'identity'", (text,))
 
 
 def expire(file: sqlite3.Connection, before: float) -> None:
