@@ -153,7 +153,7 @@ def kept_by_oracle(method, texts, min_tokens):
         best = (inf, number), Kind.NEW
         for other, (kind, _) in enumerate(found):
             if kind is Kind.NEW:
-                said = explanation.judge(method, documents[other], document, min_tokens)
+                said = explanation.judge(method, documents[other], document, Rule(min_tokens))
                 if said.verdict == "duplicate":
                     best = min(best, ((-1, other), Kind.EXACT))
                 elif said.verdict == "near-duplicate":

@@ -228,15 +228,15 @@ def test_a_ledger_of_a_scan_has_what_the_criteria_need(tmp_path, monkeypatch):
 
 
 def dictionary(hosts, words):
-    """Entries of dictionaries whose headlines name the site: only the titles tell them apart."""
+    """Entries of dictionaries, two of each; only their titles tell them apart: headlines do not."""
     for host in range(hosts):
         for number in range(words):
-            word = article(100 * host + number, 1).split()[0]
+            word = article(100 * host + number // 2, 1).split()[0]
             text = f"{article(7)}. Site {article(host + 50, 40)} The word {word} {'etc ' * number}."
             site = page(text, title=f"Dictionary {host}")
             yield {
                 "url": f"http://{host}.example/{number}",
-                "html": site.replace("<title>", f"<title>{word} {number} - ", 1),
+                "html": site.replace("<title>", f"<title>{word} {number // 2} - ", 1),
                 "length": len(text),
                 "on": f"20{(7 * number) % 9 + 10}-01-0{host + 1}",
             }
