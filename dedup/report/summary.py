@@ -177,6 +177,7 @@ class Summary:
         """
         seconds = monotonic() - self._start
         details = Details() if self._details is None else self._details
+        method = str(self._settings.get("DEDUP_METHOD", ""))
         index = IndexSize(0, other_bytes)
         nearest_kept, near_misses = NOTHING_NEAR, tuple[NearMiss, ...]()
         url_advice = second_opinion = None
@@ -184,10 +185,9 @@ class Summary:
             index = IndexSize(len(detector), detector.nbytes + other_bytes)
             with self._figures_only():
                 nearest_kept, near_misses = details.near_misses(detector)
-                second_opinion = details.second_opinion(near_misses, self._method)
+                second_opinion = details.second_opinion(near_misses, method)
         with self._figures_only():
             url_advice = details.url_advice()
-        dropped_text = self._dropped_text()
         self._stats.set_value("dedup/index/pages", index.pages)
         self._stats.set_value("dedup/index/bytes", index.bytes)
         if texts_lost := details.texts_lost():
@@ -199,16 +199,14 @@ class Summary:
             settings={name: _bound(value) for name, value in self._settings.items()},
             pages=self._counts.pages(seconds),
             items=self._counts.items(),
-            dropped_text=dropped_text,
+            dropped_text=self._dropped_text(),
             objections=self._counts.below("objections"),
             weak=self._counts.below("weak"),
             links_held_back=self._counts.value("links_held_back"),
             preferred=self._preferred.preferred(self._counts.value("preferred")),
             revisits=self._revisits.revisits(),
             ledger=None if store is None else _ledger_use(store, self._counts),
-            distances=sort_distances(
-                {float(d): n for d, n in self._counts.below("distance").items()}
-            ),
+            distances=_distances(self._counts),
             nearest_kept=nearest_kept,
             near_misses=near_misses,
             second_opinion=second_opinion,
@@ -231,10 +229,6 @@ class Summary:
             texts_lost=texts_lost,
         )
 
-    @property
-    def _method(self) -> str:
-        return str(self._settings.get("DEDUP_METHOD", ""))
-
     def _dropped_text(self) -> DroppedText | None:
         text = None
         with self._figures_only():
@@ -243,6 +237,10 @@ class Summary:
                 for name in _LOST:
                     self._stats.set_value(f"dedup/lost/{name}", getattr(text, name))
         return text
+
+
+def _distances(counts: CounterReader) -> dict[float, int]:
+    return sort_distances({float(d): n for d, n in counts.below("distance").items()})
 
 
 def _ledger_use(store: StoreState, counts: CounterReader) -> LedgerUse:
