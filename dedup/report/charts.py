@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -146,6 +146,13 @@ def _read_description(bar: Any, name: str) -> str:
     return found[0].text or "" if found else ""
 
 
+def _step_of(distances: Collection[float], highest: float) -> float:
+    """Return how wide bars are up to *highest*: whole if *distances* are, else in hundredths."""
+    if highest > 1 and all(float(distance).is_integer() for distance in distances):
+        return float(max(1, math.ceil((highest + 1) / _BINS)))
+    return max(0.01, math.ceil(100 * highest / _BINS) / 100)
+
+
 def bin_distances(
     *counts: Mapping[float, float], upto: float = 0, threshold: float | None = None
 ) -> tuple[list[str], list[list[float]], int | None]:
@@ -160,12 +167,8 @@ def bin_distances(
     (['0', '1', '2', '3', '4'], [[5.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 7.0]], 4)
     """
     highest = max([upto, *(key for count in counts for key in count)], default=0)
-    keys = {*(key for count in counts for key in count), threshold or 0}
-    if all(float(key).is_integer() for key in keys) and highest == int(highest) and highest > 1:
-        step = float(max(1, math.ceil((highest + 1) / _BINS)))
-    else:
-        step = max(0.01, math.ceil(100 * highest / _BINS) / 100)
     edge = threshold or 0.0
+    step = _step_of({edge, highest}.union(*counts), highest)
 
     def place(distance: float) -> int:
         """Return the number of steps from the one that ends at the threshold."""

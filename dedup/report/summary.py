@@ -13,6 +13,7 @@ from dedup.report.copies import copy_of
 from dedup.report.counts import COUNTER_OF, CounterReader, StatCollector
 from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
+from dedup.report.first_pages import FirstPreferred, FirstRevisits
 from dedup.report.groups import Groups
 from dedup.report.losses import Losses
 from dedup.report.near_misses import NOTHING_NEAR, KeptIndex
@@ -22,11 +23,7 @@ from dedup.report.report import (
     IndexSize,
     LedgerUse,
     NearMiss,
-    PreferredUrl,
-    PreferredUrls,
     Report,
-    Revisit,
-    Revisits,
     StageTime,
 )
 from dedup.report.tally import Tally
@@ -38,8 +35,7 @@ from dedup.url_advice.contents import Content
 logger = get_logger(__name__)
 
 _GROUPS_SHOWN = 1000
-_REVISITS_SHOWN = 1000
-_PREFERRED_SHOWN = 1000
+_LOST = ("pages", "pages_of_earlier_crawls", "sequences", "share", "error")
 
 
 class Summary:
@@ -74,8 +70,8 @@ class Summary:
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
         self._groups = Groups()
-        self._revisits: dict[Kind, list[Revisit]] = {Kind.UNCHANGED: [], Kind.CHANGED: []}
-        self._preferred: dict[str, str] = {}
+        self._revisits = FirstRevisits()
+        self._preferred = FirstPreferred()
         self._hosts = Tally()
         self._has_failed = False
 
@@ -142,25 +138,24 @@ class Summary:
         if verdict.objection:
             self.count(f"objections/{verdict.objection.replace(' ', '_')}")
         if verdict.is_duplicate:
-            if self._drops:
-                self.count("bytes_saved", size)
-            if verdict.kind is Kind.NEAR:
-                self.count(f"distance/{round_up(verdict.distance or 0):g}")
-            original = verdict.original
-            if verdict.preferred and original:
-                self.count("preferred")
-                known = self._preferred
-                if original in known or len(known) < _PREFERRED_SHOWN:
-                    known[original] = verdict.preferred
-            if original is not None and original != url:  # several items may have one URL
-                copy = copy_of(verdict, url, title)
-                self._groups.add(original, copy)
-                if self._details is not None:
-                    self._details.add_copy(original, copy)
-        revisits = self._revisits.get(verdict.kind)
-        if revisits is not None and len(revisits) < _REVISITS_SHOWN:
-            revisits.append(Revisit(url, verdict.distance))
+            self._count_duplicate(verdict, url, size, title)
+        self._revisits.add(verdict, url)
         self._hosts.add(host(url), is_duplicate=verdict.is_duplicate)
+
+    def _count_duplicate(self, verdict: Verdict, url: str, size: int, title: str | None) -> None:
+        if self._drops:
+            self.count("bytes_saved", size)
+        if verdict.kind is Kind.NEAR:
+            self.count(f"distance/{round_up(verdict.distance or 0):g}")
+        original = verdict.original
+        if verdict.preferred and original:
+            self.count("preferred")
+            self._preferred.add(original, verdict.preferred)
+        if original is not None and original != url:  # several items may have one URL
+            copy = copy_of(verdict, url, title)
+            self._groups.add(original, copy)
+            if self._details is not None:
+                self._details.add_copy(original, copy)
 
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
@@ -182,6 +177,7 @@ class Summary:
         """
         seconds = monotonic() - self._start
         details = Details() if self._details is None else self._details
+        method = str(self._settings.get("DEDUP_METHOD", ""))
         index = IndexSize(0, other_bytes)
         nearest_kept, near_misses = NOTHING_NEAR, tuple[NearMiss, ...]()
         url_advice = second_opinion = None
@@ -189,10 +185,9 @@ class Summary:
             index = IndexSize(len(detector), detector.nbytes + other_bytes)
             with self._figures_only():
                 nearest_kept, near_misses = details.near_misses(detector)
-                second_opinion = details.second_opinion(near_misses, self._method)
+                second_opinion = details.second_opinion(near_misses, method)
         with self._figures_only():
             url_advice = details.url_advice()
-        dropped_text = self._dropped_text()
         self._stats.set_value("dedup/index/pages", index.pages)
         self._stats.set_value("dedup/index/bytes", index.bytes)
         if texts_lost := details.texts_lost():
@@ -204,22 +199,14 @@ class Summary:
             settings={name: _bound(value) for name, value in self._settings.items()},
             pages=self._counts.pages(seconds),
             items=self._counts.items(),
-            dropped_text=dropped_text,
+            dropped_text=self._dropped_text(),
             objections=self._counts.below("objections"),
             weak=self._counts.below("weak"),
             links_held_back=self._counts.value("links_held_back"),
-            preferred=PreferredUrls(
-                duplicates=self._counts.value("preferred"),
-                first=tuple(map(PreferredUrl, self._preferred, self._preferred.values())),
-            ),
-            revisits=Revisits(
-                unchanged=tuple(self._revisits[Kind.UNCHANGED]),
-                changed=tuple(self._revisits[Kind.CHANGED]),
-            ),
+            preferred=self._preferred.preferred(self._counts.value("preferred")),
+            revisits=self._revisits.revisits(),
             ledger=None if store is None else _ledger_use(store, self._counts),
-            distances=sort_distances(
-                {float(d): n for d, n in self._counts.below("distance").items()}
-            ),
+            distances=_distances(self._counts),
             nearest_kept=nearest_kept,
             near_misses=near_misses,
             second_opinion=second_opinion,
@@ -242,24 +229,18 @@ class Summary:
             texts_lost=texts_lost,
         )
 
-    @property
-    def _method(self) -> str:
-        return str(self._settings.get("DEDUP_METHOD", ""))
-
     def _dropped_text(self) -> DroppedText | None:
         text = None
         with self._figures_only():
             if self._losses is not None:
                 text = self._losses.result()
-                for name, value in (
-                    ("pages", text.pages),
-                    ("pages_of_earlier_crawls", text.pages_of_earlier_crawls),
-                    ("sequences", text.sequences),
-                    ("share", text.share),
-                    ("error", text.error),
-                ):
-                    self._stats.set_value(f"dedup/lost/{name}", value)
+                for name in _LOST:
+                    self._stats.set_value(f"dedup/lost/{name}", getattr(text, name))
         return text
+
+
+def _distances(counts: CounterReader) -> dict[float, int]:
+    return sort_distances({float(d): n for d, n in counts.below("distance").items()})
 
 
 def _ledger_use(store: StoreState, counts: CounterReader) -> LedgerUse:

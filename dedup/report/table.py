@@ -86,14 +86,7 @@ def _page_rows(report: Report, room: int) -> Rows:
     yield "  new", _share(pages.new, total)
     yield "  exact duplicates", _share(pages.exact_duplicates, total)
     yield "  near-duplicates", _share(pages.near_duplicates, total)
-    if pages.unchanged or pages.changed:
-        yield "  unchanged", f"{_share(pages.unchanged, total)} since an earlier crawl"
-        again = ", stored again" if pages.changed else ""
-        urls = [_url(page.url, room) for page in report.revisits.changed[:_URLS]]
-        lines = [f"{_share(pages.changed, total)}{again}", *urls]
-        if pages.changed > _URLS:
-            lines.append(f"and {pages.changed - _URLS:,} more")
-        yield "  changed", "\n  ".join(lines)
+    yield from _revisit_rows(report, room)
     if pages.repeated:
         yield "  met again", f"{_share(pages.repeated, total)}, under the same URL"
     if report.preferred.duplicates:
@@ -111,6 +104,18 @@ def _page_rows(report: Report, room: int) -> Rows:
         f"{printable(name).replace('_', ' ')}: {count:,}" for name, count in pages.skipped.items()
     )
     yield "  skipped (kept)", f"{skipped}: {reasons}" if reasons else skipped
+
+
+def _revisit_rows(report: Report, room: int) -> Rows:
+    pages, total = report.pages, report.pages.judged
+    if pages.unchanged or pages.changed:
+        yield "  unchanged", f"{_share(pages.unchanged, total)} since an earlier crawl"
+        again = ", stored again" if pages.changed else ""
+        urls = [_url(page.url, room) for page in report.revisits.changed[:_URLS]]
+        lines = [f"{_share(pages.changed, total)}{again}", *urls]
+        if pages.changed > _URLS:
+            lines.append(f"and {pages.changed - _URLS:,} more")
+        yield "  changed", "\n  ".join(lines)
 
 
 def _item_rows(report: Report) -> Rows:
