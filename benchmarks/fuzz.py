@@ -33,8 +33,8 @@ from lxml import etree
 from trafilatura import load_html
 
 from crawler.demo.site import pages as demo_pages
-from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, evidence_of
-from dedup.extraction import EXTRACTORS
+from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
+from dedup.extraction import EXTRACTORS, evidence_of_tree
 from dedup.methods import METHODS
 from dedup.page import Page, PageReader
 from dedup.records.decoding import decode_html
@@ -238,7 +238,7 @@ class Run:
         for one in (text, self._text_before, html):
             begin = process_time()
             try:
-                evidence = evidence_of(tree, one, page and page.title)
+                evidence = evidence_of_tree(tree, html, one, page and page.title)
             except Exception as error:
                 self._fault(number, "evidence", repr(error)[:300])
                 continue

@@ -157,9 +157,10 @@ def objection(
         return Objection.LONGER
     if is_exact and demands.are_met_by_text(tokens, coverage):
         return None
-    if not is_exact and tokens >= demands.longer * original_tokens:
+    longer = None if is_exact else demands.longer
+    if longer and tokens >= longer * original_tokens:
         return Objection.LONGER
-    if not (is_exact or finds_parts) and original_tokens >= demands.longer * tokens:
+    if longer and original_tokens >= longer * tokens and not finds_parts:
         return Objection.SHORTER
     return Objection.TITLE if _names_differ(page, original, names, host) else None
 

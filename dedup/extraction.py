@@ -53,11 +53,11 @@ def trafilatura(html: str) -> Extraction:
         description = _description(tree)
         # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
         text = library.extract(tree, fast=True, include_comments=False) or ""
-        evidence = _evidence_of_tree(tree, html, text, title)
+        evidence = evidence_of_tree(tree, html, text, title)
         if evidence.coverage < _NEXT_TO_NOTHING and not evidence.is_list:
             wider = library.extract(tree, fast=False, include_comments=False) or ""
             if len(wider) >= _MUCH_MORE * max(len(text), _SHORT):
-                wider_evidence = _evidence_of_tree(tree, html, wider, title)
+                wider_evidence = evidence_of_tree(tree, html, wider, title)
                 if wider_evidence.weakness is None:
                     text, evidence = wider, wider_evidence
     language = language or language_of_script(text)
@@ -93,10 +93,10 @@ def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
 
     with _silence("trafilatura"):
         tree = load_html(html)
-    return None if tree is None else _evidence_of_tree(tree, html, text, title)
+    return None if tree is None else evidence_of_tree(tree, html, text, title)
 
 
-def _evidence_of_tree(tree: "HtmlElement", html: str, text: str, title: str | None) -> Evidence:
+def evidence_of_tree(tree: "HtmlElement", html: str, text: str, title: str | None) -> Evidence:
     """Return the evidence of a page that lxml has parsed, or as much of it as it does."""
     evidence = evidence_of(tree, text, title)
     parser = tree.getroottree().parser

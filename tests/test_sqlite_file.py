@@ -67,7 +67,7 @@ def killed(script, *arguments):
 KILLED_CRAWL = """
 ledger = ledgers.joined(sys.argv[1], IDENTITY); add(ledger, *range(50))
 """
-KILLED_SCAN = "scanned(sys.argv[1], *map(str, range(50)))._commit()"
+KILLED_SCAN = "ledger = scanned(sys.argv[1], *map(str, range(50))); ledger._commit()"
 # A transaction too large for memory, so that its journal and half of it are on the disk.
 KILLED_WITH_JOURNAL = """
 file = sqlite3.connect(sys.argv[1]); file.execute("PRAGMA cache_size = 10")

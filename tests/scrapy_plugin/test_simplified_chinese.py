@@ -19,7 +19,7 @@ SITE = {
     "/cn": page(CHINESE, title="鸟类的迁徙"),
     "/tw": page(TRADITIONAL, title="鳥類的遷徙"),
     # Not equal, only near: its title has to agree.
-    "/hk": page(TRADITIONAL + "\n更新", title="鳥類的遷徙"),
+    "/hk": page(TRADITIONAL + "\n更新", title="鳥類的遷徙").replace("h1>", "h2>"),
     "/no-headline": page(TRADITIONAL, title="鳥類的遷徙").replace("h1>", "h2>"),
     "/other": page(TRADITIONAL, title="另一篇文章"),
 }
