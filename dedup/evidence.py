@@ -145,10 +145,10 @@ def objection(
     4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
        page that there is.
     """
+    seen = [one for one in (page, original) if one is not None]
+    coverage = min((one.coverage for one in seen), default=1.0)
     if page is None or original is None:
-        seen = page or original
-        return Objection.WEAK if seen and seen.coverage < demands.coverage else None
-    coverage = min(page.coverage, original.coverage)
+        return Objection.WEAK if coverage < demands.coverage else None
     if is_exact and page.view == original.view:
         coverage = 1.0
     elif coverage < demands.coverage:
@@ -157,12 +157,17 @@ def objection(
         return Objection.LONGER
     if is_exact and demands.are_met_by_text(tokens, coverage):
         return None
-    longer = None if is_exact else demands.longer
-    if longer and tokens >= longer * original_tokens:
-        return Objection.LONGER
-    if longer and original_tokens >= longer * tokens and not finds_parts:
-        return Objection.SHORTER
+    length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
+    if length is Objection.LONGER or (length and not finds_parts):
+        return length
     return Objection.TITLE if _names_differ(page, original, names, host) else None
+
+
+def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection | None:
+    """Return whether one of two texts has *longer* times as many tokens as the other, or more."""
+    if tokens >= longer * original_tokens:
+        return Objection.LONGER
+    return Objection.SHORTER if original_tokens >= longer * tokens else None
 
 
 def _names_differ(one: Evidence, other: Evidence, names: "Names | None", host: str) -> bool:
