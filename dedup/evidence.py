@@ -145,8 +145,7 @@ def objection(
     4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
        page that there is.
     """
-    seen = [one for one in (page, original) if one is not None]
-    coverage = min((one.coverage for one in seen), default=1.0)
+    coverage = _least_coverage(page, original)
     if page is None or original is None:
         return Objection.WEAK if coverage < demands.coverage else None
     if is_exact and page.view == original.view:
@@ -161,6 +160,10 @@ def objection(
     if length is Objection.LONGER or (length and not finds_parts):
         return length
     return Objection.TITLE if _names_differ(page, original, names, host) else None
+
+
+def _least_coverage(*pages: Evidence | None) -> float:
+    return min((page.coverage for page in pages if page is not None), default=1.0)
 
 
 def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection | None:
