@@ -176,20 +176,20 @@ def test_copies_are_filtered_by_verdict_host_pattern_distance_and_title(shown):
 
     assert results(shown) == "2 groups, 207 copies"
     choose("verdict", "near-duplicates")
-    assert results(shown) == "1 groups, 42 copies"
+    assert results(shown) == "1 group, 42 copies"
     choose("host", "b.example (103)")
-    assert results(shown) == "1 groups, 21 copies"
+    assert results(shown) == "1 group, 21 copies"
     shown.find_element("id", "least").send_keys("3")
-    assert results(shown) == "1 groups, 7 copies"
+    assert results(shown) == "1 group, 7 copies"
     shown.find_element("id", "clear").click()
     assert results(shown) == "2 groups, 207 copies"
     choose("pattern", "zh.example/米粉/* (1)")
-    assert results(shown) == "1 groups, 1 copies"
+    assert results(shown) == "1 group, 1 copy"
     shown.find_element("id", "clear").click()
     shown.find_element("id", "retitled").click()
-    assert results(shown) == "1 groups, 42 copies"
+    assert results(shown) == "1 group, 42 copies"
     shown.find_element("id", "most").send_keys("1")
-    assert results(shown) == "1 groups, 14 copies"
+    assert results(shown) == "1 group, 14 copies"
     shown.find_element("css selector", "[data-language=zh]").click()
     options = [o.text for o in Select(shown.find_element("id", "verdict")).options]
     assert options == ["全部", "完全重复", "近似重复"]
@@ -199,10 +199,10 @@ def test_copies_are_filtered_by_verdict_host_pattern_distance_and_title(shown):
 def test_all_words_of_a_search_must_be_found_in_whatever_order(shown):
     search = shown.find_element("id", "search")
     search.send_keys("Another  /copies/20")
-    assert results(shown) == "1 groups, 3 copies"  # 20, 200 and 205
+    assert results(shown) == "1 group, 3 copies"  # 20, 200 and 205
     search.clear()
     search.send_keys("粉/ zh.")
-    assert results(shown) == "1 groups, 1 copies"
+    assert results(shown) == "1 group, 1 copy"
     search.clear()
     search.send_keys("粉/ copies")
     assert results(shown) == "0 groups, 0 copies"
@@ -224,7 +224,7 @@ def test_a_link_opens_a_group_whatever_is_filtered(shown):
     opened = shown.find_element("css selector", '#group-table .open[aria-expanded="true"]')
     assert "zh.example" in opened.text
     shown.execute_script("location.hash = 'other-titles'")
-    WebDriverWait(shown, 10).until(lambda page: results(page) == "1 groups, 42 copies")
+    WebDriverWait(shown, 10).until(lambda page: results(page) == "1 group, 42 copies")
     assert console(shown) == []
 
 

@@ -142,7 +142,7 @@ def test_groups_are_searched(browser, report):
     search = browser.find_element("id", "search")
     search.send_keys("title 33")
     assert texts_of(browser, "#group-table .open .title") == ["Title 33"]
-    assert "1 groups" in browser.find_element("id", "results").text
+    assert "1 group" in browser.find_element("id", "results").text
     search.clear()
     search.send_keys("B.EXAMPLE/7")
     assert texts_of(browser, "#group-table .open .title") == ["Title 7"]

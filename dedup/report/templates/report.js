@@ -148,7 +148,7 @@
     body.replaceChildren(...shown.slice(page * ROWS, (page + 1) * ROWS).map(rowOf));
     if (!shown.length) body.append(element("tr", { role: "row" }, element("td", { colspan: "4", role: "cell" }, say("js_no_results"))));
     const copies = shown.reduce((sum, found) => sum + found.copies.length, 0);
-    results.replaceChildren(`${number(shown.length)} `, say("js_results"), `, ${number(copies)} `, say("js_copies"));
+    results.replaceChildren(`${number(shown.length)} `, say(shown.length === 1 ? "js_result" : "js_results"), `, ${number(copies)} `, say(copies === 1 ? "js_copy" : "js_copies"));
     at("page").replaceChildren(say("js_page", page + 1, pages));
     previous.disabled = page === 0;
     next.disabled = page === pages - 1;
