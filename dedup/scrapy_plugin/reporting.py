@@ -23,18 +23,20 @@ class Reporting:
         self.copies = CopyLog(settings.report) if settings.enabled and settings.report else None
         drops = settings.action == "drop"
         self.losses = Losses(drops=drops) if settings.enabled else None
-        details = Details(
-            texts=self.texts,
-            copies=self.copies,
-            contents=Contents(settings.method),
-            min_tokens=settings.min_tokens,
-        )
+        details = None
+        if has_report:
+            details = Details(
+                texts=self.texts,
+                copies=self.copies,
+                contents=Contents(settings.method),
+                min_tokens=settings.min_tokens,
+            )
         self.summary = Summary(
             stats,
             settings.shown,
             drops=drops,
             losses=self.losses,
-            details=details if has_report else None,
+            details=details,
         )
 
     def halvings(self) -> int | None:

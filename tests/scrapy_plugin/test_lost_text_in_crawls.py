@@ -59,7 +59,7 @@ def table(result: Crawl) -> str:
 def test_a_paragraph_that_only_a_dropped_page_has_is_reported_as_lost(tmp_path: Path, workers: int):
     with served(SITE) as url:
         result = crawled(SITE, url, DEDUP_REPORT=tmp_path, DEDUP_WORKERS=workers)
-    assert [item["url"] for item, _ in result.dropped] == [url + "/same", url + "/more"]
+    assert {item["url"] for item, _ in result.dropped} == {url + "/same", url + "/more"}
     total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
     assert 10 <= gone <= 25
     assert lost(result) == {
