@@ -104,7 +104,14 @@ class Released(NamedTuple):
     number: int
 
 
-Event = Claimed | Committed | Released
+class Preferred(NamedTuple):
+    """An event: the content of page *number* was met under *key*, which is a better one."""
+
+    number: int
+    key: str
+
+
+Event = Claimed | Committed | Released | Preferred
 
 
 @dataclass(slots=True)

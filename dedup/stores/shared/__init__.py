@@ -1,0 +1,1 @@
+"""Stores that the processes of a fleet share."""

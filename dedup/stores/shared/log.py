@@ -1,0 +1,214 @@
+"""The log that the processes of a fleet share: the interface of a server's adapter."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dedup.record import Claimed, Event, PageRecord
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote, Texts
+
+FORMAT = 1
+"""The version of what is in a log; a log of another one is refused."""
+LEASE = 20.0
+"""How long the claims of a process count after its last exchange, in seconds."""
+MOST_ENTRIES = 10_000
+"""How many entries an answer has at most."""
+
+
+class StoreDownError(LedgerError):
+    """The server of a store cannot be reached, or does not answer; it may come back."""
+
+
+class Entry(NamedTuple):
+    """What happened: an event of the log, and whose it is.
+
+    *position* counts from 1, and is the number of the page if the event is a claim. *owner* is the
+    process that claimed the page (8 random bytes of each start), *serial* its count of claims: by
+    these a claim is named. *run* is the crawl of that process, which a fleet shares. *at* is when
+    it happened, in seconds since 1970, by the clock of the server.
+    """
+
+    position: int
+    owner: bytes
+    serial: int
+    run: int
+    at: float
+    event: Event
+
+
+class Member(NamedTuple):
+    """A process that takes part: its *owner* of claims, its spider, and its job, if it has one."""
+
+    owner: bytes
+    spider: str
+    job: str | None = None
+
+
+class Found(NamedTuple):
+    """What is there before one joins: the identity that all share, and whether somebody crawls."""
+
+    identity: dict[str, Any]
+    is_in_use: bool
+
+
+class Joined(NamedTuple):
+    """As what a process takes part: in which run, whether that is its job's, which goes on.
+
+    *is_reset*: whether all that was there has been forgotten.
+    """
+
+    run: int
+    is_resumed: bool
+    is_reset: bool
+
+
+class Request(NamedTuple):
+    """What one process has to say: one atomic step.
+
+    *turn* rises with each request of *owner*: a request that arrives after a later one of the same
+    owner is refused. *seen* is the position that the process has followed to. *commits* and
+    *releases* are claims of its own, by number and serial, *claims* new ones by serial. *preferred*
+    are the better keys of stored pages, by number. The rest nobody follows: *duplicates* that were
+    met, and the times at which stored pages were met again, by number (*seen_again*).
+    """
+
+    owner: bytes
+    turn: int
+    run: int
+    seen: int
+    commits: Sequence[tuple[int, int]] = ()
+    releases: Sequence[tuple[int, int]] = ()
+    preferred: Mapping[int, str] = {}
+    claims: Sequence[tuple[int, Claimed]] = ()
+    duplicates: Sequence[DuplicateNote] = ()
+    seen_again: Mapping[int, float] = {}
+
+
+class Answer(NamedTuple):
+    """What a process is told.
+
+    *entries* are those from position *seen* on, that one first: by it the process sees whether the
+    log is still the one that it has followed. They are `MOST_ENTRIES` at most, so that there may be
+    more. *made* are the positions of the new claims. *lost* are the serials of those commits whose
+    claims are not open (any more).
+    """
+
+    entries: list[Entry]
+    made: list[int]
+    lost: list[int]
+
+
+class CrawlRow(NamedTuple):
+    """What is told of a process that took part: times in seconds since 1970, its JSON report."""
+
+    run: int
+    spider: str
+    job: str | None
+    started: float
+    finished: float | None
+    reason: str | None
+    report: dict[str, Any] | None
+
+
+class Log(ABC):
+    """An ordered log of claims, commits and releases, with leases: all that a server has to do.
+
+    It compares no pages: its order decides, and each process compares for itself. Every coroutine
+    is one atomic step for all processes. Each raises StoreDownError if the server cannot be reached
+    or does not answer in time: the step may have been taken or not. Each raises LedgerError for
+    what waiting does not mend. No message, and no *name*, shows a password.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Create it without connecting; *name* is what messages call it."""
+        self.name = name
+
+    # Taking part.
+
+    @abstractmethod
+    async def open(self) -> Found | None:
+        """Connect, and return what is there; ``None`` if nothing is. Nothing is changed.
+
+        Raises LedgerError for a server that would forget, or a log that is none or of another
+        `FORMAT`.
+        """
+
+    @abstractmethod
+    async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
+        """Have *member* take part, with a lease, from now on.
+
+        It goes on with the run of its job, if the last crawl of that has not finished; else it
+        shares the run of those who take part already; else a run begins. *reset*: forget all that
+        is there, unless somebody takes part or a job goes on. Where nothing is, *identity* is
+        written.
+
+        Raises LedgerError if what is there has another identity.
+        """
+
+    @abstractmethod
+    async def exchange(self, request: Request) -> Answer:
+        """Append the entries of *request*: commits, releases, preferred keys, claims.
+
+        And renew the lease of its owner. A commit or release of a claim that is not open appends
+        nothing. A commit also ends the pages that its claim replaces. Raises LedgerError for a
+        request whose turn has passed.
+        """
+
+    @abstractmethod
+    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
+        """Release those *claims* whose owners have no lease: numbers, owners and serials.
+
+        Returns the seconds until the next of the leases ends; infinite if none of the claims is
+        open.
+        """
+
+    @abstractmethod
+    async def leave(
+        self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
+    ) -> None:
+        """End the lease of *owner*, release its open claims, and keep its report and *texts*.
+
+        There are as many texts as the report shows at most (DEDUP_REPORT_TEXTS), for all processes
+        together: those of the last ones are kept.
+        """
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give back the connection; may be called twice, and without `open`."""
+
+    # Reading.
+
+    @abstractmethod
+    def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
+        """Yield what counts now, in pieces, by position: claims, each before what became of it.
+
+        What was released or replaced, and what was stored before the time *since*, may be there, or
+        not. The last entry of all is the last one of the log.
+        """
+
+    @abstractmethod
+    async def entries(self, after: int) -> list[Entry]:
+        """Return the entries after a position, `MOST_ENTRIES` at most."""
+
+    @abstractmethod
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        """Return the records of claimed pages by their *numbers*, of those that are there."""
+
+    @abstractmethod
+    async def crawls(self) -> list[CrawlRow]:
+        """Return who took part, the oldest first."""
+
+    @abstractmethod
+    def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
+        """Yield the duplicates that were met, each with its run; a later one for the same page and
+        key takes the place of an earlier one.
+        """
+
+    @abstractmethod
+    async def seen_again(self) -> dict[int, float]:
+        """Return when stored pages were last met again, by number."""
+
+    @abstractmethod
+    def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
+        """Yield the texts that were kept: URL, title, main text."""

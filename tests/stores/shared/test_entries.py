@@ -1,0 +1,69 @@
+"""Entries as bytes: what is written is read back, and nothing else is taken for an entry."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.log import Entry
+
+NUMBERS = st.integers(0, 2**63 - 1)
+TEXTS = st.text(st.characters(codec=None))
+RECORDS = st.builds(
+    PageRecord,
+    TEXTS,
+    TEXTS,
+    NUMBERS,
+    st.binary(min_size=16, max_size=16),
+    st.none() | st.binary(),
+    st.none() | st.binary(min_size=SIZE_OF_EVIDENCE, max_size=SIZE_OF_EVIDENCE),
+    st.booleans(),
+)
+EVENTS = (
+    st.builds(Claimed, RECORDS, st.lists(NUMBERS, max_size=3).map(tuple), st.just(7))
+    | st.builds(Committed, NUMBERS)
+    | st.builds(Released, NUMBERS)
+    | st.builds(Preferred, NUMBERS, TEXTS)
+)
+ENTRIES = st.builds(
+    Entry,
+    st.just(7),
+    st.binary(min_size=8, max_size=8),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+    st.floats(allow_nan=False),
+    EVENTS,
+)
+
+
+@given(ENTRIES)
+def test_what_is_written_is_read_back(entry):
+    assert from_bytes(7, to_bytes(entry)) == entry
+
+
+@given(ENTRIES, st.data())
+def test_a_part_of_a_claim_is_no_entry(entry, data):
+    whole = to_bytes(entry)
+    part = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    try:
+        found = from_bytes(7, part)
+    except ValueError:
+        return
+    assert not isinstance(entry.event, Claimed)
+    assert found.event != entry.event
+
+
+@given(st.binary(max_size=200))
+def test_whatever_is_there_is_an_entry_or_an_error(data):
+    try:
+        entry = from_bytes(7, data)
+    except ValueError:
+        return
+    assert isinstance(entry, Entry)
+
+
+def test_an_error_shows_what_was_there():
+    with pytest.raises(ValueError, match="entry 7 is none: b'nonsense'"):
+        from_bytes(7, b"nonsense")
