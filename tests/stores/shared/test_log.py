@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
+from remote_memory_log import RemoteMemoryServer
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
@@ -28,6 +29,7 @@ from dedup.stores.shared.log import (
 
 LOGS = {
     "memory": MemoryServer,
+    "remote memory": RemoteMemoryServer,
 }
 """The servers by name."""
 
@@ -373,6 +375,7 @@ async def test_an_answer_begins_with_the_entry_that_was_seen_last(place):
     assert (await first.exchange(seen=10_000_000_000)).entries == []
 
 
+@pytest.mark.slow
 async def test_answers_are_bounded_and_the_rest_is_read(place):
     process = await joined(place)
     more = 5
@@ -391,6 +394,7 @@ async def test_answers_are_bounded_and_the_rest_is_read(place):
     assert await process.log.entries(10_000_000_000) == []
 
 
+@pytest.mark.slow
 async def test_thousands_of_commits_in_one_request(place):
     process = await joined(place)
     claims = await process.claim(*(record(number) for number in range(9000)))
@@ -623,8 +627,8 @@ async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(p
     process = await joined(place)
     [opened, later] = await process.claim(record(1), record(2))
     await process.store(record(3))
-    await place.server.pass_time(1)
-    since = (await process.log.entries(0))[-1].at + 0.5
+    await place.server.pass_time(SHORT)
+    since = (await process.log.entries(0))[-1].at + SHORT / 2
     await process.store(record(4))
     await process.exchange(commits=[later])
     pieces = await collected(process.log.snapshot(since))
@@ -635,6 +639,7 @@ async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(p
     assert found[-1] == (await all_entries(process.log))[-1]
 
 
+@pytest.mark.slow
 async def test_a_snapshot_of_many_entries_is_complete(place):
     process = await joined(place)
     claims = await process.claim(*(record(number) for number in range(MOST_ENTRIES + 5)))
@@ -662,6 +667,7 @@ async def test_a_snapshot_is_one_state_or_a_later_one_while_others_go_on(place):
     assert counting(found) == counting(entries[: found[-1].position])
 
 
+@pytest.mark.slow
 async def test_a_snapshot_can_be_left_before_its_end(place):
     process = await joined(place)
     await process.store(*(record(number) for number in range(2000)))
@@ -689,6 +695,7 @@ async def test_pages_are_told_by_their_numbers(place):
         assert await log.pages([99, 1]) == {1: full}
 
 
+@pytest.mark.slow
 async def test_thousands_of_pages_are_told_at_once(place):
     process = await joined(place)
     await process.exchange([record(number) for number in range(1, 9001)])
