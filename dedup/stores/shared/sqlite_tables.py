@@ -109,10 +109,9 @@ def leave(
     now: float,
 ) -> None:
     """End the lease of *owner*, release its open claims, and keep its report and *texts*."""
-    query = "SELECT id, serial, entry FROM claims WHERE owner = ? ORDER BY id"
-    claims = file.execute(query, (owner,)).fetchall()
-    _append(file, [_release(number, owner, serial, data, now) for number, serial, data in claims])
-    file.execute("DELETE FROM claims WHERE owner = ?", (owner,))
+    query = "SELECT id, entry FROM claims WHERE owner = ? ORDER BY id"
+    claims = [from_bytes(*row) for row in file.execute(query, (owner,))]
+    _append(file, [_end(claim, now, Released(claim.position)) for claim in claims])
     file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
     crawl = _one(file, "SELECT crawl FROM owners WHERE owner = ?", owner)
     if crawl is not None:  # else what it took part in is forgotten
@@ -148,19 +147,18 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
     entries: list[Entry] = []
     stored: list[tuple[Claimed, float]] = []
     lost: list[int] = []
-    for number, serial in request.commits:
-        data = _take_claim(file, number, owner, serial)
-        if data is None:
-            lost.append(serial)
+    claims = _open_claims(file, owner, [n for n, _ in (*request.commits, *request.releases)])
+    for name in request.commits:
+        claim = claims.pop(name, None)
+        if claim is None:
+            lost.append(name[1])
             continue
-        claim = from_bytes(number, data)
         assert isinstance(claim.event, Claimed)
         stored.append((claim.event, now))
-        entries.append(Entry(0, owner, serial, claim.run, now, Committed(number)))
-    for number, serial in request.releases:
-        data = _take_claim(file, number, owner, serial)
-        if data is not None:
-            entries.append(_release(number, owner, serial, data, now))
+        entries.append(_end(claim, now, Committed(claim.position)))
+    for name in request.releases:
+        if claim := claims.pop(name, None):
+            entries.append(_end(claim, now, Released(claim.position)))
     entries += (
         Entry(0, owner, 0, run, now, Preferred(number, key))
         for number, key in request.preferred.items()
@@ -169,9 +167,9 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
     tables.insert_duplicates(file, request.duplicates, crawl)
     tables.note_seen(file, request.seen_again)
     tables.note_preferred(file, request.preferred)
-    claims = [Entry(0, owner, serial, run, now, claimed) for serial, claimed in request.claims]
-    first = _append(file, [*entries, *claims]) + len(entries)
-    made = list(range(first, first + len(claims)))
+    entries += (Entry(0, owner, serial, run, now, claim) for serial, claim in request.claims)
+    end = _append(file, entries)
+    made = list(range(end - len(request.claims), end))
     return Answer(entries_from(file, request.seen), made, lost)
 
 
@@ -180,22 +178,37 @@ def _crawl_of_run(file: sqlite3.Connection, run: int) -> int:
     return _one(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
 
 
-def _take_claim(file: sqlite3.Connection, number: int, owner: bytes, serial: int) -> bytes | None:
-    """Remove an open claim; return its entry as bytes, ``None`` if it is none."""
-    query = "SELECT entry FROM claims WHERE id = ? AND owner = ? AND serial = ?"
-    data: bytes | None = _one(file, query, number, owner, serial)
-    if data is not None:
-        file.execute("DELETE FROM claims WHERE id = ?", (number,))
-    return data
+def _open_claims(
+    file: sqlite3.Connection, owner: bytes, numbers: Iterable[int]
+) -> dict[tuple[int, int], Entry]:
+    """Return the open claims of *owner* among *numbers*, by number and serial."""
+    return {
+        (number, serial): from_bytes(number, data)
+        for some, marks in _pieces(numbers)
+        for number, serial, data in file.execute(
+            f"SELECT id, serial, entry FROM claims WHERE id IN ({marks}) AND owner = ?",
+            (*some, owner),
+        )
+    }
 
 
-def _release(number: int, owner: bytes, serial: int, data: bytes, now: float) -> Entry:
-    """Return the entry that ends the claim whose own is *data*."""
-    return Entry(0, owner, serial, from_bytes(number, data).run, now, Released(number))
+def _pieces(numbers: Iterable[int]) -> Iterator[tuple[list[int], str]]:
+    """Yield some of *numbers*, as many as a query can have, and as many marks for it."""
+    rest = iter(numbers)
+    while some := list(islice(rest, _VARIABLES_AT_ONCE)):
+        yield some, ", ".join("?" * len(some))
+
+
+def _end(claim: Entry, now: float, event: Committed | Released) -> Entry:
+    """Return the entry that ends *claim*."""
+    return claim._replace(position=0, at=now, event=event)
 
 
 def _append(file: sqlite3.Connection, entries: Sequence[Entry]) -> int:
-    """Append *entries*, of which claims are open from now on; return the position of the first."""
+    """Append *entries*; return the next position.
+
+    Claims are open from now on; the others end those claims that they name.
+    """
     first = last_position(file) + 1
     rows = [(position, to_bytes(entry)) for position, entry in enumerate(entries, first)]
     file.executemany("INSERT INTO events VALUES (?, ?)", rows)
@@ -207,26 +220,35 @@ def _append(file: sqlite3.Connection, entries: Sequence[Entry]) -> int:
             if isinstance(entry.event, Claimed)
         ),
     )
-    return first
+    file.executemany(
+        "DELETE FROM claims WHERE id = ?",
+        (
+            (entry.event.number,)
+            for entry in entries
+            if isinstance(entry.event, Committed | Released)
+        ),
+    )
+    return first + len(rows)
 
 
 def expire(file: sqlite3.Connection, claims: Iterable[tuple[int, bytes, int]], now: float) -> float:
     """Release those *claims* whose owners have no lease; return the seconds until the next may."""
-    ends, released = [], []
+    ends, released = [], {}
     for number, owner, serial in claims:
-        lease = _one(
-            file,
-            "SELECT coalesce(lease, 0) FROM claims LEFT JOIN owners ON owners.owner = claims.owner "
+        row = file.execute(
+            "SELECT entry, coalesce(lease, 0) - ? FROM claims "
+            "LEFT JOIN owners ON owners.owner = claims.owner "
             "WHERE id = ? AND claims.owner = ? AND serial = ?",
-            number, owner, serial,
-        )  # fmt: skip
-        if lease is None:
+            (now, number, owner, serial),
+        ).fetchone()
+        if row is None:
             continue
-        if lease > now:
-            ends.append(lease - now)
-        elif data := _take_claim(file, number, owner, serial):
-            released.append(_release(number, owner, serial, data, now))
-    _append(file, released)
+        data, left = row
+        if left > 0:
+            ends.append(left)
+        else:
+            released[number] = _end(from_bytes(number, data), now, Released(number))
+    _append(file, list(released.values()))
     return min(ends, default=math.inf)
 
 
@@ -328,17 +350,16 @@ def _entries_of_pages(rows: list[Any], runs: Mapping[int, int]) -> Iterator[Entr
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
     """Return the records of pages and claims by their *numbers*, of those that are there."""
     found: dict[int, PageRecord] = {}
-    rest = iter(numbers)
-    while some := list(islice(rest, _VARIABLES_AT_ONCE)):
-        among = f"id IN ({', '.join('?' * len(some))})"
-        query = f"SELECT id, url, scope, tokens, digest, sketch, evidence FROM pages WHERE {among}"
-        for number, *values in file.execute(query, some):
+    for some, marks in _pieces(numbers):
+        query = "SELECT id, url, scope, tokens, digest, sketch, evidence FROM pages"
+        for number, *values in file.execute(f"{query} WHERE id IN ({marks})", some):
             found[number] = PageRecord(*values)
-        for table in ("claims", "events"):
-            for row in file.execute(f"SELECT id, entry FROM {table} WHERE {among}", some):
-                event = from_bytes(*row).event
+        for table in ("claims", "events"):  # these have what pages have not
+            query = f"SELECT id, entry FROM {table} WHERE id IN ({marks})"
+            for number, data in file.execute(query, some):
+                event = from_bytes(number, data).event
                 if isinstance(event, Claimed):
-                    found[row[0]] = event.record
+                    found[number] = event.record
     return found
 
 
