@@ -12,8 +12,9 @@ from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_ide
 from dedup.scopes import are_versions
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
+from dedup.stores.identity import parts_of_identity
 from dedup.stores.rebuild import NewPage, add_crawl
-from dedup.stores.sqlite import KIND, parts_of_identity
+from dedup.stores.sqlite import KIND
 
 
 class Restoration:

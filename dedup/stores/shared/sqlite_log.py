@@ -19,8 +19,9 @@ from time import time
 from typing import Any, TypeVar
 
 from dedup.record import PageRecord
-from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile, differences
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
+from dedup.stores.base import DuplicateNote, StoreDownError, Texts
+from dedup.stores.identity import check_identity
 from dedup.stores.shared import sqlite_tables
 from dedup.stores.shared.log import (
     LEASE,
@@ -32,7 +33,6 @@ from dedup.stores.shared.log import (
     Log,
     Member,
     Request,
-    StoreDownError,
 )
 from dedup.stores.sqlite import KIND
 
@@ -102,14 +102,13 @@ class SqliteLog(Log):
                 joined = sqlite_tables.join(
                     file, member, self._identity, reset=reset, now=now, lease_end=now + self.lease
                 )
-                self._check_identity(file)
+                self._check_identity(file, is_resumed=joined.is_resumed)
                 return joined
 
-    def _check_identity(self, file: sqlite3.Connection) -> None:
-        there, here = self._file.identity(file), self._identity
-        if here is not None and there != here:
-            told = "; ".join(differences(there, here, sorted({*there, *here})))
-            raise LedgerError(f"{self.name} was made with other settings: {told}")
+    def _check_identity(self, file: sqlite3.Connection, *, is_resumed: bool = False) -> None:
+        if self._identity is not None:
+            there = self._file.identity(file)
+            check_identity(self.name, there, self._identity, is_resumed=is_resumed)
 
     async def exchange(self, request: Request) -> Answer:
         return await self._run(self._exchange, request)
