@@ -63,7 +63,7 @@ CREATE TABLE texts (
 -- The processes that share the file, or did.
 CREATE TABLE owners (
     owner BLOB PRIMARY KEY,   -- 8 random bytes
-    crawl INTEGER NOT NULL REFERENCES crawls (id),
+    crawl INTEGER REFERENCES crawls (id),  -- NULL if that is forgotten
     lease REAL NOT NULL,      -- when its claims lapse, unless it says something before
     turn INTEGER NOT NULL,    -- the number of what it said last
     seen INTEGER NOT NULL     -- the last of the events that it knows

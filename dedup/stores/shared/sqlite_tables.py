@@ -137,13 +137,15 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
     """
     owner, run = request.owner, request.run
     row = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (owner,)).fetchone()
-    crawl, turn = row or (_crawl_of_run(file, run), 0)
+    crawl, turn = row or (None, 0)
     if request.turn <= turn:
         raise LateError(f"request {request.turn} came after request {turn}")
     file.execute(
         "REPLACE INTO owners VALUES (?, ?, ?, ?, ?)",
         (owner, crawl, lease_end, request.turn, request.seen),
     )
+    if crawl is None:  # what it took part in is forgotten, and it goes on
+        crawl = _one(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
     entries: list[Entry] = []
     stored: list[tuple[Claimed, float]] = []
     lost: list[int] = []
@@ -171,11 +173,6 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
     end = _append(file, entries)
     made = list(range(end - len(request.claims), end))
     return Answer(entries_from(file, request.seen), made, lost)
-
-
-def _crawl_of_run(file: sqlite3.Connection, run: int) -> int:
-    """Return a crawl of *run*, for a process that is forgotten, but goes on."""
-    return _one(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
 
 
 def _open_claims(
