@@ -8,10 +8,16 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from log_servers import LogServer
+from redis import Redis
+
+from dedup.stores.shared.log import LEASE
+from dedup.stores.shared.redis_log import RedisLog
 
 _SECONDS_TO_START = 30.0
 
@@ -50,28 +56,21 @@ class RedisServer:
         return self._process.pid
 
     def start(self) -> None:
-        """Start it, and return when it answers."""
+        """Start it, and return when it has loaded what it had."""
         command = ["redis-server"]
         for name, value in self._options.items():
             command += [f"--{name}", value]
         if shutil.which("setpriv"):  # so that it ends with us, however we do
             command = ["setpriv", "--pdeathsig", "KILL", *command]
+        log = self._folder / "log"
+        log.write_bytes(b"")
         self._process = subprocess.Popen(command)
         end = time.monotonic() + _SECONDS_TO_START
-        while not self._answers():
-            assert self._process.poll() is None, (self._folder / "log").read_text()
-            assert time.monotonic() < end, "the server does not answer"
+        # A server with a password answers while it is loading, too.
+        while b"eady to accept connections" not in log.read_bytes():
+            assert self._process.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
             time.sleep(0.01)
-
-    def _answers(self) -> bool:
-        with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(_SECONDS_TO_START)
-            try:
-                client.connect(str(self.socket))
-                client.sendall(b"PING\r\n")
-                return not client.recv(100).startswith((b"-LOADING", b"-MASTERDOWN"))
-            except OSError:
-                return False
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
@@ -82,6 +81,41 @@ class RedisServer:
         assert self._process is not None
         self._process.wait()
         self.socket.unlink(missing_ok=True)
+
+
+class RedisLogServer(LogServer):
+    """A server with a password."""
+
+    password = "a secret: / ? #"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._closing = ExitStack()
+        # Then it writes before it answers, and what it has acknowledged is there when it is killed.
+        options = {"requirepass": self.password, "appendfsync": "no"}
+        self._server = self._closing.enter_context(redis_server(**options))
+
+    def _url(self, namespace: str) -> str:
+        port = self._server.port
+        return f"redis://:{quote(self.password, '')}@127.0.0.1:{port}/0?namespace={namespace}"
+
+    def connect(self, namespace: str, lease: float = LEASE) -> RedisLog:
+        return RedisLog(self._url(namespace), lease=lease)
+
+    def contents(self, namespace: str) -> dict[bytes, bytes]:
+        with Redis(port=self._server.port, password=self.password) as client:
+            keys = sorted(client.keys(f"{{dedup:{namespace}}}:*"))
+            return {key: client.dump(key) for key in keys}
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        self._server.kill()
+        yield
+        self._server.start()
+
+    def stop(self) -> None:
+        self._closing.close()
+        super().stop()
 
 
 @contextmanager

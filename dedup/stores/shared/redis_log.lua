@@ -7,13 +7,13 @@
 -- owners      hash: owner -> end of the lease, last turn (doubles)
 -- duplicates  hash: number and key of a page -> what was met
 -- seen_again  hash: number -> when
--- crawls      list: owner (8), run (4), when (8), and who took part (JSON)
--- ends        hash: owner -> when (8), the reason, a zero byte, the report (JSON)
--- jobs        hash: job -> run (4) and owner (8) of its last crawl
+-- crawls      list: owner (8), run (4), when (8), length of the job (4), job, spider
+-- ends        hash: owner -> when (8), length of the reason (4), reason, report (JSON)
+-- texts       list: URL, title, main text (JSON, zlib); nothing is done with it here
 --
 -- All numbers in strings are little-endian. Numbers of Lua are doubles: exact up to 2^53.
 
-local LOG, ABOUT, OPEN, OWNERS, DUPLICATES, SEEN_AGAIN, CRAWLS, ENDS, JOBS = unpack(KEYS)
+local LOG, ABOUT, OPEN, OWNERS, DUPLICATES, SEEN_AGAIN, CRAWLS, ENDS = unpack(KEYS)
 local call, pack, parse, sub = redis.call, struct.pack, struct.unpack, string.sub
 
 local time = call('TIME')
@@ -71,26 +71,37 @@ end
 
 -- Run, whether its job goes on, whether all was forgotten; or what the log was made with.
 function verbs.join()
-  local made_with, owner, member, job, reset, lease = unpack(ARGV, 2)
-  local run, is_resumed
-  local last = job ~= '' and call('HGET', JOBS, job)
-  if last then
-    local ending = call('HGET', ENDS, sub(last, 5))
-    is_resumed = not ending or not string.find(ending, '^finished%z', 9)
-    run = is_resumed and parse('<I4', last)
+  local made_with, owner, job, spider, reset, lease = unpack(ARGV, 2)
+  local rows = call('LRANGE', CRAWLS, 0, -1)
+  local run, is_resumed, own_row
+  local of_job = pack('<I4', #job) .. job
+  for i, row in ipairs(rows) do
+    if sub(row, 1, 8) == owner then own_row = i - 1 end
+    if job ~= '' and sub(row, 21, 24 + #job) == of_job then
+      local ending = call('HGET', ENDS, sub(row, 1, 8))
+      is_resumed = not ending or sub(ending, 9, 20) ~= pack('<I4', 8) .. 'finished'
+      run = is_resumed and parse('<I4', row, 9)
+    end
   end
   local is_alone = not somebody_takes_part()
   local is_reset = reset == '1' and is_alone and not is_resumed
   local there = call('HGET', ABOUT, 'made_with')
   if there and there ~= made_with and not is_reset then return there end
-  if is_reset then call('UNLINK', unpack(KEYS)) end
+  if is_reset then
+    call('UNLINK', unpack(KEYS))
+    own_row = nil
+  end
   call('HSET', ABOUT, 'made_with', made_with)
-  if not run then run = call('HINCRBY', ABOUT, 'runs', is_alone and 1 or 0) end
+  for i = #rows, 1, -1 do
+    if run or is_alone then break end
+    if state_of(sub(rows[i], 1, 8)) > now then run = parse('<I4', rows[i], 9) end
+  end
+  run = run or call('HINCRBY', ABOUT, 'runs', 1)
   local _, turn = state_of(owner)
   call('HSET', OWNERS, owner, pack('<dd', now + lease, turn))
-  call('RPUSH', CRAWLS, owner .. pack('<I4', run) .. at .. member)
+  local row = owner .. pack('<I4', run) .. at .. of_job .. spider
+  if own_row then call('LSET', CRAWLS, own_row, row) else call('RPUSH', CRAWLS, row) end
   call('HDEL', ENDS, owner)
-  if job ~= '' then call('HSET', JOBS, job, pack('<I4', run) .. owner) end
   return {run, is_resumed and 1 or 0, is_reset and 1 or 0}
 end
 
@@ -101,10 +112,12 @@ function verbs.exchange()
   local preferred, claims, duplicates = unpack(ARGV, 11, 13)
   local _, last_turn = state_of(owner)
   if tonumber(turn) <= last_turn then return 'late' end
-  local there = call('HGET', ABOUT, 'made_with')
-  if there and there ~= made_with then return there end
-  -- A server that has forgotten all goes on with those that take part.
-  if not there then call('HSET', ABOUT, 'made_with', made_with, 'runs', run) end
+  if made_with ~= '' then
+    local there = call('HGET', ABOUT, 'made_with')
+    if there and there ~= made_with then return there end
+    -- A server that has forgotten all goes on with those that take part.
+    if not there then call('HSET', ABOUT, 'made_with', made_with, 'runs', run) end
+  end
   call('HSET', OWNERS, owner, pack('<dd', now + lease, turn))
   local lost = {}
   for place = 1, #commits, 12 do

@@ -47,7 +47,6 @@ _TYPES = {
     "seen_again": "hash",
     "crawls": "list",
     "ends": "hash",
-    "jobs": "hash",
     "texts": "list",
 }
 _OLDEST = (7, 0)
@@ -56,7 +55,9 @@ _PIECE = 100
 _CLAIM = Struct("<QI")  # number and serial
 _OWNED_CLAIM = Struct("<QI8s")
 _DUPLICATE = Struct("<Idd")  # run, distance, when; the kind follows
-_CRAWL = Struct("<8sId")  # owner, run, when; JSON follows
+_CRAWL = Struct("<8sIdI")  # owner, run, when, length of the job; job and spider follow
+_END = Struct("<dI")  # when, length of the reason; reason and report follow
+_LENGTH = Struct("<I")
 _NUMBER = Struct("<Q")
 _TIME = Struct("<d")
 
@@ -82,7 +83,7 @@ class RedisLog(Log):
     the machine fails, at most what the last second brought; without, with the server.
     """
 
-    def __init__(self, url: str, timeout: float = 10.0) -> None:
+    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
         """Create it for a server; nothing waits longer than *timeout* seconds for it.
 
         *url*: `redis://user:password@host:6379/0?namespace=name`, or `rediss://` with TLS (and
@@ -91,7 +92,7 @@ class RedisLog(Log):
         Raises LedgerError if it is another one.
         """
         address = parse_redis_url(url)
-        super().__init__(address.name)
+        super().__init__(address.name, lease=lease)
         self._timeout = timeout
         # What was sent may have been done, so the client may not send anything again.
         self._client = Redis(
@@ -103,7 +104,7 @@ class RedisLog(Log):
         )
         self._script = self._client.register_script(_SCRIPT)
         self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _TYPES}
-        self._made_with = ""
+        self._made_with = b""
 
     # Taking part.
 
@@ -114,27 +115,24 @@ class RedisLog(Log):
             if there.decode() not in (right, "none"):
                 raise self._strange(f"{self._keys[part]} is a {there.decode()}, not a {right}")
         if made_with:
-            self._made_with = made_with.decode()
-            return Found(self._identity(self._made_with), bool(is_in_use))
+            self._made_with = made_with
+            return Found(self._identity(made_with), bool(is_in_use))
         if any(there != b"none" for there in types):
             raise self._strange(f"{self._keys['about']} is missing")
         return None
 
     async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
-        about = {"format": FORMAT, "identity": identity}
-        made_with = json.dumps(about, sort_keys=True, default=str)
-        who = json.dumps({"spider": member.spider, "job": member.job})
-        joined = await self._run(
-            "join", made_with, member.owner, who, member.job or "", int(reset), LEASE
-        )
+        made_with = _to_json({"format": FORMAT, "identity": identity})
+        owner, spider, job = member
+        who = (owner, _to_utf8(job or ""), _to_utf8(spider))
+        joined = await self._run("join", made_with, *who, int(reset), self.lease)
         if isinstance(joined, bytes):
-            raise self._stranger(joined.decode(), made_with)
+            raise self._stranger(joined, made_with)
         self._made_with = made_with
         run, is_resumed, is_reset = joined
         return Joined(run, bool(is_resumed), bool(is_reset))
 
     async def exchange(self, request: Request) -> Answer:
-        assert self._made_with, "a process opens or joins first"
         owner, turn, run, seen, *_ = request
         preferred = [
             Entry(0, owner, 0, run, 0.0, Preferred(number, key))
@@ -148,7 +146,8 @@ class RedisLog(Log):
         for number, at in request.seen_again.items():
             notes += [_NUMBER.pack(number), _TIME.pack(at)]
         answer = await self._run(
-            "exchange", self._made_with, owner, turn, run, seen, MOST_ENTRIES, LEASE,
+            "exchange", self._made_with, owner, turn, run, seen, MOST_ENTRIES,
+            self.lease,
             b"".join(_CLAIM.pack(*claim) for claim in request.commits),
             b"".join(_CLAIM.pack(*claim) for claim in request.releases),
             len(preferred), len(claims), len(request.duplicates),
@@ -157,7 +156,7 @@ class RedisLog(Log):
         if answer == b"late":
             raise LedgerError(f"{self.name} got a request too late, after a later one")
         if isinstance(answer, bytes):
-            raise self._stranger(answer.decode(), self._made_with)
+            raise self._stranger(answer, self._made_with)
         length, lost, entries = answer
         made = list(range(length - len(claims) + 1, length + 1)) if claims else []
         return Answer(self._decoded(max(seen, 1), entries), made, lost)
@@ -170,9 +169,10 @@ class RedisLog(Log):
     async def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
-        told = json.dumps(report, default=str).encode() if report is not None else b""
-        await self._run("leave", owner, _to_utf8(reason) + b"\0" + told)
-        rows = [zlib.compress(json.dumps(row).encode()) for row in texts]
+        told = b"" if report is None else _to_json(report)
+        why = _to_utf8(reason)
+        await self._run("leave", owner, _LENGTH.pack(len(why)) + why + told)
+        rows = [zlib.compress(_to_json(row)) for row in texts]
         key = self._keys["texts"]
         # No process has more than a report shows, so all together keep no more than that.
         most = max(await self._call("LLEN", key), len(rows))
@@ -224,19 +224,17 @@ class RedisLog(Log):
 
     async def crawls(self) -> list[CrawlRow]:
         ends = await self._call("HGETALL", self._keys["ends"])
-        rows = {}
+        rows = []
         for row in await self._call("LRANGE", self._keys["crawls"], 0, -1):
-            owner, run, started = _CRAWL.unpack_from(row)
-            who = json.loads(row[_CRAWL.size :])
+            owner, run, started, length = _CRAWL.unpack_from(row)
+            job, spider = _parted(row[_CRAWL.size :], length)
             finished = reason = report = None
             if owner in ends:
-                (finished,) = _TIME.unpack_from(ends[owner])
-                why, _, told = ends[owner][_TIME.size :].partition(b"\0")
-                reason, report = _from_utf8(why), json.loads(told) if told else None
-            rows[owner] = CrawlRow(
-                run, who["spider"], who["job"], started, finished, reason, report
-            )
-        return list(rows.values())
+                finished, length = _END.unpack_from(ends[owner])
+                reason, told = _parted(ends[owner][_END.size :], length)
+                report = json.loads(told) if told else None
+            rows.append(CrawlRow(run, spider, job or None, started, finished, reason, report))
+        return rows
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         async for field, value in self._fields("duplicates"):
@@ -258,7 +256,7 @@ class RedisLog(Log):
         for last in range(count - 1, -1, -_PIECE):
             first = max(last - _PIECE + 1, 0)
             for row in reversed(await self._call("LRANGE", self._keys["texts"], first, last)):
-                url, title, text = json.loads(zlib.decompress(row))
+                url, title, text = json.loads(_from_utf8(zlib.decompress(row)))
                 if url not in shown:
                     shown.add(url)
                     yield url, title, text
@@ -336,9 +334,9 @@ class RedisLog(Log):
                 "set maxmemory-policy noeviction"
             )
 
-    def _identity(self, made_with: str) -> dict[str, Any]:
+    def _identity(self, made_with: bytes) -> dict[str, Any]:
         try:
-            about = json.loads(made_with)
+            about = json.loads(_from_utf8(made_with))
             found, identity = about["format"], about["identity"]
         except (ValueError, TypeError, LookupError) as error:
             raise self._strange(f"{self._keys['about']} cannot be read") from error
@@ -349,7 +347,7 @@ class RedisLog(Log):
             )
         return identity
 
-    def _stranger(self, there: str, here: str) -> LedgerError:
+    def _stranger(self, there: bytes, here: bytes) -> LedgerError:
         stored, own = self._identity(there), self._identity(here)
         told = "; ".join(differences(stored, own, sorted({*stored, *own})))
         return LedgerError(
@@ -372,6 +370,15 @@ class RedisLog(Log):
 
 def _to_utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+def _to_json(value: Any) -> bytes:
+    # Not as escapes, which a reader joins to other characters.
+    return _to_utf8(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
+
+
+def _parted(data: bytes, length: int) -> tuple[str, str]:
+    return _from_utf8(data[:length]), _from_utf8(data[length:])
 
 
 def _from_utf8(data: bytes) -> str:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
+from redis_server import RedisLogServer
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
@@ -28,6 +29,7 @@ from dedup.stores.shared.log import (
 
 LOGS = {
     "memory": MemoryServer,
+    "redis": RedisLogServer,
 }
 """The servers by name."""
 
