@@ -55,9 +55,12 @@ class Server:
         self.log.append(to_bytes(Entry(0, owner, serial, run, self.now, event)))
         return len(self.log)
 
+    def entry(self, position):
+        return from_bytes(position, self.log[position - 1])
+
     def entries(self, after):
         last = min(len(self.log), after + MOST_ENTRIES)
-        return [from_bytes(n, self.log[n - 1]) for n in range(after + 1, last + 1)]
+        return [self.entry(position) for position in range(after + 1, last + 1)]
 
     def end(self, owner, serial, number, event):
         """Commit or release; whether the claim was open."""
@@ -184,7 +187,7 @@ class MemoryLog(Log):
 
     async def snapshot(self, since=0.0):
         async with self._visit() as server:
-            entries = [from_bytes(n, data) for n, data in enumerate(server.log, 1)]
+            entries = [server.entry(position) for position in range(1, len(server.log) + 1)]
         for start in range(0, len(entries), 10):
             yield entries[start : start + 10]
 
@@ -194,8 +197,8 @@ class MemoryLog(Log):
 
     async def pages(self, numbers):
         async with self._visit() as server:
-            found = [from_bytes(n, server.log[n - 1]) for n in numbers if 0 < n <= len(server.log)]
-        return {n: event.record for n, *_, event in found if isinstance(event, Claimed)}
+            found = {n: server.entry(n).event for n in numbers if 0 < n <= len(server.log)}
+        return {n: event.record for n, event in found.items() if isinstance(event, Claimed)}
 
     async def crawls(self):
         async with self._visit() as server:
