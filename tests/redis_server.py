@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -25,30 +26,36 @@ _SECONDS_TO_START = 30.0
 class RedisServer:
     """A server with a folder of its own, which ends with the process that started it.
 
-    *options* are as in redis.conf, without the dashes: `RedisServer(folder, maxmemory="3mb")`.
+    *options* are as in redis.conf, with underscores: `RedisServer(folder, maxmemory="3mb")`. *tls*:
+    whether its port takes TLS, and nothing else.
     """
 
-    def __init__(self, folder: Path, **options: str) -> None:
+    def __init__(self, folder: Path, *, tls: bool = False, **options: str) -> None:
         self._folder = folder
         self.socket = folder / "socket"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self._options = {
             "bind": "127.0.0.1",
-            "port": str(self.port),
+            "port": "0" if tls else str(self.port),
+            "tls-port": str(self.port) if tls else "0",
             "dir": str(folder),
             "logfile": str(folder / "log"),
             "unixsocket": str(self.socket),
             "save": "",
             "appendonly": "yes",
             "appendfsync": "everysec",
-            **options,
+            **{name.replace("_", "-"): value for name, value in options.items()},
         }
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    def client(self, **how: Any) -> Redis:
+        """Return another client, which goes in by a door of its own; close it."""
+        return Redis(unix_socket_path=str(self.socket), **how)
 
     @property
     def pid(self) -> int:
@@ -103,7 +110,7 @@ class RedisLogServer(LogServer):
         return RedisLog(self._url(namespace), lease=lease)
 
     def contents(self, namespace: str) -> dict[bytes, bytes]:
-        with Redis(port=self._server.port, password=self.password) as client:
+        with self._server.client(password=self.password) as client:
             keys = sorted(client.keys(f"{{dedup:{namespace}}}:*"))
             return {key: client.dump(key) for key in keys}
 
@@ -119,7 +126,7 @@ class RedisLogServer(LogServer):
 
 
 @contextmanager
-def redis_server(**options: str) -> Iterator[RedisServer]:
+def redis_server(**options: Any) -> Iterator[RedisServer]:
     """Run a server; skips the test if there is none to run."""
     if not shutil.which("redis-server"):
         pytest.skip("redis-server is not installed")
