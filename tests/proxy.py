@@ -18,6 +18,7 @@ class Proxy:
         self.is_open.set()
         self.answered = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -26,25 +27,25 @@ class Proxy:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.is_open.set()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*self._tasks)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         from_server, to_server = await asyncio.open_connection("127.0.0.1", self._to)
+        self._writers += [writer, to_server]
         answers = asyncio.create_task(self._pass_answers(from_server, writer))
-        try:
-            while data := await reader.read(65536):
-                await self.is_open.wait()
-                to_server.write(data)
-            await answers
-        finally:
-            answers.cancel()
-            to_server.close()
-            writer.close()
+        while data := await reader.read(65536):
+            await self.is_open.wait()
+            to_server.write(data)
+        to_server.write_eof()
+        await answers
+        to_server.close()
+        writer.close()
 
     async def _pass_answers(
         self, from_server: asyncio.StreamReader, writer: asyncio.StreamWriter

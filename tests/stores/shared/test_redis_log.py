@@ -78,7 +78,7 @@ async def refused(log, told):
     return str(raised.value)
 
 
-async def down(step, told=""):
+async def down(step, told="."):
     """Expect that *step* fails for now."""
     with pytest.raises(StoreDownError, match=told):
         await step
@@ -123,7 +123,9 @@ async def test_a_replica_is_refused_with_the_address_of_its_primary(server, logs
 
 
 async def test_a_password_is_needed_and_never_shown(logs):
-    with redis_server(requirepass="the right one", user="ann on >anns +@all ~*") as server:
+    with redis_server(requirepass="the right one") as server:
+        with server.client(password="the right one") as client:
+            client.acl_setuser("ann", True, passwords=["+anns"], categories=["+@all"], keys=["*"])
         at = f"127.0.0.1:{server.port}"
         for who in (":wrongword@", "ann:wrongword@", "bob:wrongword@", "", "ann@"):
             with pytest.raises(LedgerError, match=f"{at}.* refuses its user or password") as raised:
@@ -135,10 +137,11 @@ async def test_a_password_is_needed_and_never_shown(logs):
             assert await logs(f"redis://{who}{at}").open() is None
 
 
-async def test_a_user_who_may_not_do_what_is_needed_is_refused(logs):
-    with redis_server(user="ann on >secret +@all -evalsha ~*") as server:
-        url = f"redis://ann:secret@127.0.0.1:{server.port}"
-        assert "secret" not in await refused(logs(url), "no permissions to run the 'evalsha'")
+async def test_a_user_who_may_not_do_what_is_needed_is_refused(own_server, logs):
+    with own_server.client() as client:
+        client.acl_setuser("ann", True, passwords=["+secret"], commands=["+info", "+select"])
+    log = logs(f"redis://ann:secret@127.0.0.1:{own_server.port}")
+    assert "secret" not in await refused(log, "no permissions to run the 'evalsha'")
 
 
 async def test_keys_of_others_are_refused_and_left_alone(server, logs):
@@ -247,12 +250,14 @@ async def test_tls_needs_a_certificate_that_is_trusted(logs, tmp_path):
         await down(logs(server.url, timeout=QUICK).open())
 
 
+@pytest.mark.slow
 async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
     with redis_server(cluster_enabled="yes") as server, server.client() as client:
         await down(logs(server.url).open(), "slot")
         client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
-        while b"cluster_state:ok" not in client.execute_command("CLUSTER INFO", NEVER_DECODE=True):
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            while client.cluster("info")["cluster_state"] != "ok":
+                await asyncio.sleep(0.01)
         process = await logs.joined(server.url)
         assert await process.store(record(1)) == [1]
         assert await process.log.pages([1]) == {1: record(1)}
@@ -284,14 +289,16 @@ async def test_no_step_is_done_twice_when_answers_are_lost(server, logs):
         process = await logs.joined(f"redis://127.0.0.1:{proxy.port}")
         with server.client() as client:
             client.config_resetstat()
-            proxy.is_cut = True
             log, owner = process.log, process.owner
             steps = [
                 process.exchange([record(1)]), log.expire([(1, owner, 1)]), process.join(),
                 log.leave(owner, "finished", None, []),
             ]  # fmt: skip
             for step in steps:
+                await log.entries(0)  # so that there is a connection
+                proxy.is_cut = True
                 await down(step)
+                proxy.is_cut = False
             assert client.info("commandstats")["cmdstat_evalsha"]["calls"] == len(steps)
         await process.log.close()
 
@@ -311,6 +318,7 @@ async def test_a_request_that_comes_after_a_later_one_is_refused(server, logs):
         await slow.close()
 
 
+@pytest.mark.slow
 async def test_an_answer_that_comes_late_is_nobodys(own_server, logs):
     process = await logs.joined(own_server.url, timeout=QUICK)
     await process.store(record(1))
@@ -442,16 +450,18 @@ async def test_a_server_that_is_busy_is_down_until_it_is_free(logs):
                     client.eval("while true do end", 0)
 
             task = asyncio.create_task(asyncio.to_thread(occupy))
-            while not task.done():
-                try:
+
+            async def go_on():
+                while not task.done():
                     await process.exchange()
-                except StoreDownError as error:
-                    assert "BUSY" in str(error)
-                    killer.script_kill()
-                    await task
+
+            await down(go_on(), "BUSY")
+            killer.script_kill()
+            await task
         await process.exchange()
 
 
+@pytest.mark.slow
 async def test_a_history_that_shrinks_while_it_is_read_is_noticed(server, logs):
     process = await logs.joined(server.url)
     claims = [record(number) for number in range(MOST_ENTRIES + 1)]
