@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
+from redis_server import RedisLogServer
 from remote_memory_log import RemoteMemoryServer
 from sqlite_server import SqliteServer
 
@@ -30,6 +31,7 @@ from dedup.stores.shared.log import (
 
 LOGS = {
     "memory": MemoryServer,
+    "redis": RedisLogServer,
     "remote memory": RemoteMemoryServer,
     "sqlite": SqliteServer,
 }
