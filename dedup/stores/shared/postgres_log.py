@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, LiteralString
 from urllib.parse import parse_qsl, quote, urlencode
 
-from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError, differences
 from dedup.stores.base import DuplicateNote, Texts
@@ -84,7 +83,7 @@ class PostgresLog(Log):
     Calls wait for each other: there is one connection. After an error the next call makes another.
     """
 
-    def __init__(self, url: str, timeout: float = 10.0) -> None:
+    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
         """Take *url*, ``postgresql://user:password@host:port/database?namespace=...``.
 
         All but the *namespace* is libpq's: several hosts, ``sslmode``, the file of passwords, the
@@ -97,7 +96,7 @@ class PostgresLog(Log):
         options.setdefault("connect_timeout", max(2, int(timeout / len(hosts))))
         options.setdefault("fallback_application_name", "scrapy-dedup")
         self._options = make_conninfo("", **options)
-        super().__init__(_name(options, self._namespace))
+        super().__init__(_name(options, self._namespace), lease=lease)
         self._timeout = timeout
         self._lock = asyncio.Lock()
         self._connection: psycopg.AsyncConnection[Any] | None = None
@@ -130,8 +129,8 @@ class PostgresLog(Log):
         signature = blake2b(text.encode(), digest_size=16).digest()
         [[run, is_resumed, is_reset, other]] = await self._query(
             "SELECT * FROM dedup.join(%s, %s, %s, %s, %s, %s, %s, %s)",
-            self._namespace, signature, text, member.owner, _storable(member.spider),
-            member.job and _storable(member.job), LEASE, reset,
+            self._namespace, signature, text, member.owner, _bytes(member.spider),
+            None if member.job is None else _bytes(member.job), self.lease, reset,
         )  # fmt: skip
         if other is not None:
             there, here = json.loads(other), json.loads(text)
@@ -158,7 +157,7 @@ class PostgresLog(Log):
                 %s, %s, %s, %s, %s, %s, %s)
             """,
             self._namespace, self._signature, owner, str(request.turn), str(run),
-            str(request.seen), LEASE, str(MOST_ENTRIES),
+            str(request.seen), self.lease, str(MOST_ENTRIES),
             *_columns(request.commits, 2), *_columns(request.releases, 2),
             _array([*preferred, *claims]), _array(serial for serial, _ in request.claims),
             *_columns(
@@ -185,8 +184,10 @@ class PostgresLog(Log):
     ) -> None:
         await self._query(
             "SELECT dedup.leave(%s, %s, %s, %s, %s)",
-            self._namespace, self._signature, owner, _storable(shorten(reason)),
-            None if report is None else json.dumps(report, default=str),
+            self._namespace, self._signature, owner, _bytes(reason),
+            None
+            if report is None
+            else _bytes(json.dumps(report, ensure_ascii=False, default=str)),
         )  # fmt: skip
         left, count = iter(texts), 0
         while part := list(islice(left, _TEXTS_AT_A_TIME)):
@@ -250,7 +251,14 @@ class PostgresLog(Log):
             """,
             self._namespace,
         )
-        return [CrawlRow(*row)._replace(report=row[-1] and json.loads(row[-1])) for row in rows]
+        return [
+            CrawlRow(
+                run, _text(spider), None if job is None else _text(job), started, finished,
+                None if reason is None else _text(reason),
+                None if report is None else json.loads(_text(report)),
+            )
+            for run, spider, job, started, finished, reason, report in rows
+        ]  # fmt: skip
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         last: tuple[int, bytes] = -1, b""
@@ -264,7 +272,7 @@ class PostgresLog(Log):
             self._namespace, str(last[0]), last[1], str(MOST_ENTRIES),
         ):  # fmt: skip
             for number, digest, run, key, kind, distance, at in rows:
-                yield run, DuplicateNote(_text(key), number, kind, distance, at)
+                yield run, DuplicateNote(_text(key), number, _text(kind), distance, at)
                 last = number, digest
 
     async def seen_again(self) -> dict[int, float]:
@@ -524,8 +532,3 @@ def _bytes(text: str) -> bytes:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
-
-
-def _storable(text: str) -> str:
-    """Return *text* without what PostgreSQL cannot keep: halves of characters, and NUL."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

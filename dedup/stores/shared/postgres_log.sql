@@ -1,4 +1,5 @@
 -- The logs that fleets share, in the schema "dedup". All times are seconds since 1970-01-01 UTC.
+-- Words from outside are bytes: UTF-8, with NUL and halves of characters, which a text cannot have.
 
 CREATE TABLE dedup.about (format integer NOT NULL);
 
@@ -46,16 +47,15 @@ CREATE TABLE dedup.crawls (
     log integer NOT NULL,
     owner bytea NOT NULL,
     run integer NOT NULL,
-    spider text NOT NULL,
-    job text,
+    spider bytea NOT NULL,
+    job bytea,
     started double precision NOT NULL,
     finished double precision,
-    reason text,
-    report text                         -- JSON
+    reason bytea,
+    report bytea,                       -- JSON
+    UNIQUE (log, owner)
 );
-CREATE INDEX crawls_of_log ON dedup.crawls (log);
 
--- Keys, titles and texts are bytes of UTF-8, in which there may be what PostgreSQL takes for none.
 CREATE TABLE dedup.matches (
     number bigint,                      -- of the page that is repeated
     distance double precision NOT NULL,
@@ -64,7 +64,7 @@ CREATE TABLE dedup.matches (
     run integer NOT NULL,
     digest bytea,                       -- of the key, which may be too long for an index
     key bytea NOT NULL,
-    kind text NOT NULL,
+    kind bytea NOT NULL,
     PRIMARY KEY (log, number, digest)
 );
 
@@ -117,41 +117,31 @@ BEGIN
 END
 $$;
 
--- Those of some claims, by number and serial, that a process has open.
-CREATE FUNCTION dedup.own_claims(
-    _log integer, _owner bytea, _numbers bigint[], _serials bigint[]
-) RETURNS bigint[] LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT number
-        FROM unnest(_numbers, _serials) WITH ORDINALITY AS told (number, serial, place)
-        JOIN dedup.claims USING (number, serial)
-        WHERE log = _log AND owner = _owner
-        ORDER BY place
-    );
-END
-$$;
-
--- End those claims of some numbers that are open, with an entry of a kind ('S' or 'R') for each.
--- Returns the position of the last entry.
+-- End those of some claims that are open, with an entry of a kind ('S' or 'R') for each. Returns the
+-- position of the last entry, and which of the claims those were.
 CREATE FUNCTION dedup.end_claims(
-    _log integer, _last bigint, _now double precision, _kind bytea, _numbers bigint[]
-) RETURNS bigint LANGUAGE plpgsql AS $$
+    _log integer, INOUT _last bigint, _now double precision, _kind bytea,
+    _numbers bigint[], _owners bytea[], _serials bigint[], OUT _places bigint[]
+) LANGUAGE plpgsql AS $$
 DECLARE
     _count bigint;
 BEGIN
     WITH ended AS (
-        DELETE FROM dedup.claims USING unnest(_numbers) WITH ORDINALITY AS told (number, place)
+        DELETE FROM dedup.claims
+        USING unnest(_numbers, _owners, _serials) WITH ORDINALITY
+            AS told (number, owner, serial, place)
         WHERE claims.log = _log AND claims.number = told.number
+            AND claims.owner = told.owner AND claims.serial = told.serial
         RETURNING told.place, claims.*
+    ), appended AS (
+        INSERT INTO dedup.entries (log, position, entry)
+        SELECT _log, _last + row_number() OVER (ORDER BY place),
+            _kind || substring(int8send(serial) FROM 5) || substring(int8send(run) FROM 5)
+                || owner || float8send(_now) || int8send(number)
+        FROM ended
     )
-    INSERT INTO dedup.entries (log, position, entry)
-    SELECT log, _last + row_number() OVER (ORDER BY place),
-        _kind || substring(int8send(serial) FROM 5) || substring(int8send(run) FROM 5)
-            || owner || float8send(_now) || int8send(number)
-    FROM ended;
-    GET DIAGNOSTICS _count = ROW_COUNT;
-    RETURN _last + _count;
+    SELECT count(*), array_agg(place) INTO _count, _places FROM ended;
+    _last := _last + _count;
 END
 $$;
 
@@ -170,7 +160,7 @@ DECLARE
     _log integer;
     _now double precision;
     _first bigint := greatest(_seen, 1);
-    _open bigint[];
+    _places bigint[];
 BEGIN
     PERFORM dedup.set_durable(cardinality(_commits) > 0);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
@@ -187,16 +177,20 @@ BEGIN
     END IF;
 
     IF cardinality(_commits) > 0 THEN
-        _open := dedup.own_claims(_log, _owner, _commits, _commit_serials);
-        _last := dedup.end_claims(_log, _last, _now, 'S', _open);
+        SELECT * INTO _last, _places FROM dedup.end_claims(
+            _log, _last, _now, 'S',
+            _commits, array_fill(_owner, ARRAY[cardinality(_commits)]), _commit_serials
+        );
         _lost := ARRAY(
-            SELECT serial FROM unnest(_commits, _commit_serials) AS told (number, serial)
-            WHERE number NOT IN (SELECT unnest(_open))
+            SELECT serial FROM unnest(_commit_serials) WITH ORDINALITY AS told (serial, place)
+            WHERE place NOT IN (SELECT unnest(_places)) ORDER BY place
         );
     END IF;
     IF cardinality(_releases) > 0 THEN
-        _open := dedup.own_claims(_log, _owner, _releases, _release_serials);
-        _last := dedup.end_claims(_log, _last, _now, 'R', _open);
+        SELECT * INTO _last, _places FROM dedup.end_claims(
+            _log, _last, _now, 'R',
+            _releases, array_fill(_owner, ARRAY[cardinality(_releases)]), _release_serials
+        );
     END IF;
     IF cardinality(_entries) > 0 THEN
         INSERT INTO dedup.entries (log, position, entry)
@@ -212,7 +206,7 @@ BEGIN
     IF cardinality(_match_numbers) > 0 THEN
         INSERT INTO dedup.matches (log, run, number, digest, key, kind, distance, at)
         SELECT DISTINCT ON (number, key)
-            _log, _run, number, substring(sha256(key) FOR 16), key, convert_from(kind, 'UTF8'),
+            _log, _run, number, substring(sha256(key) FOR 16), key, kind,
             distance, at
         FROM unnest(_match_numbers, _match_keys, _match_kinds, _match_distances, _match_times)
             WITH ORDINALITY AS told (number, key, kind, distance, at, place)
@@ -244,29 +238,28 @@ DECLARE
     _log integer;
     _last bigint;
     _now double precision;
-    _dead bigint[];
 BEGIN
     PERFORM dedup.set_durable(false);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
-    SELECT
-        array_agg(number ORDER BY place) FILTER (WHERE ends <= _now),
-        min(ends - _now) FILTER (WHERE ends > _now)
-    INTO _dead, _left
+    SELECT min(lease) - _now INTO _left
+    FROM unnest(_numbers, _owners, _serials) AS told (number, owner, serial)
+    JOIN dedup.claims USING (number, owner, serial) JOIN dedup.members USING (log, owner)
+    WHERE log = _log AND lease > _now;
+    SELECT end_claims._last INTO _last
     FROM (
-        SELECT number, place, coalesce(lease, 0) AS ends
-        FROM unnest(_numbers, _owners, _serials) WITH ORDINALITY
-            AS told (number, owner, serial, place)
-        JOIN dedup.claims USING (number, owner, serial)
-        LEFT JOIN dedup.members ON members.log = _log AND members.owner = claims.owner
-        WHERE claims.log = _log
-    ) AS met;
-    _last := dedup.end_claims(_log, _last, _now, 'R', _dead);
+        SELECT array_agg(number) AS numbers, array_agg(owner) AS owners, array_agg(serial) AS serials
+        FROM unnest(_numbers, _owners, _serials) AS told (number, owner, serial)
+        WHERE NOT EXISTS (
+            SELECT FROM dedup.members
+            WHERE log = _log AND members.owner = told.owner AND lease > _now
+        )
+    ) AS dead, dedup.end_claims(_log, _last, _now, 'R', numbers, owners, serials);
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
 END
 $$;
 
 CREATE FUNCTION dedup.join(
-    _namespace text, _signature bytea, _identity text, _owner bytea, _spider text, _job text,
+    _namespace text, _signature bytea, _identity text, _owner bytea, _spider bytea, _job bytea,
     _lease double precision, _reset boolean,
     OUT _run integer, OUT _is_resumed boolean, OUT _is_reset boolean,
     OUT _other_identity text        -- if there is one; nothing is changed then
@@ -282,7 +275,7 @@ BEGIN
     VALUES (_namespace, _signature, _identity) ON CONFLICT DO NOTHING;
     SELECT _locked._log, _locked._now INTO _log, _now
     FROM dedup.lock_log(_namespace, NULL) AS _locked;
-    SELECT CASE WHEN reason IS DISTINCT FROM 'finished' THEN run END INTO _run_of_job
+    SELECT CASE WHEN reason IS DISTINCT FROM 'finished'::bytea THEN run END INTO _run_of_job
     FROM dedup.crawls WHERE log = _log AND job = _job ORDER BY id DESC LIMIT 1;
     SELECT run INTO _run_of_others
     FROM dedup.crawls JOIN dedup.members USING (log, owner)
@@ -308,14 +301,17 @@ BEGIN
         UPDATE dedup.logs SET runs = runs + 1 WHERE namespace = _namespace RETURNING runs INTO _run;
     END IF;
     INSERT INTO dedup.crawls (log, owner, run, spider, job, started)
-    VALUES (_log, _owner, _run, _spider, _job, _now);
+    VALUES (_log, _owner, _run, _spider, _job, _now)
+    ON CONFLICT (log, owner) DO UPDATE SET
+        run = excluded.run, spider = excluded.spider, job = excluded.job,
+        started = excluded.started, finished = NULL, reason = NULL, report = NULL;
     INSERT INTO dedup.members (log, owner, turn, lease) VALUES (_log, _owner, 0, _now + _lease)
     ON CONFLICT (log, owner) DO UPDATE SET lease = excluded.lease;
 END
 $$;
 
 CREATE FUNCTION dedup.leave(
-    _namespace text, _signature bytea, _owner bytea, _reason text, _report text
+    _namespace text, _signature bytea, _owner bytea, _reason bytea, _report bytea
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     _log integer;
@@ -327,9 +323,12 @@ BEGIN
     UPDATE dedup.members SET lease = 0 WHERE log = _log AND owner = _owner;
     UPDATE dedup.crawls SET finished = _now, reason = _reason, report = _report
     WHERE log = _log AND owner = _owner;
-    _last := dedup.end_claims(_log, _last, _now, 'R', ARRAY(
-        SELECT number FROM dedup.claims WHERE log = _log AND owner = _owner ORDER BY number
-    ));
+    SELECT end_claims._last INTO _last
+    FROM (
+        SELECT array_agg(number ORDER BY number) AS numbers,
+            array_agg(owner ORDER BY number) AS owners, array_agg(serial ORDER BY number) AS serials
+        FROM dedup.claims WHERE log = _log AND owner = _owner
+    ) AS own, dedup.end_claims(_log, _last, _now, 'R', numbers, owners, serials);
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
 END
 $$;

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
+from postgres_server import PostgresLogServer
 from remote_memory_log import RemoteMemoryServer
 
 from dedup.evidence import SIZE_OF_EVIDENCE
@@ -30,6 +31,7 @@ from dedup.stores.shared.log import (
 LOGS = {
     "memory": MemoryServer,
     "remote memory": RemoteMemoryServer,
+    "PostgreSQL": PostgresLogServer,
 }
 """The servers by name."""
 
