@@ -143,7 +143,7 @@ def most_memory() -> int:
 def loaded(path: Path, method: Method) -> tuple[SqliteStore, Detector]:
     ledger = SqliteStore(path, method.identity)
     detector = Detector(method, store=ledger)
-    detector.load()
+    finished(detector.load())
     return ledger, detector
 
 

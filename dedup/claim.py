@@ -6,13 +6,17 @@ from dedup.record import Claimed, PageRecord
 
 
 class Claim:
-    """A page that is being stored: its content is reserved until it is committed or released."""
+    """A page that is being stored: its content is reserved until it is committed or released.
 
-    __slots__ = "__weakref__", "_callbacks", "claimed", "is_open"
+    Its number is below 0 while the log of the store does not have it.
+    """
+
+    __slots__ = "__weakref__", "_callbacks", "claimed", "is_open", "is_stored"
 
     def __init__(self, claimed: Claimed) -> None:
         self.claimed = claimed
         self.is_open = True
+        self.is_stored = False
         self._callbacks: list[Callable[[], object]] = []
 
     @property
@@ -23,6 +27,11 @@ class Claim:
     def number(self) -> int:
         return self.claimed.number
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody wants to know when it ends."""
+        return bool(self._callbacks)
+
     def when_ended(self, callback: Callable[[], object]) -> None:
         """Have *callback* called when the claim is committed or released; now if it has been."""
         if self.is_open:
@@ -30,9 +39,9 @@ class Claim:
         else:
             callback()
 
-    def end(self) -> None:
-        """Close the claim and call who waits, the first one first."""
-        self.is_open = False
+    def end(self, *, is_stored: bool = False) -> None:
+        """Close the claim; call who waits, the first one first. *is_stored*: its page is."""
+        self.is_open, self.is_stored = False, is_stored
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()

@@ -1,18 +1,25 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
-from asyncio import Lock
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dedup.claim import Claim
 from dedup.earlier import Earlier
 from dedup.evidence import Objection
+from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
-from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.record import Claimed, PageRecord
 from dedup.rule import Finding, Kind, Rule, Verdict
-from dedup.stores import MemoryStore, News, Store, finished
+from dedup.stores import (
+    HistoryChangedError,
+    MemoryStore,
+    News,
+    Store,
+    StoreDownError,
+    finished,
+)
 from dedup.view import Look, View
 
 
@@ -45,37 +52,37 @@ class Detector:
         *,
         store: Store | None = None,
         several_a_key: bool = False,
+        count: Callable[[str], object] = lambda name: None,
     ) -> None:
         """Create a detector without pages.
 
         *rule*: by default the `Rule` with its own defaults. *store*: where stored pages are kept,
         by default in memory. *several_a_key*: a key may stand for several contents, as the items of
-        one page.
+        one page. *count* is called with the names of counters, of what becomes of a shared store.
         """
         self._method = method
         self.rule = Rule() if rule is None else rule
         self._several_a_key = several_a_key
         self._store = MemoryStore() if store is None else store
-        self._view = View(method, self.rule)
+        self._follower = Follower(method, self.rule, self._store, count)
         self._earlier = Earlier(
-            method, self.rule, self._store, self._view.has_ended, several_a_key=several_a_key
+            method,
+            self.rule,
+            self._store,
+            lambda number: self._view.has_ended(number),
+            several_a_key=several_a_key,
         )
-        # Never contended, so that no event loop is needed, unless the store waits.
-        self._exchange_lock = Lock()
 
-    def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
+    @property
+    def _view(self) -> View:
+        return self._follower.view
+
+    async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
 
         Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
         """
-
-        def pieces() -> Iterator[RecordColumns]:
-            number = 0
-            while piece := finished(self._store.since(number)):
-                number = piece.numbers[-1]
-                yield piece
-
-        self._view.load(pieces(), tell)
+        await self._follower.load(tell)
 
     def judge(self, record: PageRecord) -> Verdict:
         """Return the verdict on *record*, and keep it if it is new.
@@ -97,15 +104,23 @@ class Detector:
         duplicates have an equal text, near-duplicates a sketch within the method's threshold, of
         which the nearest, and of these the oldest, is the original. A page without main text is
         never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
-        changed, then.
+        changed, then. Raises StoreDownError if a shared store cannot be asked now.
         """
         record = _storable(record)
+        for _ in range(_MOST_TRIES):
+            try:
+                return await self._reserve(record, again=again)
+            except HistoryChangedError:
+                continue
+        raise StoreDownError(f"{self._store.name} changes all the time")
+
+    async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
         earlier = await self._earlier.pages(record.key, record.scope)
         if again:
             verdict, replaces = earlier.replaced_by(record)
-            [claim] = await self._exchange([Claimed(record, replaces)], News())
+            claim = await self._follower.claim(Claimed(record, replaces))
             return Reservation(verdict, claim)
         if stored := earlier.unchanged(record):
             self._store.note_seen(stored.number)
@@ -118,7 +133,7 @@ class Detector:
         if not look.is_of_new_page:
             return await self._barred(record.key, look)
         verdict, replaces = earlier.replaced_by(record)
-        [claim] = await self._exchange([Claimed(record, replaces)], News())
+        claim = await self._follower.claim(Claimed(record, replaces))
         if self._view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
             look = self._view.look(record, earlier.numbers, claim.number)
@@ -147,13 +162,21 @@ class Detector:
 
         Raises LedgerError or OSError if the store cannot be written.
         """
-        await self._exchange([], news)
+        await self._follower.exchange(news)
 
-    async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Claim]:
-        # One at a time: events are applied in the order in which they happened.
-        async with self._exchange_lock:
-            made = self._view.apply(await self._store.exchange(claims, news))
-        return made[len(made) - len(claims) :]
+    async def expire(self) -> float:
+        """Have the claims of other processes end that somebody waits for, if their owners are gone.
+
+        Returns the seconds until the next of them may be; infinite if nobody waits for others.
+        """
+        return await self._follower.expire()
+
+    def unchecked(self, record: PageRecord) -> Reservation:
+        """Return what is said of a page while a shared store cannot be asked: it is kept.
+
+        It is claimed as soon as the store can be asked.
+        """
+        return Reservation(self.skipped("unchecked"), self._follower.claim_later(_storable(record)))
 
     async def _objected(self, objection: Objection, number: int) -> Verdict:
         """Return the verdict on a new page whose main text matches that of page *number*."""
@@ -213,13 +236,11 @@ class Detector:
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
-        self._store.commit(claim.claimed)
-        self._view.commit(claim)
+        self._follower.commit(claim)
 
     def release(self, claim: Claim) -> None:
         """Forget the page of *claim*, which was not stored: the next near one is new."""
-        self._store.release(claim.number)
-        self._view.release(claim)
+        self._follower.release(claim)
 
     def skipped(self, reason: str) -> Verdict:
         """Return the verdict on a page that is not compared, for *reason*."""
@@ -233,6 +254,9 @@ class Detector:
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
         return self._store.nbytes + self._view.nbytes
+
+
+_MOST_TRIES = 3
 
 
 def _storable(record: PageRecord) -> PageRecord:

@@ -111,14 +111,21 @@ class Preferred(NamedTuple):
     key: str
 
 
-Event = Claimed | Committed | Released | Preferred
+class Lost(NamedTuple):
+    """An event: the log has no such claim of this process any more, whatever became of its page."""
+
+    claimed: Claimed
+
+
+Event = Claimed | Committed | Released | Preferred | Lost
 
 
 @dataclass(slots=True)
 class RecordColumns:
     """What is compared of many stored pages, with their numbers, column by column.
 
-    *keys* has the keys of some of them, ``None`` for the others; or it is empty.
+    *keys* has the keys of some of them, ``None`` for the others; or it is empty. *replaced* are the
+    numbers of pages that came before, whose place these take.
     """
 
     numbers: list[int] = field(default_factory=list)
@@ -128,6 +135,18 @@ class RecordColumns:
     evidence: list[bytes | None] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
+    replaced: list[int] = field(default_factory=list)
+
+    def append(self, number: int, record: PageRecord) -> None:
+        """Add the page *number*, which has a digest, and its key."""
+        assert record.digest is not None
+        self.numbers.append(number)
+        self.digests.append(record.digest)
+        self.sketches.append(record.sketch)
+        self.tokens.append(record.tokens)
+        self.evidence.append(record.evidence)
+        self.scopes.append(record.scope)
+        self.keys.append(record.key)
 
     def by_scope(self) -> Iterator[tuple[str, "RecordColumns"]]:
         """Yield the pages of each scope."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dedup.stores.shared.log import LEASE, Log
 
@@ -55,6 +55,29 @@ class LogServer(ABC):
         ``None`` if it cannot be.
         """
         return None
+
+    # What the suite over whole processes needs.
+
+    can_crash: ClassVar[bool] = False
+    """Whether it can `crash`."""
+    can_shrink: ClassVar[bool] = False
+    """Whether it can `restore` what it had at the last `backup`."""
+
+    def url(self, namespace: str) -> str:
+        """Return the address of a log, as other processes need it (`crawling_process.log_of`)."""
+        raise NotImplementedError
+
+    def crash(self, seconds: float) -> None:
+        """Kill the server as nothing can prevent it, and start it again so many seconds later."""
+        raise NotImplementedError
+
+    def backup(self) -> None:
+        """Copy all that is there."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """Have only what was there at the last `backup`."""
+        raise NotImplementedError
 
     def stop(self) -> None:
         """Stop the server."""

@@ -196,7 +196,7 @@ def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
         with closing(SqliteStore(tmp_path / "pages.sqlite", identity)) as ledger:
             finished(ledger.join("test"))
             detector = Detector(SimHash(), Rule(min_tokens=min_tokens), store=ledger)
-            detector.load()
+            finished(detector.load())
             key = "other" if len(detector) else "one"
             assert detector.judge(page(text, key)) == expected
             publish(ledger)
@@ -272,7 +272,7 @@ def test_of_several_items_one_is_replaced_by_what_contains_it_but_not_the_revers
         with closing(SqliteStore(tmp_path / "pages.sqlite", {})) as ledger:
             finished(ledger.join("test"))
             detector = Detector(method, store=ledger, several_a_key=True)
-            detector.load()
+            finished(detector.load())
             record = reader.read_html(text).record.under("key", "")
             said.append(detector.judge(record).kind)
             publish(ledger)
@@ -305,7 +305,7 @@ def seconds_of_revisit(path, items):
         with closing(SqliteStore(path, {})) as store:
             finished(store.join("test"))
             detector = Detector(SimHash(), store=store)
-            detector.load()
+            finished(detector.load())
             start = process_time()
             assert {detector.judge(record).kind for record in records} == {kind}
             seconds = process_time() - start
@@ -370,7 +370,7 @@ class TestAPageThatIsKnownUnderABetterKey:
         with closing(SqliteStore(path, {})) as ledger:
             finished(ledger.join("second"))
             detector = Detector(SimHash(), store=ledger)
-            detector.load()
+            finished(detector.load())
             yield detector
 
     def test_is_unchanged_there(self, later):
@@ -394,7 +394,7 @@ class TestAPageThatIsKnownUnderABetterKey:
         with closing(SqliteStore(path, {})) as ledger:
             finished(ledger.join("third"))
             third = Detector(SimHash(), store=ledger)
-            third.load()
+            finished(third.load())
             assert third.judge(page(BRIDGE, "bridge")) == exact("print")
             assert third.judge(page(GOATS, "bridge")).original == "bridge"
             assert third.judge(page(NOODLES, "bridge")).kind is Kind.CHANGED

@@ -41,6 +41,7 @@ LAYERS = [
     {"index", "stores"},
     {"search", "earlier"},
     {"page", "url_advice", "view"},
+    {"follower"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
     {"scan", "history"},

@@ -5,12 +5,14 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shared_log import Log, SharedStore
+from memory_log import MemoryLog, Server
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord
 from dedup.rule import Kind
+from dedup.stores import finished
+from dedup.stores.shared.store import SharedStore
 
 NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
 
@@ -18,6 +20,10 @@ NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
 def page(content, key, tokens=100):
     digest = content.to_bytes(16, "little")
     return PageRecord(key, "", tokens, digest, SimHash().to_bytes(content))
+
+
+def store_over(server, *travel):
+    return SharedStore(MemoryLog(server, *travel), {})
 
 
 def near(one, other):
@@ -29,12 +35,12 @@ class Fleet:
     """Processes that crawl pages at the same time, over one log; messages travel in any order."""
 
     def __init__(self, chooser, processes):
-        self.log = Log()
+        self.server = Server()
         self.stored = {}
         self.verdicts = {}
         self._chooser = chooser
         self._under_way = []
-        self._stores = [SharedStore(self.log, self._travel) for _ in range(processes)]
+        self._stores = [store_over(self.server, self._travel) for _ in range(processes)]
         self._detectors = [Detector(SimHash(1), store=store) for store in self._stores]
 
     async def _travel(self):
@@ -123,8 +129,8 @@ def test_no_two_near_pages_are_stored_none_is_lost_and_nobody_waits_for_ever(
 def test_of_two_that_claim_near_pages_at_once_the_second_waits_for_the_first():
     async def crawl():
         arrivals = asyncio.Semaphore(0)
-        log = Log()
-        detector = Detector(SimHash(), store=SharedStore(log, arrivals.acquire))
+        server = Server()
+        detector = Detector(SimHash(), store=store_over(server, arrivals.acquire))
         tasks = [
             asyncio.create_task(detector.reserve(page(content, key)))
             for content, key in ((NEAR, "a"), (NEARER, "b"), (FAR, "c"))
@@ -140,9 +146,9 @@ def test_of_two_that_claim_near_pages_at_once_the_second_waits_for_the_first():
     assert len(detector._view._claims) == 2
 
 
-def joined(log):
-    detector = Detector(SimHash(), store=SharedStore(log))
-    detector.load()
+def joined(server):
+    detector = Detector(SimHash(), store=store_over(server))
+    finished(detector.load())
     return detector
 
 
@@ -153,34 +159,33 @@ async def publish(detector):
 
 def test_who_joins_later_knows_what_is_stored_and_what_is_being_stored():
     async def crawl():
-        log = Log()
-        first = joined(log)
+        server = Server()
+        first = joined(server)
         for content, key in ((NEAR, "open"), (FAR, "stored")):
             claim = (await first.reserve(page(content, key))).claim
         first.commit(claim)
         await publish(first)
-        later = joined(log)
+        later = joined(server)
         assert (await later.reserve(page(FAR + 1, "a"))).verdict.original == "stored"
         waiting = await later.reserve(page(NEARER, "b"))
         assert waiting.verdict is None
         assert waiting.claim.record.key == "open"
-        return log
+        return server
 
-    log = asyncio.run(crawl())
-    assert len([event for _, event in log.events if isinstance(event, Committed)]) == 1
+    server = asyncio.run(crawl())
+    events = [server.entry(n + 1).event for n in range(len(server.log))]
+    assert len([event for event in events if isinstance(event, Committed)]) == 1
 
 
 def test_a_claim_that_gave_way_is_released_for_others_too():
     """Else they would wait for it."""
 
     async def crawl():
-        log = Log()
-        first, second, third = joined(log), joined(log), joined(log)
+        server = Server()
+        first, second, third = joined(server), joined(server), joined(server)
         await first.reserve(page(NEAR, "a"))
         gave_way = await second.reserve(page(NEARER, "b"))
         assert gave_way.claim.record.key == "a"
-        assert second._store.has_news is False  # it has not joined
-        await second._store.join("test")
         assert second._store.has_news
         await publish(second)
         await third.exchange(third._store.take_news())
@@ -191,11 +196,12 @@ def test_a_claim_that_gave_way_is_released_for_others_too():
 
 def test_a_page_that_another_process_replaces_does_not_count_any_more():
     async def crawl():
-        log = Log()
-        old = joined(log)
+        server = Server()
+        old = joined(server)
         old.judge(page(NEAR, "a"))
         await publish(old)
-        first, second = joined(log), joined(log)
+        await old._store.leave("finished", None)
+        first, second = joined(server), joined(server)
         await first._store.join("test")
         changed = await first.reserve(page(FAR, "a"))
         assert changed.verdict.kind is Kind.CHANGED

@@ -5,8 +5,8 @@ from typing import Any
 from dedup.methods import METHODS
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
+from dedup.stores.identity import OTHERS
 from dedup.stores.reader import Crawl
-from dedup.stores.sqlite import OTHERS
 
 
 def method_of_ledger(identity: dict[str, Any], crawls: list[Crawl]) -> Method | None:

@@ -18,6 +18,7 @@ from dedup.report import PageVerdict, Report, TextStore, replay, write_html
 from dedup.report.copies import CopyOf, copy_of
 from dedup.rule import Kind, Verdict
 from dedup.sqlite_file import LedgerError
+from dedup.stores import finished
 from dedup.stores.reader import Crawl, LedgerReader, StoredMatch, StoredPage, StoreOfReader
 from dedup.text import printable
 from dedup.units import count_of
@@ -184,5 +185,5 @@ def _content_of(match: StoredMatch) -> Content:
 def _detector(ledger: LedgerReader, method: Method) -> Detector:
     """Return a detector that knows the pages of the ledger, for near misses."""
     detector = Detector(method, store=StoreOfReader(ledger))
-    detector.load()
+    finished(detector.load())
     return detector

@@ -29,7 +29,6 @@ from dedup.history import (
     urls_of_report,
 )
 from dedup.limits import shorten_url
-from dedup.record import RecordColumns
 from dedup.report.report import Report
 from dedup.rule import Rule
 from dedup.sqlite_file import is_sqlite
@@ -102,7 +101,11 @@ class _Ledger:
         demands = DEMANDS.get(setting_of_crawls(crawls, "DEDUP_EVIDENCE", "normal"))
         rule = Rule(setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20), demands=demands)
         view = View(method, rule)
-        view.load(self._pieces())
+        number = 0
+        while piece := self._reader.columns_since(number):
+            number = piece.numbers[-1]
+            view.load(piece)
+        view.finish_loading()
         for page in current:
             look = view.look(page.record, {page.number for page in versions}, page.number)
             if look.objection:
@@ -116,12 +119,6 @@ class _Ledger:
                     "objection": look.objection.value,
                 }  # fmt: skip
                 yield Event("kept although alike", words, facts)
-
-    def _pieces(self) -> Iterator[RecordColumns]:
-        number = 0
-        while piece := self._reader.columns_since(number):
-            number = piece.numbers[-1]
-            yield piece
 
 
 class _Report:

@@ -1,5 +1,7 @@
 """How much text the drops of a crawl lose, from the verdicts and from what is stored."""
 
+from collections.abc import Hashable
+
 from dedup.limits import shorten_url
 from dedup.lost_text import LostTextSample, Sequences
 from dedup.report.report import DroppedText, LossyPage
@@ -27,7 +29,7 @@ class Losses:
         """Create it; *drops*: duplicates are not stored. *most*: see `LostTextSample`."""
         self._drops = drops
         self._sample = LostTextSample(most)
-        self._claimed: dict[int, tuple[str, Sequences]] = {}
+        self._claimed: dict[Hashable, tuple[str, Sequences]] = {}
         self._looked_at = 0
         self._not_looked_at = 0
         # The pages whose text was met in this crawl, if there are others.
@@ -59,13 +61,13 @@ class Losses:
             else:
                 self._wait(url, original, sequences)
 
-    def claim_begins(self, number: int, url: str, sequences: Sequences) -> None:
-        """The page at *url* is about to be stored, under the claim of that *number*."""
-        self._claimed[number] = url, sequences
+    def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
+        """The page at *url* is about to be stored, under *claim*."""
+        self._claimed[claim] = url, sequences
 
-    def claim_ends(self, number: int, *, is_stored: bool) -> None:
+    def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """It has been stored, or not."""
-        claimed = self._claimed.pop(number, None)
+        claimed = self._claimed.pop(claim, None)
         if claimed and is_stored:
             url, sequences = claimed
             self._sample.add_kept(sequences)

@@ -1,6 +1,6 @@
 """Counts what dedup does in a crawl."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from time import monotonic
@@ -120,18 +120,18 @@ class Summary:
             if self._details is not None:
                 self._details.record(verdict, url, page, scope, content)
 
-    def claim_begins(self, number: int, url: str, page: Page) -> None:
-        """Take note that *page* at *url* is about to be stored, under the claim *number*."""
+    def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
+        """Take note that *page* at *url* is about to be stored, under *claim*."""
         with self._figures_only():
             if self._losses is not None and page.sequences:
-                self._losses.claim_begins(number, url, page.sequences)
+                self._losses.claim_begins(claim, url, page.sequences)
 
-    def claim_ends(self, number: int, *, is_stored: bool) -> None:
-        """Count whether the page of the claim *number* was stored."""
+    def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
+        """Count whether the page of *claim* was stored."""
         self.count("claims/committed" if is_stored else "claims/released")
         with self._figures_only():
             if self._losses is not None:
-                self._losses.claim_ends(number, is_stored=is_stored)
+                self._losses.claim_ends(claim, is_stored=is_stored)
 
     def _count_verdict(self, verdict: Verdict, url: str, size: int, title: str | None) -> None:
         self.count(COUNTER_OF[verdict.kind])

@@ -229,7 +229,7 @@ class Extension:
 
     def _end_claim(self, claim: Claim, is_stored: bool) -> None:
         self._keeper.end_claim(claim, is_stored)
-        self.summary.claim_ends(claim.number, is_stored=is_stored)
+        self.summary.claim_ends(claim, is_stored=is_stored)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         with ExitStack() as ending:  # whatever fails, the others are closed

@@ -122,7 +122,7 @@ class Judge:
         if claim:
             visit.claims.append(claim)
             self._visits.hold(claim, visit)
-            self._summary.claim_begins(claim.number, record.key, page)
+            self._summary.claim_begins(claim, record.key, page)
         return Judgement(verdict, page, record=record, claim=claim)
 
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
@@ -163,7 +163,7 @@ class Judge:
         verdict, claim = await self._reservations.of_text(record, key, again=again)
         if claim:
             passage.claim = claim
-            self._summary.claim_begins(claim.number, key, page)
+            self._summary.claim_begins(claim, key, page)
             if passage.visit:  # should nobody tell what becomes of the item
                 passage.visit.claims.append(claim)
         return Judgement(verdict, page, record=record)

@@ -12,7 +12,7 @@ from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
 from dedup.scrapy_plugin.settings.values import as_switch
-from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
+from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store, finished
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -148,7 +148,7 @@ def detector_with(store: Store, settings: DedupSettings) -> Detector:
             logger.info("Reading %s: %d of %d pages", store.name, number, store.last)
 
     try:
-        detector.load(show_progress)
+        finished(detector.load(show_progress))
     except BaseException as error:
         store.close()
         if isinstance(error, LedgerError) or not isinstance(error, Exception):

@@ -1,17 +1,27 @@
 """What outlives the process: the pages that were stored, and their duplicates."""
 
 from dedup.sqlite_file import LedgerError, LedgerInUseError
-from dedup.stores.base import News, Store, Stored, StoreState, finished
+from dedup.stores.base import (
+    HistoryChangedError,
+    News,
+    Store,
+    Stored,
+    StoreDownError,
+    StoreState,
+    finished,
+)
 from dedup.stores.memory import MemoryStore
 from dedup.stores.sqlite import SqliteStore
 
 __all__ = [
+    "HistoryChangedError",
     "LedgerError",
     "LedgerInUseError",
     "MemoryStore",
     "News",
     "SqliteStore",
     "Store",
+    "StoreDownError",
     "StoreState",
     "Stored",
     "finished",

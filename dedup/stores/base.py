@@ -14,6 +14,14 @@ Texts = Iterable[tuple[str, str | None, str]]
 """Pages to show: URL, title, main text."""
 
 
+class StoreDownError(LedgerError):
+    """The server of a store cannot be reached, or does not answer; it may come back."""
+
+
+class HistoryChangedError(LedgerError):
+    """What a store holds is not what was followed so far: it has to be read anew."""
+
+
 class DuplicateNote(NamedTuple):
     """A duplicate that was met: the page at *key* repeats page *number*; *at*: when."""
 
@@ -85,6 +93,8 @@ class Store(ABC):
 
     is_durable: ClassVar[bool] = True
     """Whether the pages outlive the process."""
+    is_shared: ClassVar[bool] = False
+    """Whether other processes use it at the same time, so that its coroutines wait."""
 
     def __init__(self, name: str) -> None:
         """Create it; *name* is what messages call it."""
@@ -109,7 +119,9 @@ class Store(ABC):
 
         Returns the events that the view does not know, in their order: what other processes have
         appended since the last exchange, then *claims*, with their numbers. The first one has the
-        open claims of others, too. Raises LedgerError or OSError if the store cannot be written.
+        open claims of others, too. A shared store also says which own claims are `Lost`. Raises
+        LedgerError or OSError if the store cannot be written; of these, StoreDownError if it may be
+        later, HistoryChangedError if it first has to be read from its start.
         """
 
     @abstractmethod
@@ -140,6 +152,17 @@ class Store(ABC):
         Returns the seconds until the next of them may be; infinite where nobody else claims.
         """
         return math.inf
+
+    def is_own(self, number: int) -> bool:
+        """Return whether the open claim *number* is one of this process."""
+        return True
+
+    def take_unpublished(self) -> list[Claimed]:
+        """Return the own stored pages that a store may not have, once its history has changed.
+
+        They are told no more by themselves: they have to be claimed again.
+        """
+        return []
 
     @abstractmethod
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:

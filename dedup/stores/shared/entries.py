@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from struct import Struct, error
 
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import Claimed, Committed, Event, PageRecord, Preferred, Released
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.shared.log import Entry
 
 # Kind, serial, run, owner, when, and the number of the page, 0 for a claim. As PostgreSQL writes
@@ -63,7 +63,9 @@ def _claim(record: PageRecord, replaces: Sequence[int]) -> bytes:
     ))  # fmt: skip
 
 
-def _event(kind: bytes, position: int, number: int, data: bytes) -> Event:
+def _event(
+    kind: bytes, position: int, number: int, data: bytes
+) -> Claimed | Committed | Released | Preferred:
     if kind == _CLAIMED:
         return _claimed(position, data)
     if kind == _PREFERRED:

@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dedup.record import Claimed, Event, PageRecord
-from dedup.sqlite_file import LedgerError
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.stores.base import DuplicateNote, StoreDownError, Texts
+
+__all__ = ["StoreDownError"]
 
 FORMAT = 1
 """The version of what is in a log; a log of another one is refused."""
@@ -14,10 +15,6 @@ LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
 MOST_ENTRIES = 10_000
 """How many entries an answer has at most."""
-
-
-class StoreDownError(LedgerError):
-    """The server of a store cannot be reached, or does not answer; it may come back."""
 
 
 class Entry(NamedTuple):
@@ -34,7 +31,7 @@ class Entry(NamedTuple):
     serial: int
     run: int
     at: float
-    event: Event
+    event: Claimed | Committed | Released | Preferred
 
 
 class Member(NamedTuple):

@@ -1,0 +1,197 @@
+"""What a process knows of stored pages, kept in step with the log of a store."""
+
+from asyncio import Lock
+from collections.abc import Callable, Sequence
+
+from dedup.claim import Claim
+from dedup.methods.base import Method
+from dedup.record import Claimed, Event, Lost, PageRecord
+from dedup.rule import Rule
+from dedup.stores import HistoryChangedError, News, Store, StoreDownError
+from dedup.view import View
+
+
+class _Turn:
+    """The claims that travel to the store together, and what came of them."""
+
+    def __init__(self) -> None:
+        self.claims: list[Claimed] = []
+        self.made: list[Claim] = []
+        self.error: Exception | None = None
+        self.is_over = False
+        # Places of claims that nobody waits for any more.
+        self.given_up: set[int] = set()
+
+
+class Follower:
+    """Appends claims to the log of a store, and applies to the view what others did.
+
+    One exchange at a time: claims that come up meanwhile travel together with the next one. So the
+    order of the log is that of the view. A claim that the log does not have (any more), since the
+    store could not be reached, has lost it, or gave it to others, is made again with the next
+    exchange, unless its page was not stored.
+    """
+
+    def __init__(
+        self, method: Method, rule: Rule, store: Store, count: Callable[[str], object]
+    ) -> None:
+        """Create it without pages; *count* is called with the names of counters."""
+        self._method = method
+        self._rule = rule
+        self._store = store
+        self._count = count
+        self.view = View(method, rule)
+        # Never contended, so that no event loop is needed, unless the store waits.
+        self._lock = Lock()
+        self._next = _Turn()
+        # Those that the log does not have.
+        self._to_claim: list[Claim] = []
+        # Stored pages that the log may not have.
+        self._unsure: list[Claimed] = []
+
+    async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
+        """Take over the pages that the store has from before; *tell* is called with their numbers.
+
+        Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
+        """
+        number = 0
+        while piece := await self._store.since(number):
+            self.view.load(piece)
+            number = piece.numbers[-1]
+            tell(number)
+        self.view.finish_loading()
+        tell(number)
+
+    async def claim(self, claimed: Claimed) -> Claim:
+        """Append a claim, and return it as it then stands in the view.
+
+        Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
+        may be later, HistoryChangedError if the view is another one now.
+        """
+        turn = self._next
+        place = len(turn.claims)
+        turn.claims.append(claimed)
+        try:
+            async with self._lock:
+                if not turn.is_over:
+                    await self._travel(turn)
+        except BaseException:
+            if not turn.is_over:
+                turn.given_up.add(place)
+            elif turn.made:  # by another, while this one was being cancelled
+                self.release(turn.made[place])
+            raise
+        if turn.error:
+            raise turn.error
+        return turn.made[place]
+
+    async def _travel(self, turn: _Turn) -> None:
+        """Have the claims of *turn* made, or fail together."""
+        self._next = _Turn()
+        try:
+            turn.made = await self._exchange(turn.claims, News())
+        except Exception as error:
+            turn.error = error
+        except BaseException:
+            turn.error = StoreDownError("who asked for several claims was cancelled")
+            raise
+        finally:
+            turn.is_over = True
+        for place in turn.given_up:
+            self.release(turn.made[place])
+
+    async def exchange(self, news: News) -> None:
+        """Publish *news* of the store, and take over what others have done; raises as `claim`."""
+        async with self._lock:
+            await self._exchange([], news)
+
+    async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Claim]:
+        self._to_claim = [claim for claim in self._to_claim if claim.is_open or claim.is_stored]
+        again = list(self._to_claim)
+        try:
+            events = await self._store.exchange([*(c.claimed for c in again), *claims], news)
+        except HistoryChangedError:
+            await self._start_again()
+            raise
+        del self._to_claim[: len(again)]
+        first_own = len(events) - len(again) - len(claims)
+        self._apply(events[:first_own])
+        for claim, event in zip(again, events[first_own:], strict=False):
+            assert isinstance(event, Claimed)
+            claim.claimed = event
+            self._enter(claim)
+        return self.view.apply(events[first_own + len(again) :])
+
+    def _enter(self, claim: Claim) -> None:
+        """Have *claim*, which the log has again, stand in the view."""
+        was_open = claim.is_open
+        self.view.add(claim)
+        if was_open:
+            return
+        if claim.is_stored:
+            self._store.commit(claim.claimed)
+            self.view.commit(claim)
+        else:  # it was released on the way
+            self._store.release(claim.number)
+            self.view.release(claim)
+
+    def _apply(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, Lost):
+                self._count("claims/lost")
+                self._claim_again(self.view.forget(event.claimed))
+            else:
+                self.view.apply([event])
+
+    def _claim_again(self, claim: Claim) -> None:
+        claim.claimed = claim.claimed._replace(number=-1)
+        self._to_claim.append(claim)
+
+    async def _start_again(self) -> None:
+        """Read the store anew, whose history has changed; claim again what it does not have."""
+        self._count("store/history_changes")
+        old = self.view
+        self._unsure += self._store.take_unpublished()
+        self.view = View(self._method, self._rule)
+        for claim in old.open_claims:
+            if self._store.is_own(claim.number):
+                self._claim_again(claim)
+            else:
+                claim.end()  # who waits for it looks again
+        await self.load()
+        unsure, self._unsure = self._unsure, []
+        for claimed in unsure:
+            if not self.view.has_page(claimed):
+                claim = Claim(claimed)
+                claim.end(is_stored=True)
+                self._claim_again(claim)
+
+    def claim_later(self, record: PageRecord) -> Claim:
+        """Return a claim that the log does not have: the next exchange makes it."""
+        claim = Claim(Claimed(record))
+        self._to_claim.append(claim)
+        return claim
+
+    def commit(self, claim: Claim) -> None:
+        """The page of *claim* is stored: others may be duplicates of it from now on."""
+        if claim.number < 0:
+            claim.end(is_stored=True)
+        else:
+            self._store.commit(claim.claimed)
+            self.view.commit(claim)
+
+    def release(self, claim: Claim) -> None:
+        """The page of *claim* was not stored: the next near one is new."""
+        if claim.number < 0:
+            claim.end()
+        else:
+            self._store.release(claim.number)
+            self.view.release(claim)
+
+    async def expire(self) -> float:
+        """Have the claims end that somebody waits for, and whose owners are gone.
+
+        Returns the seconds until the next of them may be; infinite if nobody waits for others.
+        """
+        awaited = [claim.number for claim in self.view.open_claims if claim.is_awaited]
+        return await self._store.expire(awaited)

@@ -1,0 +1,39 @@
+"""What stored sketches depend on: a store is for crawls with an equal identity."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dedup.sqlite_file import LedgerError, differences
+
+OTHERS = ("extractor", "item_field", "scope")
+"""The parts of an identity that are none of the method's."""
+
+
+def parts_of_identity(identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what of *identity* is the method's, and those of the `OTHERS` that it has."""
+    of_method = {name: value for name, value in identity.items() if name not in OTHERS}
+    return of_method, {name: identity[name] for name in OTHERS if name in identity}
+
+
+def check_identity(
+    name: str, stored: Mapping[str, Any], identity: Mapping[str, Any], *, is_resumed: bool
+) -> None:
+    """Raise LedgerError if what a store was made with is not the *identity* of a crawl.
+
+    *name* is that of the store; *is_resumed*: the job goes on that has made it.
+    """
+    if stored == identity:
+        return
+    names = sorted({*stored, *identity})
+    if stored.get("method") != identity.get("method"):  # its arguments are others anyway
+        names = [
+            name for name in names if name in ("method", "secret", "simplify_chinese", *OTHERS)
+        ]
+    told = "; ".join(differences(stored, identity, names))
+    ways = (
+        "Its job goes on: use the settings that it began with, or remove its JOBDIR"
+        if is_resumed
+        else "Use another one (DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup "
+        "reindex)"
+    )
+    raise LedgerError(f"{name} was made with other settings: {told}. {ways}")

@@ -1,0 +1,69 @@
+"""Entries of a log, from its start -> the pages that are stored, and what is open."""
+
+from collections.abc import Iterable
+
+from dedup.record import Claimed, Committed, PageRecord, Preferred, RecordColumns, Released
+from dedup.stores.shared.log import Entry
+
+
+class Replay:
+    """Follows a log from its start; pages are given on by number, when those before are known."""
+
+    def __init__(self, stored_since: float, after: int = 0) -> None:
+        """Create it; pages that were stored before *stored_since* do not count any more.
+
+        Those with numbers up to *after* are not given on.
+        """
+        self._stored_since = stored_since
+        self.open: dict[int, Entry] = {}
+        """The claims that are open, by number."""
+        self.preferred: dict[int, tuple[str, int]] = {}
+        """The better keys of pages, by number, and the runs in which they were met."""
+        self._stored: dict[int, tuple[int, PageRecord]] = {}
+        self._after = after
+        self._given = 0
+        self._replaced: list[int] = []
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Have *entries* happen."""
+        for entry in entries:
+            match entry.event:
+                case Claimed():
+                    self.open[entry.position] = entry
+                case Committed(number):
+                    self._commit(number, entry.at)
+                case Released(number):
+                    self.open.pop(number, None)
+                case Preferred(number, key):
+                    self.preferred[number] = key, entry.run
+
+    def _commit(self, number: int, at: float) -> None:
+        entry = self.open.pop(number, None)
+        if entry is None:
+            return
+        assert isinstance(entry.event, Claimed)
+        record, replaces, _ = entry.event
+        for old in replaces:
+            if self._stored.pop(old, None) is None and old <= self._given:
+                self._replaced.append(old)
+        if at >= self._stored_since:
+            self._stored[number] = entry.run, record
+
+    def take(self, *, is_end: bool = False) -> tuple[RecordColumns, list[int]] | None:
+        """Return pages that were not given on yet, and the runs of their crawls.
+
+        Only those before the first open claim, unless *is_end*. ``None`` if there are none.
+        """
+        first_open = min(self.open, default=None)
+        numbers = sorted(n for n in self._stored if is_end or first_open is None or n < first_open)
+        if not numbers and not self._replaced:
+            return None
+        columns, runs = RecordColumns(replaced=self._replaced), []
+        self._replaced = []
+        for number in numbers:
+            run, record = self._stored.pop(number)
+            if number > self._after:
+                runs.append(run)
+                columns.append(number, record)
+        self._given = max(self._given, *numbers[-1:], 0)
+        return columns, runs

@@ -1,0 +1,60 @@
+"""URL -> the pages that were stored under it, and in which run; of very many, in little memory."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import xxhash
+
+
+class UrlTable:
+    """Finds the numbers and runs of pages by URL; 16 bytes for each.
+
+    By a hash of it: a caller has to look whether a page is one of that URL.
+
+    What is added stands in a dictionary until that is a tenth of all; then it is sorted in.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = np.empty(0, np.uint64)
+        self._pages = np.empty((0, 2), np.uint32)
+        self._new: dict[int, list[tuple[int, int]]] = {}
+        self._count_of_new = 0
+
+    def add(self, url: str, number: int, run: int) -> None:
+        """Have page *number* of *run* found by *url*."""
+        self._new.setdefault(_hash(url), []).append((number, run))
+        self._count_of_new += 1
+        if self._count_of_new > max(_MOST_NEW, len(self._hashes) // 10):
+            self._sort_in()
+
+    def pages(self, url: str) -> Iterator[tuple[int, int]]:
+        """Yield the pages that were added with *url*, and rarely others: number and run."""
+        key = _hash(url)
+        start, stop = (
+            int(np.searchsorted(self._hashes, np.uint64(key), side)) for side in ("left", "right")
+        )
+        yield from map(tuple, self._pages[start:stop].tolist())
+        yield from self._new.get(key, ())
+
+    def _sort_in(self) -> None:
+        new = [(key, page) for key, pages in self._new.items() for page in pages]
+        hashes = np.concatenate([self._hashes, np.array([key for key, _ in new], np.uint64)])
+        pages = np.concatenate([self._pages, np.array([page for _, page in new], np.uint32)])
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self._pages = hashes[order], pages[order]
+        self._new, self._count_of_new = {}, 0
+
+    def __bool__(self) -> bool:
+        return bool(len(self._hashes) or self._new)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes, in bytes; an estimate."""
+        return self._hashes.nbytes + self._pages.nbytes + 200 * self._count_of_new
+
+
+_MOST_NEW = 10_000
+
+
+def _hash(url: str) -> int:
+    return xxhash.xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"))
