@@ -11,6 +11,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from struct import Struct
 from typing import Any, LiteralString
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -43,6 +44,9 @@ _SCHEMA = Path(__file__).with_suffix(".sql")
 _OLDEST_SERVER = 140000
 _TEXTS_AT_A_TIME, _TEXTS_AT_MOST = 100, 2_000
 _NAMESPACE, _LONGEST_NAMESPACE = "default", 200
+
+_NAME = Struct("<I8s")
+"""The serial and the owner of a claim, as they are in an entry."""
 
 # What the server says before it speaks in codes, and waiting does not mend; if it says so in
 # another language, it counts as down.
@@ -151,15 +155,16 @@ class PostgresLog(Log):
             to_bytes(Entry(0, owner, serial, run, 0.0, claimed))
             for serial, claimed in request.claims
         ]
-        [[last, lost, entries]] = await self._query(
+        [[last, ended, entries]] = await self._query(
             """
-            SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
+            SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
                 %s, %s, %s, %s, %s, %s, %s)
             """,
             self._namespace, self._signature, owner, str(request.turn), str(run),
             str(request.seen), self.lease, str(MOST_ENTRIES),
-            *_columns(request.commits, 2), *_columns(request.releases, 2),
-            _array([*preferred, *claims]), _array(serial for serial, _ in request.claims),
+            *_claims((number, owner, serial) for number, serial in request.commits),
+            *_claims((number, owner, serial) for number, serial in request.releases),
+            _array([*preferred, *claims]),
             *_columns(
                 [
                     (note.number, _bytes(note.key), _bytes(note.kind), note.distance, note.at)
@@ -170,12 +175,14 @@ class PostgresLog(Log):
             *_columns(request.seen_again.items(), 2),
         )  # fmt: skip
         made = list(range(last + 1 - len(claims), last + 1))
-        return Answer(self._entries(max(request.seen, 1), last, entries), made, lost or [])
+        stored = set(ended or ())
+        lost = [serial for n, (_, serial) in enumerate(request.commits, 1) if n not in stored]
+        return Answer(self._entries(max(request.seen, 1), last, entries), made, lost)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         [[left]] = await self._query(
-            "SELECT dedup.expire(%s, %s, %s, %s, %s)",
-            self._namespace, self._signature, *_columns(claims, 3),
+            "SELECT dedup.expire(%s, %s, %s, %s)",
+            self._namespace, self._signature, *_claims(claims),
         )  # fmt: skip
         return math.inf if left is None else float(left)
 
@@ -501,6 +508,11 @@ async def _rows(
         raise
     cursor = asking.result()
     return await cursor.fetchall() if cursor.description else []
+
+
+def _claims(claims: Iterable[tuple[int, bytes, int]]) -> list[str]:
+    """Return the numbers of claims, and their names, as arrays."""
+    return _columns([(number, _NAME.pack(serial, owner)) for number, owner, serial in claims], 2)
 
 
 def _columns(rows: Iterable[Sequence[Any]], count: int) -> list[str]:

@@ -20,17 +20,17 @@ CREATE TABLE dedup.forgotten (log integer PRIMARY KEY);
 CREATE TABLE dedup.entries (
     position bigint,
     log integer,
-    entry bytea NOT NULL,               -- dedup/stores/shared/entries.py has their form
+    -- entries.py has its form: after a byte for the kind, little-endian, serial (4 bytes), run (4),
+    -- owner (8), time (8) and number (8).
+    entry bytea NOT NULL,
     PRIMARY KEY (log, position)
 );
 
 -- The claims that are neither committed nor released.
 CREATE TABLE dedup.claims (
     number bigint,
-    serial bigint NOT NULL,
-    run bigint NOT NULL,
     log integer,
-    owner bytea NOT NULL,
+    claim bytea NOT NULL,               -- serial, run and owner, as in its entry
     PRIMARY KEY (log, number)
 );
 
@@ -88,6 +88,14 @@ CREATE TABLE dedup.texts (
 
 -- Arguments and variables begin with an underscore, columns do not.
 
+-- Eight bytes in the order of an entry.
+CREATE FUNCTION dedup.reversed(_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+    SELECT substring(_bytes FROM 8 FOR 1) || substring(_bytes FROM 7 FOR 1)
+        || substring(_bytes FROM 6 FOR 1) || substring(_bytes FROM 5 FOR 1)
+        || substring(_bytes FROM 4 FOR 1) || substring(_bytes FROM 3 FOR 1)
+        || substring(_bytes FROM 2 FOR 1) || substring(_bytes FROM 1 FOR 1)
+$$;
+
 -- What need not be durable costs the server a fraction. But a commit must be, and with it is all
 -- that anybody has seen before.
 CREATE FUNCTION dedup.set_durable(_is_durable boolean) RETURNS void LANGUAGE plpgsql AS $$
@@ -117,27 +125,27 @@ BEGIN
 END
 $$;
 
--- End those of some claims that are open, with an entry of a kind ('S' or 'R') for each. Returns the
--- position of the last entry, and which of the claims those were.
+-- End those of some claims that are open, with an entry of a kind ('S' or 'R') for each. A claim is
+-- named by its serial and its owner. Returns the position of the last entry, and which of the
+-- claims those were.
 CREATE FUNCTION dedup.end_claims(
     _log integer, INOUT _last bigint, _now double precision, _kind bytea,
-    _numbers bigint[], _owners bytea[], _serials bigint[], OUT _places bigint[]
+    _numbers bigint[], _names bytea[], OUT _places bigint[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
+    _time bytea := dedup.reversed(float8send(_now));
     _count bigint;
 BEGIN
     WITH ended AS (
         DELETE FROM dedup.claims
-        USING unnest(_numbers, _owners, _serials) WITH ORDINALITY
-            AS told (number, owner, serial, place)
+        USING unnest(_numbers, _names) WITH ORDINALITY AS told (number, name, place)
         WHERE claims.log = _log AND claims.number = told.number
-            AND claims.owner = told.owner AND claims.serial = told.serial
-        RETURNING told.place, claims.*
+            AND substring(claim FOR 4) || substring(claim FROM 9) = told.name
+        RETURNING told.place, claims.number, claim
     ), appended AS (
         INSERT INTO dedup.entries (log, position, entry)
         SELECT _log, _last + row_number() OVER (ORDER BY place),
-            _kind || substring(int8send(serial) FROM 5) || substring(int8send(run) FROM 5)
-                || owner || float8send(_now) || int8send(number)
+            _kind || claim || _time || dedup.reversed(int8send(number))
         FROM ended
     )
     SELECT count(*), array_agg(place) INTO _count, _places FROM ended;
@@ -146,21 +154,21 @@ END
 $$;
 
 CREATE FUNCTION dedup.exchange(
-    _namespace text, _signature bytea, _owner bytea, _turn bigint, _run bigint, _seen bigint,
+    _namespace text, _signature bytea, _owner bytea, _turn bigint, _run integer, _seen bigint,
     _lease double precision, _most integer,
-    _commits bigint[], _commit_serials bigint[], _releases bigint[], _release_serials bigint[],
-    _entries bytea[],               -- without their time: preferred keys, then claims
-    _serials bigint[],              -- of the claims
+    _commits bigint[], _commit_names bytea[], _releases bigint[], _release_names bytea[],
+    _entries bytea[],               -- claims and preferred keys, without their time
     _match_numbers bigint[], _match_keys bytea[], _match_kinds bytea[],
     _match_distances double precision[], _match_times double precision[],
     _seen_numbers bigint[], _seen_times double precision[],
-    OUT _last bigint, OUT _lost bigint[], OUT _answer bytea[]
+    OUT _last bigint,
+    OUT _ended bigint[],            -- which of the commits, from 1
+    OUT _answer bytea[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     _log integer;
     _now double precision;
     _first bigint := greatest(_seen, 1);
-    _places bigint[];
 BEGIN
     PERFORM dedup.set_durable(cardinality(_commits) > 0);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
@@ -177,29 +185,23 @@ BEGIN
     END IF;
 
     IF cardinality(_commits) > 0 THEN
-        SELECT * INTO _last, _places FROM dedup.end_claims(
-            _log, _last, _now, 'S',
-            _commits, array_fill(_owner, ARRAY[cardinality(_commits)]), _commit_serials
-        );
-        _lost := ARRAY(
-            SELECT serial FROM unnest(_commit_serials) WITH ORDINALITY AS told (serial, place)
-            WHERE place NOT IN (SELECT unnest(_places)) ORDER BY place
-        );
+        SELECT * INTO _last, _ended
+        FROM dedup.end_claims(_log, _last, _now, 'S', _commits, _commit_names);
     END IF;
     IF cardinality(_releases) > 0 THEN
-        SELECT * INTO _last, _places FROM dedup.end_claims(
-            _log, _last, _now, 'R',
-            _releases, array_fill(_owner, ARRAY[cardinality(_releases)]), _release_serials
-        );
+        SELECT _ends._last INTO _last
+        FROM dedup.end_claims(_log, _last, _now, 'R', _releases, _release_names) AS _ends;
     END IF;
     IF cardinality(_entries) > 0 THEN
         INSERT INTO dedup.entries (log, position, entry)
-        SELECT _log, _last + place, overlay(told.entry PLACING float8send(_now) FROM 18)
+        SELECT _log, _last + place,
+            overlay(told.entry PLACING dedup.reversed(float8send(_now)) FROM 18)
         FROM unnest(_entries) WITH ORDINALITY AS told (entry, place);
+        INSERT INTO dedup.claims (log, number, claim)
+        SELECT _log, _last + place, substring(told.entry FROM 2 FOR 16)
+        FROM unnest(_entries) WITH ORDINALITY AS told (entry, place)
+        WHERE get_byte(told.entry, 0) = ascii('C');
         _last := _last + cardinality(_entries);
-        INSERT INTO dedup.claims (log, number, owner, serial, run)
-        SELECT _log, _last - cardinality(_serials) + place, _owner, told.serial, _run
-        FROM unnest(_serials) WITH ORDINALITY AS told (serial, place);
     END IF;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
 
@@ -230,8 +232,7 @@ END
 $$;
 
 CREATE FUNCTION dedup.expire(
-    _namespace text, _signature bytea,
-    _numbers bigint[], _owners bytea[], _serials bigint[],
+    _namespace text, _signature bytea, _numbers bigint[], _names bytea[],
     OUT _left double precision      -- NULL if none is open
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -241,20 +242,21 @@ DECLARE
 BEGIN
     PERFORM dedup.set_durable(false);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
-    SELECT min(lease) - _now INTO _left
-    FROM unnest(_numbers, _owners, _serials) AS told (number, owner, serial)
-    JOIN dedup.claims USING (number, owner, serial) JOIN dedup.members USING (log, owner)
-    WHERE log = _log AND lease > _now;
-    SELECT end_claims._last INTO _last
+    SELECT _ends._last INTO _last
     FROM (
-        SELECT array_agg(number) AS numbers, array_agg(owner) AS owners, array_agg(serial) AS serials
-        FROM unnest(_numbers, _owners, _serials) AS told (number, owner, serial)
+        SELECT array_agg(number) AS numbers, array_agg(name) AS names
+        FROM unnest(_numbers, _names) AS told (number, name)
         WHERE NOT EXISTS (
             SELECT FROM dedup.members
-            WHERE log = _log AND members.owner = told.owner AND lease > _now
+            WHERE log = _log AND owner = substring(name FROM 5) AND lease > _now
         )
-    ) AS dead, dedup.end_claims(_log, _last, _now, 'R', numbers, owners, serials);
+    ) AS dead, dedup.end_claims(_log, _last, _now, 'R', numbers, names) AS _ends;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
+    SELECT min(lease) - _now INTO _left
+    FROM unnest(_numbers, _names) AS told (number, name)
+    JOIN dedup.claims USING (number)
+    JOIN dedup.members ON members.log = _log AND members.owner = substring(claim FROM 9)
+    WHERE claims.log = _log AND substring(claim FOR 4) || substring(claim FROM 9) = name;
 END
 $$;
 
@@ -323,12 +325,12 @@ BEGIN
     UPDATE dedup.members SET lease = 0 WHERE log = _log AND owner = _owner;
     UPDATE dedup.crawls SET finished = _now, reason = _reason, report = _report
     WHERE log = _log AND owner = _owner;
-    SELECT end_claims._last INTO _last
+    SELECT _ends._last INTO _last
     FROM (
         SELECT array_agg(number ORDER BY number) AS numbers,
-            array_agg(owner ORDER BY number) AS owners, array_agg(serial ORDER BY number) AS serials
-        FROM dedup.claims WHERE log = _log AND owner = _owner
-    ) AS own, dedup.end_claims(_log, _last, _now, 'R', numbers, owners, serials);
+            array_agg(substring(claim FOR 4) || _owner ORDER BY number) AS names
+        FROM dedup.claims WHERE log = _log AND substring(claim FROM 9) = _owner
+    ) AS own, dedup.end_claims(_log, _last, _now, 'R', numbers, names) AS _ends;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
 END
 $$;

@@ -996,6 +996,7 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
         """What was answered, and what is there at last, but for the times."""
         await log.open()
         processes = {owner: Process(log, owner) for owner in OWNERS}
+        await processes[OWNERS[0]].join()
         claims, stored, told = [(99, OWNERS[0], 99)] * 9, [], []
         for owner, action, *how in actions:
             process = processes[owner]
