@@ -211,7 +211,7 @@ def run(seed, monkeypatch, faults, processes=3):
     return fleet
 
 
-SEEDS = range(150)
+SEEDS = range(40)
 
 
 @pytest.mark.slow
