@@ -65,6 +65,8 @@ class SharedStore(Store):
         self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
         self._reset = reset
+        # A log that nobody has joined yet cannot be read.
+        self._is_there = True
         self._stored_since = time() - max_age * _SECONDS_OF_A_DAY if max_age else 0.0
         self._spider = ""
         self._owner = token_bytes(8)
@@ -99,6 +101,7 @@ class SharedStore(Store):
         Raises StoreDownError or LedgerError.
         """
         found = await self._log.open()
+        self._is_there = found is not None
         if found is None:
             self._reset = False
         elif self._reset and found.is_in_use:
@@ -115,7 +118,7 @@ class SharedStore(Store):
         member = Member(self._owner, spider, self._job)
         joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed = joined.run, joined.is_resumed
-        self.has_joined = True
+        self.has_joined = self._is_there = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
         self._reset = False
@@ -134,7 +137,7 @@ class SharedStore(Store):
     # From the start.
 
     async def since(self, number: int) -> RecordColumns | None:
-        if self._reset:
+        if self._reset or not self._is_there:
             return None
         try:
             return await self._since(number)
