@@ -13,7 +13,8 @@ import signal
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
@@ -23,6 +24,10 @@ from typing import NamedTuple
 import crawling_process
 from crawling_process import Order, Page, Weather, log_of, read_notes
 from log_servers import LogServer
+from postgres_server import PostgresLogServer
+from redis_server import RedisLogServer
+from remote_memory_log import RemoteMemoryServer
+from sqlite_server import SqliteServer
 from stormy_proxy import StormyProxy
 
 from dedup.record import Claimed, Committed
@@ -59,8 +64,8 @@ class Plan:
     processes: int = 8
     families: int = 100
     seconds: float = 6.0
-    lease: float = 1.0
-    timeout: float = 5.0
+    lease: float = 1.5
+    timeout: float = 8.0
     kills: float = 0.0
     stops: float = 0.0
     crashes: float = 0.0
@@ -74,6 +79,10 @@ class Plan:
     def limit(self) -> float:
         """When all have to be done, in seconds."""
         return 4 * self.seconds + 40
+
+    def with_fault(self, fault: str | None) -> "Plan":
+        """Return the plan with another planted fault."""
+        return replace(self, fault=fault)
 
     @property
     def is_calm(self) -> bool:
@@ -152,6 +161,24 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
     return pages
 
 
+_LIGHT = Weather(0.005, 0.003, 0.003)
+PLANS = {
+    "lost and late messages": Plan(weather=Weather(0.03, 0.02, 0.003), storm=Weather(0.01, 0.01)),
+    "kills and stops": Plan(kills=5, stops=1.5, weather=_LIGHT, storm=_LIGHT),
+    "and a server that is killed": Plan(
+        kills=5, stops=1.5, crashes=0.3, weather=_LIGHT, storm=_LIGHT
+    ),
+    "and a history that shrinks": Plan(kills=3, stops=0.5, shrinks=0.3, weather=_LIGHT),
+}
+"""What the long form plays, by turns."""
+SERVERS: dict[str, Callable[[Path], LogServer]] = {
+    "memory": RemoteMemoryServer,
+    "sqlite": SqliteServer,
+    "redis": RedisLogServer,
+    "postgresql": PostgresLogServer,
+}
+
+
 def play(plan: Plan, server: LogServer, folder: Path, seed: int) -> Result:
     """Have a fleet crawl over a log of its own, with its files in *folder*, and judge it."""
     folder.mkdir()
@@ -186,12 +213,13 @@ class Round:
         self._killed: set[tuple[str, int]] = set()
         self._restores: list[tuple[float, float]] = []
         self._restore_at = 0.0
+        self._due: dict[Callable[[], None], float] = {}
         self._result = Result(rounds=1, pages=sum(map(len, self._pages)))
 
     def play(self) -> Result:
         """Crawl, disturb, and judge what is stored."""
         start_forking()
-        self._disturbed = self._begun = time.time() + 0.3
+        self._begun = time.time() + 0.3
         try:
             for number in range(self._plan.processes):
                 self._start(number)
@@ -255,32 +283,56 @@ class Round:
             self._result.shrinks += 1
 
     def _disturb(self) -> None:
-        plan, chance, now = self._plan, self._chooser.random, time.time()
-        seconds, self._disturbed = now - self._disturbed, now
-        if not self._begun < now < self._begun + 2 * plan.seconds:
+        """Do what is due of what is planned."""
+        plan, now = self._plan, time.time()
+        rates = {
+            self._kill: plan.kills,
+            self._stop: plan.stops,
+            self._crash: plan.crashes if self._server.can_crash else 0.0,
+            self._shrink: plan.shrinks if self._server.can_shrink else 0.0,
+        }
+        if now > self._begun + 2 * plan.seconds:
             return
+        for disturb, rate in rates.items():
+            due = self._due.get(disturb, self._begun)
+            if rate and due < now:
+                if disturb in self._due:
+                    disturb()
+                self._due[disturb] = max(due, now - 1) + self._chooser.expovariate(rate)
+
+    def _any_running(self) -> int | None:
         able = [number for number in self._running if number not in self._continue_at]
-        if able and chance() < plan.kills * seconds:
-            number = self._chooser.choice(able)
-            self._running[number].kill()
-            self._running[number].join()
-            if self._running[number].exitcode == -signal.SIGKILL:
-                self._result.kills += 1
-                self._killed.add((self._name(number), self._starts[number] - 1))
-                self._start_at[number] = now + chance() * 0.4
-            del self._running[number]
-        elif able and chance() < plan.stops * seconds:
-            number = self._chooser.choice(able)
+        return self._chooser.choice(able) if able else None
+
+    def _kill(self) -> None:
+        number = self._any_running()
+        if number is None:
+            return
+        process = self._running.pop(number)
+        process.kill()
+        process.join()
+        if process.exitcode == -signal.SIGKILL:
+            self._result.kills += 1
+            self._killed.add((self._name(number), self._starts[number] - 1))
+            self._start_at[number] = time.time() + self._chooser.random() * 0.4
+
+    def _stop(self) -> None:
+        number = self._any_running()
+        if number is not None:
             os.kill(self._running[number].pid or 0, signal.SIGSTOP)
             self._result.stops += 1
-            self._continue_at[number] = now + plan.lease * (1.2 + 1.5 * chance())
-        elif chance() < plan.crashes * seconds:
-            self._server.crash(chance())
-            self._result.crashes += 1
-        elif not self._restore_at and chance() < plan.shrinks * seconds:
+            seconds = self._plan.lease * (1.2 + 1.5 * self._chooser.random())
+            self._continue_at[number] = time.time() + seconds
+
+    def _crash(self) -> None:
+        self._server.crash(self._chooser.random())
+        self._result.crashes += 1
+
+    def _shrink(self) -> None:
+        if not self._restore_at:
             self._restores.append((time.time(), float("inf")))
             self._server.backup()
-            self._restore_at = now + 0.2 + chance()
+            self._restore_at = time.time() + 0.2 + self._chooser.random()
 
     async def _compare_log(self) -> None:
         """Whether the log has what was acknowledged, and nothing that is not stored."""
