@@ -117,6 +117,8 @@ class PostgresServer:
         self.signal(signal.SIGKILL)
         for process in processes:
             wait_for_end(process)
+        # Somebody may not have taken note of its end yet, and the next one would take it for alive.
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
 
     def pause(self):
         self.signal(signal.SIGSTOP)

@@ -16,13 +16,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
 
 import crawling_process
-from crawling_process import Order, Page, Weather, log_of, read_notes
+from crawling_process import MODULES, Order, Page, Weather, log_of, mark, read_notes
 from log_servers import LogServer
 from postgres_server import PostgresLogServer
 from redis_server import RedisLogServer
@@ -42,8 +41,11 @@ def start_forking() -> None:
     """Have processes be forked from one that has imported all they need: some start each second."""
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    _CONTEXT.set_forkserver_preload(["crawling_process", "planted_faults"])
-    forkserver.ensure_running()
+    _CONTEXT.set_forkserver_preload(["__main__", "crawling_process", *MODULES])
+    # It has imported all when its first child runs.
+    first = _CONTEXT.Process(target=int)
+    first.start()
+    first.join()
     if path is None:
         del os.environ["PYTHONPATH"]
     else:
@@ -78,7 +80,7 @@ class Plan:
     @property
     def limit(self) -> float:
         """When all have to be done, in seconds."""
-        return 4 * self.seconds + 40
+        return 2 * self.seconds + 30
 
     def with_fault(self, fault: str | None) -> "Plan":
         """Return the plan with another planted fault."""
@@ -156,7 +158,7 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
             at = begun + chooser.random() * 0.3 if is_at_once else chooser.random() * plan.seconds
             process = chooser.randrange(plan.processes)
             page = Page(f"http://{process}/{family}/{member}", family, content, at,
-                        chooser.expovariate(1 / 0.03), chooser.random() < 0.05)  # fmt: skip
+                        chooser.expovariate(1 / 0.2), chooser.random() < 0.05)  # fmt: skip
             pages[process].append(page)
     return pages
 
@@ -239,19 +241,22 @@ class Round:
             asyncio.run(self._compare_log())
         return self._result
 
+    def _file(self, number: int) -> Path:
+        return self._folder / self._name(number)
+
     def _name(self, number: int) -> str:
         return f"process {number}"
 
     def _files(self) -> dict[str, tuple[list[Page], list[list]]]:
         return {
-            self._name(number): (pages, read_notes(self._folder / self._name(number)))
+            self._name(number): (pages, read_notes(self._file(number)))
             for number, pages in enumerate(self._pages)
         }
 
     def _start(self, number: int) -> None:
         plan = self._plan
         order = Order(
-            self._name(number), self._starts[number], self._url, self._folder / self._name(number),
+            self._name(number), self._starts[number], self._url, self._file(number),
             self._pages[number], self._begun, plan.limit, self._seed, plan.lease, plan.timeout,
             number < plan.keeping, plan.weather, plan.fault,
         )  # fmt: skip
@@ -301,7 +306,14 @@ class Round:
                 self._due[disturb] = max(due, now - 1) + self._chooser.expovariate(rate)
 
     def _any_running(self) -> int | None:
+        """Any process that runs; mostly one that already crawls."""
         able = [number for number in self._running if number not in self._continue_at]
+        if self._chooser.random() < 0.9:
+            able = [
+                number
+                for number in able
+                if mark(self._file(number), self._starts[number] - 1).exists()
+            ]
         return self._chooser.choice(able) if able else None
 
     def _kill(self) -> None:
