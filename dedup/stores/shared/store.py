@@ -270,6 +270,8 @@ class SharedStore(Store):
         while end < last and (more := await self._log.entries(end)):
             entries += more
             end = more[-1].position
+        if answer.made and end < last:
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [entry for entry in entries if not answer.made or entry.position <= last]
 
     def _own_claim(self, entry: Entry, serials: range) -> Claimed | None:
