@@ -171,7 +171,7 @@ class _Restore:
         return {
             "items": self._items,
             "restored": self._verdicts.total(),
-            "by_verdict": dict(self._verdicts),
+            "by_verdict": {kind: self._verdicts[kind] for kind in DROPPED if self._verdicts[kind]},
             "groups": len(self._groups),
             "repeated": self._repeated,
             "stored_already": self._stored_already,
