@@ -1,4 +1,4 @@
-"""How far the main text of a page can be trusted, and what else tells its page from others.
+"""HTML tree and extracted text -> evidence: how far can the text be trusted?
 
 Extraction may take a menu, a tag cloud or a box of recent posts for the main text. All such pages
 are equal then, and what they are about is lost. So the extracted text is looked up in the page: how
@@ -6,225 +6,19 @@ much of what a reader sees does it cover, and does it stand in links?
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
-from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
-from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
-from unicodedata import normalize
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dedup.evidence.evidence import Evidence, digest_of_name
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 Array = np.ndarray[Any, Any]
-
-
-class Demands(NamedTuple):
-    """What is asked of the evidence before a page is dropped.
-
-    *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
-    times as much text as its original, or more, has content of its own; near-duplicates of which
-    one has so many times as many tokens are none. *titled_tokens* and *titled_coverage*: an equal
-    main text of fewer tokens, or of a smaller share of its page, is not enough, since the title may
-    be what counts then; ``None``: no main text is.
-    """
-
-    coverage: float
-    longer: float
-    titled_tokens: int | None
-    titled_coverage: float = 0.9
-
-    def are_met_by_text(self, tokens: int, coverage: float) -> bool:
-        """Return whether an equal main text is enough, whatever the names of its pages are."""
-        if self.titled_tokens is None:
-            return False
-        return tokens >= self.titled_tokens and coverage >= self.titled_coverage
-
-
-NORMAL = Demands(coverage=0.5, longer=1.25, titled_tokens=50)
-STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
-DEMANDS: dict[str, Demands | None] = {"normal": NORMAL, "strict": STRICT, "off": None}
-"""What is demanded, by the names in settings; ``None`` demands nothing."""
-
-
-class Evidence(NamedTuple):
-    """What a page shows besides its main text.
-
-    *coverage*, from 0 to 1: how much of the page's own text was extracted (see `evidence_of`).
-    *view* is the 16-byte digest of the whole text outside of chrome, *size* its length in bytes of
-    UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are 4-byte digests of what
-    the page calls itself, empty where it has none: equal ones may be equal by chance, which counts
-    as if nobody had asked. *is_list*: links or chrome have at least half of the main text.
-    """
-
-    coverage: float
-    view: bytes
-    size: int
-    title: bytes = b""
-    headline: bytes = b""
-    is_list: bool = False
-
-    def to_bytes(self) -> bytes:
-        """Return the 29 bytes that are stored; *coverage* is rounded down to whole percents."""
-        # What was read of bytes is a little less than its whole percents, as .29 * 100.
-        percent = int(self.coverage * 100 + 1e-9)
-        first = percent | _LIST if self.is_list else percent
-        return _STORED.pack(first, self.view, self.size, self.title, self.headline)
-
-    @staticmethod
-    @lru_cache(maxsize=256)
-    def from_bytes(data: bytes) -> "Evidence":
-        """Return what `to_bytes` was called on; raises struct.error for other lengths."""
-        first, view, size, title, headline = _STORED.unpack(data)
-        coverage, is_list = (first & ~_LIST) / 100, bool(first & _LIST)
-        return Evidence(coverage, view, size, title.strip(b"\0"), headline.strip(b"\0"), is_list)
-
-    def with_title(self, title: str) -> "Evidence":
-        """Return the evidence of a page with another *title*."""
-        return self._replace(title=_digest_of_name(title))
-
-    @property
-    def weakness(self) -> "Weakness | None":
-        """Why the main text says too little of its page; ``None`` if it does not."""
-        if self.coverage >= NORMAL.coverage:
-            return None
-        return Weakness.LINKS if self.is_list else Weakness.LITTLE
-
-
-_LIST = 0x80
-_STORED = Struct("<B16sI4s4s")
-SIZE_OF_EVIDENCE = _STORED.size
-"""The length of what `Evidence.to_bytes` gives."""
-VIEW = slice(1, 17)
-"""Where the *view* stands in that."""
-
-
-class Weakness(StrEnum):
-    """Why a main text says too little of its page: most of it is links, or most is missing."""
-
-    LINKS = "links"
-    LITTLE = "little"
-
-
-class Objection(StrEnum):
-    """Why a page is kept although its main text matches that of another."""
-
-    WEAK = "weak evidence"
-    LONGER = "longer than its original"
-    SHORTER = "shorter than its original"
-    TITLE = "other title"
-
-
-def objection(
-    page: Evidence | None,
-    original: Evidence | None,
-    *,
-    tokens: int,
-    original_tokens: int,
-    is_exact: bool,
-    finds_parts: bool = False,
-    demands: Demands = NORMAL,
-    names: "Names | None" = None,
-    host: str = "",
-) -> Objection | None:
-    """Return what speaks against dropping *page* for *original*, whose main texts match.
-
-    *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
-    *finds_parts*: they match if the page stands in the original, however long that is. *names*
-    knows what the pages of *host* share in their titles. ``None`` is a text of which nobody saw the
-    page, which shows nothing that could be compared. The first of these holds:
-
-    1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
-    2. A page that shows much more than its original has content of its own.
-    3. Near-duplicates of which one has a much longer main text are none; where parts are found,
-       the original may.
-    4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
-       page that there is.
-    """
-    coverage = _least_coverage(page, original)
-    if page is None or original is None:
-        return Objection.WEAK if coverage < demands.coverage else None
-    if is_exact and page.view == original.view:
-        coverage = 1.0
-    elif coverage < demands.coverage:
-        return Objection.WEAK
-    elif page.size >= demands.longer * original.size:
-        return Objection.LONGER
-    if is_exact and demands.are_met_by_text(tokens, coverage):
-        return None
-    length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
-    if length is Objection.LONGER or (length and not finds_parts):
-        return length
-    return Objection.TITLE if _names_differ(page, original, names, host) else None
-
-
-def _least_coverage(*pages: Evidence | None) -> float:
-    return min((page.coverage for page in pages if page is not None), default=1.0)
-
-
-def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection | None:
-    """Return whether one of two texts has *longer* times as many tokens as the other, or more."""
-    if tokens >= longer * original_tokens:
-        return Objection.LONGER
-    return Objection.SHORTER if original_tokens >= longer * tokens else None
-
-
-def _names_differ(one: Evidence, other: Evidence, names: "Names | None", host: str) -> bool:
-    """Return whether neither the titles nor the headlines of two pages agree.
-
-    What one of them lacks does not count; without anything to compare, they do not differ. A name
-    that both have because most pages of the host have it says nothing.
-    """
-    pairs = [
-        (first, second)
-        for first, second in ((one.title, other.title), (one.headline, other.headline))
-        if first and second and not (first == second and names and names.is_common(host, first))
-    ]
-    return bool(pairs) and all(first != second for first, second in pairs)
-
-
-class Names:
-    """Learns which titles and headlines a host gives to many of its pages, in bounded memory.
-
-    Such a name is that of the site. Of each host, eight candidates are counted, which are sure to
-    hold every name of more than a ninth of its pages.
-
-    Source: Misra, Gries, "Finding Repeated Elements", Science of Computer Programming 2, 1982.
-    """
-
-    candidates = 8
-    hosts = 10_000
-    """So many hosts are known; of more, the one that was not met for longest is forgotten."""
-
-    def __init__(self) -> None:
-        self._hosts: OrderedDict[str, tuple[int, dict[bytes, int]]] = OrderedDict()
-
-    def learn(self, host: str, page: Evidence) -> None:
-        """Take note of the names of another page of *host*."""
-        pages, counts = self._hosts.get(host, (0, {}))
-        for name in {page.title, page.headline}:
-            if not name:
-                continue
-            if name in counts or len(counts) < self.candidates:
-                counts[name] = counts.get(name, 0) + 1
-            else:
-                counts = {other: count - 1 for other, count in counts.items() if count > 1}
-        self._hosts[host] = pages + 1, counts
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > self.hosts:
-            self._hosts.popitem(last=False)
-
-    def is_common(self, host: str, name: bytes) -> bool:
-        """Return whether about a quarter of the pages of *host* or more have *name*.
-
-        Of fewer than eight pages, nobody knows: then one is enough.
-        """
-        pages, counts = self._hosts.get(host, (0, {}))
-        return counts.get(name, 0) >= (pages / 4 if pages >= 8 else 1)
 
 
 def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
@@ -244,14 +38,21 @@ def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
 
     Takes one pass over the tree, in C, and one over its text.
     """
-    seen = _Seen(bytes(_text_with_marks()(tree)))
-    return seen.evidence(text, _digest_of_name(title or ""))
+    visible = _VisibleText(bytes(_text_with_marks()(tree)))
+    return visible.evidence(text, digest_of_name(title or ""))
 
 
 # Noncharacters of Unicode, which no text has that was meant to be read.
 _MARKS = [chr(0xFDD0 + number) for number in range(6)]
 _FIRST_OCTETS, _LAST_OCTET = _MARKS[0].encode()[:2], _MARKS[0].encode()[2]
 _LINK, _LINK_END, _CHROME, _CHROME_END, _HEADLINE, _HEADLINE_END = range(6)
+_NOT_OWN = re.compile(
+    "|".join(
+        f"{_MARKS[start]}.*?{_MARKS[end]}"
+        for start, end in ((_LINK, _LINK_END), (_CHROME, _CHROME_END))
+    ),
+    re.DOTALL,
+)
 # A pattern that holds for elements of any name would take several times as long as all others.
 _INVISIBLE = "script|style|noscript|template|title|svg|div[@hidden]"
 _CHROME_ROLES = "navigation banner contentinfo complementary search".split()
@@ -324,7 +125,7 @@ _SIGNS, _POINTS = np.frombuffer(b"+-", np.uint8), np.frombuffer(b".,", np.uint8)
 _NOT_IN_UTF8 = 0xF8 - ord("+")
 
 
-class _Seen:
+class _VisibleText:
     """The visible text of a page, in segments between marks."""
 
     def __init__(self, marked: bytes) -> None:
@@ -394,7 +195,7 @@ class _Seen:
             if self._lengths[start + 1 : end + 1][own[start + 1 : end + 1]].any():
                 after = self._marked.split(_MARKS[_HEADLINE].encode(), number)[number]
                 headline = after.partition(_MARKS[_HEADLINE_END].encode())[0]
-                return _digest_of_name(_NOT_OWN.sub("", headline.decode("utf-8", "replace")))
+                return digest_of_name(_NOT_OWN.sub("", headline.decode("utf-8", "replace")))
         return b""
 
     def _places_of(self, lines: bytes) -> Array:
@@ -431,22 +232,3 @@ def _merged(places: Sequence[tuple[int, int]]) -> Array:
     ends = np.maximum.accumulate(ends)
     starts[1:] = np.maximum(starts[1:], ends[:-1])
     return np.stack((starts, np.maximum(starts, ends)), axis=1)
-
-
-def _digest_of_name(name: str) -> bytes:
-    """Return the 4-byte digest of *name* without blanks, in lower case; empty if that is empty."""
-    visible = "".join(normalize("NFC", name).casefold().translate(_INVISIBLE_IN_NAMES).split())
-    if not visible:
-        return b""
-    # No zero byte, with which it could not be told from none.
-    return blake2b(visible.encode("utf-8", "replace"), digest_size=4).digest().replace(b"\0", b"\1")
-
-
-_INVISIBLE_IN_NAMES = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\ufeff"))
-_NOT_OWN = re.compile(
-    "|".join(
-        f"{_MARKS[start]}.*?{_MARKS[end]}"
-        for start, end in ((_LINK, _LINK_END), (_CHROME, _CHROME_END))
-    ),
-    re.DOTALL,
-)
