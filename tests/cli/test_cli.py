@@ -9,7 +9,7 @@ import time
 from importlib import import_module
 
 import pytest
-from test_evaluation import WORDS, write
+from labelled import WORDS, write
 from texts import ENGLISH, article, page
 from trafilatura import load_html
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 from crawls import crawl, spider_over
+from labelled import write
 from opencc import OpenCC
-from test_evaluation import write
 from texts import CHINESE, page
 from web import served
 
