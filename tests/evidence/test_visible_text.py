@@ -8,19 +8,12 @@ import trafilatura
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+from texts import PARAGRAPHS
 
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Objection, Weakness, evidence_of, objection
 from dedup.extraction import trafilatura as extract
 from dedup.text import without_surrogates
 
-PARAGRAPHS = [
-    "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
-    "began to number its blocks and carry them, one by one, to the meadow on the left bank.",
-    "Every stone went back to where it had lain, except for eleven that frost had split. For these "
-    "the quarry at Harrow Edge was opened for a single week, the first time since the war.",
-    "The mayor cut no ribbon. She walked across with the oldest and the youngest citizen of the "
-    "town, and the brass band followed with a march that nobody had rehearsed.",
-]
 ARTICLE = "".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)
 TEXT = "\n".join(PARAGRAPHS)
 TAGS = "alder birch cedar elm fir hazel larch maple oak pine rowan willow".split()
