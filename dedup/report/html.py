@@ -90,7 +90,6 @@ def as_html(
                 ),
             ],
             "stages": list(figures.bars_of_stages(report.seconds_per_page)),
-            "groups": len(rows),
             "first_groups": [
                 (
                     row["url"],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from murmur import MASK, mixed
+from murmur import MASK, fmix64
 
 from dedup.lexicon_file import write_lexicon
 from dedup.methods.hashing import PLAIN
@@ -31,8 +31,8 @@ def digest(terms):
 
 def kept_by_hand(terms, lexicon, dropped):
     """What the *lexicon*-th randomised lexicon, from 1, keeps; one term at a time."""
-    seed = mixed(lexicon * 0x9E3779B97F4A7C15 & MASK)
-    chances = {term: mixed(PLAIN.feature_hash(term) ^ seed) % 2**32 / 2**32 for term in terms}
+    seed = fmix64(lexicon * 0x9E3779B97F4A7C15 & MASK)
+    chances = {term: fmix64(PLAIN.feature_hash(term) ^ seed) % 2**32 / 2**32 for term in terms}
     return [term for term in terms if chances[term] >= dropped]
 
 

@@ -6,7 +6,7 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from murmur import MASK, mixed
+from murmur import MASK, fmix64
 
 from dedup.methods import minhash
 from dedup.methods.hashing import mix, seeds
@@ -35,8 +35,8 @@ def hashed_by_hand(shingle):
         of_token = 0
         for start in range(0, len(token.encode()), 8):
             block = token.encode()[start : start + 8]
-            of_token = mixed(of_token ^ int.from_bytes(block, "little"))
-        result = mixed(result ^ of_token)
+            of_token = fmix64(of_token ^ int.from_bytes(block, "little"))
+        result = fmix64(result ^ of_token)
     return result
 
 
@@ -44,7 +44,7 @@ def minimums_by_hand(hashes, count):
     """The least value under one linear function after the other, one shingle at a time."""
     least = []
     for number in range(1, count + 1):
-        seed = mixed(number * 0x9E3779B97F4A7C15 & MASK)
+        seed = fmix64(number * 0x9E3779B97F4A7C15 & MASK)
         factor, summand = seed >> 32 | 1, seed & 0xFFFFFFFF
         least.append(min((factor * (value >> 32) + summand) % 2**32 for value in hashes))
     return least

@@ -6,7 +6,7 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from murmur import mixed
+from murmur import fmix64
 
 from dedup.methods.simhash import RandomProjection, SimHash
 from dedup.search import index_for
@@ -29,8 +29,8 @@ def signs_of(word):
 def normal_of(word):
     """The vector of nearly normally distributed numbers of a word: the ones among 256 bits."""
     of_word = xxhash.xxh3_64_intdigest(word.encode())
-    seeds = [mixed(number * 0x9E3779B97F4A7C15 % 2**64) for number in range(1, 4 * 384 + 1)]
-    ones = [mixed(of_word ^ seed).bit_count() for seed in seeds]
+    seeds = [fmix64(number * 0x9E3779B97F4A7C15 % 2**64) for number in range(1, 4 * 384 + 1)]
+    ones = [fmix64(of_word ^ seed).bit_count() for seed in seeds]
     return [sum(ones[4 * bit : 4 * bit + 4]) - 128 for bit in range(384)]
 
 
