@@ -77,12 +77,12 @@ def run(options: argparse.Namespace) -> int:
         if options.ledger:
             restore.use_ledger(stack)
         with _writer(options, restore) as write:
-            for dropped in restore.chosen():
+            for dropped in restore.choose():
                 write(dropped.item)
         sys.stdout.flush()
     figures = restore.figures()
     write_json(options.json, figures)
-    for line in _told(figures, options):
+    for line in _describe(figures, options):
         print(printable(line, None), file=sys.stderr)
     return 1 if figures["unread"] else 0
 
@@ -121,7 +121,7 @@ class _Restore:
             restoring(path, lambda identity: method_of_ledger(identity, crawls), names)
         )
 
-    def chosen(self, *, is_last: bool = True) -> Iterator[DroppedItem]:
+    def choose(self, *, is_last: bool = True) -> Iterator[DroppedItem]:
         """Yield the items that are to be restored, each once, and count anew.
 
         Unless it *is_last*, nothing is said to the ledger.
@@ -146,7 +146,7 @@ class _Restore:
 
     def fields(self) -> list[str]:
         """Return the names of the fields of all items that are to be restored."""
-        items = (dropped.item for dropped in self.chosen(is_last=False))
+        items = (dropped.item for dropped in self.choose(is_last=False))
         return list(dict.fromkeys(chain.from_iterable(items)))
 
     def _is_repeated(self, dropped: DroppedItem) -> bool:
@@ -225,7 +225,7 @@ def _choice(options: argparse.Namespace) -> Callable[[DroppedItem], bool]:
     return lambda dropped: all(test(dropped, value) for test, value in asked)
 
 
-def _told(figures: dict[str, Any], options: argparse.Namespace) -> Iterator[str]:
+def _describe(figures: dict[str, Any], options: argparse.Namespace) -> Iterator[str]:
     would = "would be restored" if options.dry_run else "restored"
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in figures["by_verdict"].items())
     yield (

@@ -12,7 +12,7 @@ from typing import Any
 from dedup.evidence import Evidence
 from dedup.extraction import Extraction, Extractor
 from dedup.lost_text import Sequences, sequences_of
-from dedup.text import Document, simplified, tokenise
+from dedup.text import Document, simplify, tokenise
 
 LABELS = ("dup", "part", "grey", "tmpl")
 Pair = tuple[int, int]
@@ -106,7 +106,7 @@ def read_collection(
             if extraction.evidence:
                 title = extraction.title or ""
                 evidence[len(texts)] = (
-                    extraction.evidence.with_title(simplified(title))
+                    extraction.evidence.with_title(simplify(title))
                     if simplify_chinese
                     else extraction.evidence
                 )

@@ -100,7 +100,7 @@ _NO_LETTERS_OF_A_LINE = _NO_LETTERS.replace(b"\n", b"")
 _BLANKS = [code.encode() for code in "\u00a0\u00ad\u200b\u3000\u202f\u2009\ufeff\u200e\u2022"]
 
 
-def _squeezed(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
+def _squeeze(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
     """Return UTF-8 text without blanks and ASCII punctuation: extraction changes both.
 
     The signs and points of numbers are kept, as bytes that UTF-8 does not have.
@@ -130,7 +130,7 @@ class _VisibleText:
 
     def __init__(self, marked: bytes) -> None:
         self._marked = marked
-        octets = np.frombuffer(_squeezed(marked), np.uint8)
+        octets = np.frombuffer(_squeeze(marked), np.uint8)
         first, second = _FIRST_OCTETS
         places = np.flatnonzero((octets[:-2] == first) & (octets[1:-1] == second))
         marks = octets[places + 2] - _LAST_OCTET
@@ -153,7 +153,7 @@ class _VisibleText:
         return np.concatenate(([False], np.cumsum(steps) > 0))
 
     def evidence(self, text: str, title: bytes) -> Evidence:
-        found = self._places_of(_squeezed(text.encode("utf-8", "replace"), _NO_LETTERS_OF_A_LINE))
+        found = self._places_of(_squeeze(text.encode("utf-8", "replace"), _NO_LETTERS_OF_A_LINE))
         total = int((found[:, 1] - found[:, 0]).sum())
         own = ~self._is_link & ~self._is_chrome
         if self._length(self._is_chrome & ~self._is_link) > self._length(~self._is_chrome):
@@ -166,7 +166,7 @@ class _VisibleText:
         size = self._length(outside)
         if is_list and size:
             coverage = min(coverage, self._length_within(found, outside) / size)
-        view = blake2b(self._joined(outside), digest_size=16).digest()
+        view = blake2b(self._join(outside), digest_size=16).digest()
         return Evidence(coverage, view, size, title, self._headline(own), is_list and total > 0)
 
     def _length(self, segments: Array) -> int:
@@ -179,7 +179,7 @@ class _VisibleText:
         ends = np.interp(found, self._bounds, until)
         return float((ends[:, 1] - ends[:, 0]).sum())
 
-    def _joined(self, segments: Array) -> bytes:
+    def _join(self, segments: Array) -> bytes:
         flags = np.zeros(len(segments) + 2, np.bool_)
         flags[1:-1] = segments
         places = self._bounds[np.flatnonzero(flags[1:] != flags[:-1])].tolist()
@@ -220,14 +220,14 @@ class _VisibleText:
                 found.append((start, place))
             elif len(line) > _PIECE:
                 todo += reversed([line[at : at + _PIECE] for at in range(0, len(line), _PIECE)])
-        return _merged(found)
+        return _merge(found)
 
 
 _SEARCHED = 1 << 20
 _PIECE = 48
 
 
-def _merged(places: Sequence[tuple[int, int]]) -> Array:
+def _merge(places: Sequence[tuple[int, int]]) -> Array:
     starts, ends = np.array(sorted(places)).T
     ends = np.maximum.accumulate(ends)
     starts[1:] = np.maximum(starts[1:], ends[:-1])

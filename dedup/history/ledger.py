@@ -31,20 +31,20 @@ class LedgerHistory:
     def of(self, url: str) -> History:
         """Return what became of the page at *url*, in the order in which it did."""
         versions = self._ledger.versions(url)
-        events = [(page.stored, self._stored(page, versions)) for page in versions]
-        events += [(m.found, self._repeated(m)) for m in self._ledger.matches_of(url)]
+        events = [(page.stored, self._event_of_version(page, versions)) for page in versions]
+        events += [(m.found, self._event_of_match(m)) for m in self._ledger.matches_of(url)]
         events.sort(key=lambda event: event[0])
         history = History(str(self._ledger.path), [event for _, event in events])
         if versions:
-            history.events += self._copies(url)
+            history.events += self._tell_copies(url)
         for crawl in self._crawls.values() if history.events else ():
             if crawl.report:
                 told = events_of_report(Report.from_json(crawl.report), url, has_ledger=True)
                 history.events += told
-        history.hints = [] if history.events else [*self._skipped()]
+        history.hints = [] if history.events else [*self._tell_skipped()]
         return history
 
-    def _stored(self, page: StoredPage, versions: Sequence[StoredPage]) -> Event:
+    def _event_of_version(self, page: StoredPage, versions: Sequence[StoredPage]) -> Event:
         crawl = self._crawls.get(page.crawl)
         how = "restored" if crawl and crawl.reason == "restored" else "stored"
         words = f"It was {how} {self._in(page.crawl, page.stored)}, as page {page.number}, with "
@@ -70,7 +70,7 @@ class LedgerHistory:
         }  # fmt: skip
         return Event("changed" if page.is_change else how, words, facts)
 
-    def _repeated(self, match: StoredMatch) -> Event:
+    def _event_of_match(self, match: StoredMatch) -> Event:
         crawl = self._crawls.get(match.crawl)
         is_marked = crawl is not None and crawl.setting("DEDUP_ACTION") == "mark"
         done = "marked, and stored," if is_marked else "dropped"
@@ -91,7 +91,7 @@ class LedgerHistory:
         }  # fmt: skip
         return Event("marked" if is_marked else "dropped", words, facts)
 
-    def _copies(self, url: str) -> Iterator[Event]:
+    def _tell_copies(self, url: str) -> Iterator[Event]:
         copies = self._ledger.copies_of(url)
         first = list(islice(copies, MOST_LISTED))
         if count := len(first) + sum(1 for _ in copies):
@@ -103,7 +103,7 @@ class LedgerHistory:
         of = f" of {known.spider}" if known else ""
         return f"in crawl {crawl}{of} on {format_time(at)}"
 
-    def _skipped(self) -> Iterator[str]:
+    def _tell_skipped(self) -> Iterator[str]:
         """Yield what is known of pages that no ledger names."""
         reasons: Counter[str] = Counter()
         for crawl in self._crawls.values():

@@ -111,7 +111,7 @@ class Scope:
         if len(values) == 1 and self.name in PARTS:
             return shorten_url(str(values[0]), LONGEST_SCOPE)
         try:
-            told = json.dumps(values, ensure_ascii=False, sort_keys=True, default=_written)
+            told = json.dumps(values, ensure_ascii=False, sort_keys=True, default=_as_json)
         except RecursionError as error:
             raise ValueError("a value within too many others cannot be a scope") from error
         told = told.encode("utf-8", "backslashreplace").decode()
@@ -209,7 +209,7 @@ def _arguments_of(part: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _written(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Return what JSON has for *value*; raises ValueError where it may be another each time."""
     if isinstance(value, date | time | Decimal | UUID):
         return str(value)
