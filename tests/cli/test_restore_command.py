@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from commands import run
 from crawls import crawl, spider_over
 from texts import article, edited, page
 from web import served
 
-from dedup.cli import main
 from dedup.sqlite_file import SqliteFile
 from dedup.stores.reader import LedgerReader
 from dedup.stores.sqlite import KIND
@@ -26,13 +26,6 @@ PAGES = {
     "/b": page(article(2)),
     "/b/print": page(article(2)),
 }
-
-
-def run(capsys, *arguments):
-    """Exit code, standard output and error of the command."""
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def urls(out):
