@@ -74,7 +74,8 @@ class Canonicals:
         self._credit = _CREDIT
         self.is_watching = False
 
-    def named_by(self, response: Response) -> str | None:
+    @staticmethod
+    def named_by(response: Response) -> str | None:
         """Return the URL of the other page that *response* names as canonical, or ``None``.
 
         Only one of the same registered domain counts.
