@@ -123,6 +123,10 @@ class Canonicals:
             for call in self._to_call.pop(key, ()):
                 call()
 
+    def is_awaited(self, request: Request) -> bool:
+        """Return whether pages wait for that of *request*, their canonical page."""
+        return self._key(request) in self._waiting.values()
+
     async def wait_for(self, url: str, response: Response) -> bool:
         """Wait for the page at *url*, which *response* names, if it comes or is to be had.
 
