@@ -2,6 +2,10 @@
 
 import math
 from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager, contextmanager
+from copy import deepcopy
+
+from log_servers import LogServer
 
 from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.sqlite_file import LedgerError
@@ -39,12 +43,24 @@ class Server:
         self.seen_again = {}
         self.kept_texts = {}
 
+    def backup(self):
+        """Return a copy of all that is there, for `restore`."""
+        return deepcopy(vars(self))
+
+    def restore(self, backup):
+        """Forget what happened since *backup*, but the time."""
+        vars(self).update(deepcopy(backup) | {"now": self.now, "is_down": self.is_down})
+
     def append(self, owner, serial, run, event):
         self.log.append(to_bytes(Entry(0, owner, serial, run, self.now, event)))
         return len(self.log)
 
     def entry(self, position):
         return from_bytes(position, self.log[position - 1])
+
+    def entries(self, after):
+        last = min(len(self.log), after + MOST_ENTRIES)
+        return [self.entry(position) for position in range(after + 1, last + 1)]
 
     def end(self, owner, serial, number, event):
         """Commit or release; whether the claim was open."""
@@ -57,6 +73,12 @@ class Server:
     def alive(self):
         return [owner for owner, end in self.leases.items() if end > self.now]
 
+    def run_of_those_alive(self):
+        """The run of who joined last of those who take part; ``None`` if nobody does."""
+        alive = self.alive()
+        runs = [row.run for owner, row in self.crawls.items() if owner in alive]
+        return runs[-1] if runs else None
+
 
 async def at_once() -> None: ...
 
@@ -64,125 +86,173 @@ async def at_once() -> None: ...
 class MemoryLog(Log):
     """What one process has of a server; *travel* is awaited on the way there and back."""
 
-    def __init__(self, server: Server, travel: Callable[[], Awaitable[None]] = at_once) -> None:
-        super().__init__("memory of the tests")
+    def __init__(
+        self,
+        server: Server,
+        travel: Callable[[], Awaitable[None]] = at_once,
+        *,
+        lease: float = LEASE,
+    ) -> None:
+        super().__init__("memory of the tests", lease=lease)
         self._server = server
         self._travel = travel
 
-    async def _there(self) -> Server:
+    @asynccontextmanager
+    async def _visit(self):
+        await self._pass()
+        yield self._server
+        await self._pass()
+
+    async def _pass(self):
         await self._travel()
         if self._server.is_down:
             raise StoreDownError(f"{self.name} is down")
-        return self._server
 
     async def open(self):
-        server = await self._there()
-        if server.identity is None:
-            return None
-        return Found(server.identity, bool(server.alive()))
+        async with self._visit() as server:
+            if server.identity is None:
+                return None
+            return Found(deepcopy(server.identity), bool(server.alive()))
 
     async def join(self, member, identity, *, reset):
-        server = await self._there()
-        rows = [row for row in server.crawls.values() if member.job and row.job == member.job]
-        is_resumed = bool(rows) and rows[-1].reason != "finished"
-        reset = reset and not server.alive() and not is_resumed
-        if reset:
-            server.forget()
-        if server.identity is None:
-            server.identity = dict(identity)
-        if server.identity != identity:
-            raise LedgerError("another identity")
-        if is_resumed:
-            run = rows[-1].run
-        elif not server.alive():
-            run = server.runs = server.runs + 1
-        else:
-            run = server.runs
-        row = CrawlRow(run, member.spider, member.job, server.now, None, None, None)
-        server.crawls[member.owner] = row
-        server.leases[member.owner] = server.now + LEASE
-        return Joined(run, is_resumed, reset)
+        async with self._visit() as server:
+            rows = [row for row in server.crawls.values() if member.job and row.job == member.job]
+            is_resumed = bool(rows) and rows[-1].reason != "finished"
+            reset = reset and not server.alive() and not is_resumed
+            if reset:
+                server.forget()
+            if server.identity is None:
+                server.identity = deepcopy(dict(identity))
+            if server.identity != identity:
+                raise LedgerError(f"{self.name} was made with other settings")
+            run = rows[-1].run if is_resumed else server.run_of_those_alive()
+            if run is None:
+                run = server.runs = server.runs + 1
+            row = CrawlRow(run, member.spider, member.job, server.now, None, None, None)
+            server.crawls[member.owner] = row
+            server.leases[member.owner] = server.now + self.lease
+            return Joined(run, is_resumed, reset)
 
     async def exchange(self, request):
-        server = await self._there()
-        owner, run = request.owner, request.run
-        if request.turn <= server.turns.get(owner, 0):
-            raise LedgerError("too late")
-        server.turns[owner] = request.turn
-        server.leases[owner] = server.now + LEASE
-        lost = []
-        for number, serial in request.commits:
-            if not server.end(owner, serial, number, Committed(number)):
-                lost.append(serial)
-        for number, serial in request.releases:
-            server.end(owner, serial, number, Released(number))
-        for number, key in request.preferred.items():
-            server.append(owner, 0, run, Preferred(number, key))
-        made = []
-        for serial, claimed in request.claims:
-            number = server.append(owner, serial, run, claimed)
-            server.open[number] = owner, serial, run
-            made.append(number)
-        for note in request.duplicates:
-            server.matches[note.number, note.key] = run, note
-        server.seen_again.update(request.seen_again)
-        first = max(request.seen, 1)
-        last = min(len(server.log), first + MOST_ENTRIES - 1)
-        answer = Answer([server.entry(n) for n in range(first, last + 1)], made, lost)
-        await self._travel()
-        return answer
+        async with self._visit() as server:
+            owner, run = request.owner, request.run
+            if request.turn <= server.turns.get(owner, 0):
+                raise LedgerError(f"{self.name}: a request came too late")
+            server.turns[owner] = request.turn
+            server.leases[owner] = server.now + self.lease
+            lost = []
+            for number, serial in request.commits:
+                if not server.end(owner, serial, number, Committed(number)):
+                    lost.append(serial)
+            for number, serial in request.releases:
+                server.end(owner, serial, number, Released(number))
+            for number, key in request.preferred.items():
+                server.append(owner, 0, run, Preferred(number, key))
+            made = []
+            for serial, claimed in request.claims:
+                number = server.append(owner, serial, run, claimed)
+                server.open[number] = owner, serial, run
+                made.append(number)
+            for note in request.duplicates:
+                server.matches[note.number, note.key] = run, note
+            server.seen_again.update(request.seen_again)
+            return Answer(server.entries(max(request.seen, 1) - 1), made, lost)
 
     async def expire(self, claims):
-        server = await self._there()
-        ends = []
-        for number, owner, serial in claims:
-            if server.open.get(number, ())[:2] != (owner, serial):
-                continue
-            left = server.leases.get(owner, 0) - server.now
-            if left > 0:
-                ends.append(left)
-            else:
-                server.end(owner, serial, number, Released(number))
-        return min(ends, default=math.inf)
+        async with self._visit() as server:
+            ends = []
+            for number, owner, serial in claims:
+                if server.open.get(number, ())[:2] != (owner, serial):
+                    continue
+                left = server.leases.get(owner, 0) - server.now
+                if left > 0:
+                    ends.append(left)
+                else:
+                    server.end(owner, serial, number, Released(number))
+            return min(ends, default=math.inf)
 
     async def leave(self, owner, reason, report, texts):
-        server = await self._there()
-        server.leases.pop(owner, None)
-        for number, (other, serial, _) in list(server.open.items()):
-            if other == owner:
-                server.end(owner, serial, number, Released(number))
-        row = server.crawls[owner]
-        server.crawls[owner] = row._replace(finished=server.now, reason=reason, report=report)
-        server.kept_texts.update({url: (title, text) for url, title, text in texts})
+        async with self._visit() as server:
+            server.leases.pop(owner, None)
+            for number, (other, serial, _) in list(server.open.items()):
+                if other == owner:
+                    server.end(owner, serial, number, Released(number))
+            if owner in server.crawls:  # else what it was part of is forgotten
+                row = server.crawls[owner]
+                left = row._replace(finished=server.now, reason=reason, report=deepcopy(report))
+                server.crawls[owner] = left
+            server.kept_texts.update({url: (title, text) for url, title, text in texts})
 
     async def close(self): ...
 
     async def snapshot(self, since=0.0):
-        server = await self._there()
-        count = len(server.log)
-        for start in range(1, count + 1, 10):
-            yield [server.entry(n) for n in range(start, min(start + 10, count + 1))]
+        async with self._visit() as server:
+            entries = [server.entry(position) for position in range(1, len(server.log) + 1)]
+        for start in range(0, len(entries), 10):
+            yield entries[start : start + 10]
 
     async def entries(self, after):
-        server = await self._there()
-        last = min(len(server.log), after + MOST_ENTRIES)
-        return [server.entry(n) for n in range(after + 1, last + 1)]
+        async with self._visit() as server:
+            return server.entries(after)
 
     async def pages(self, numbers):
-        server = await self._there()
-        found = {n: server.entry(n).event for n in numbers if 0 < n <= len(server.log)}
+        async with self._visit() as server:
+            found = {n: server.entry(n).event for n in numbers if 0 < n <= len(server.log)}
         return {n: event.record for n, event in found.items() if isinstance(event, Claimed)}
 
     async def crawls(self):
-        return list((await self._there()).crawls.values())
+        async with self._visit() as server:
+            return list(server.crawls.values())
 
     async def duplicates(self):
-        for run, note in (await self._there()).matches.values():
-            yield run, note
+        async with self._visit() as server:
+            matches = list(server.matches.values())
+        for match in matches:
+            yield match
 
     async def seen_again(self):
-        return dict((await self._there()).seen_again)
+        async with self._visit() as server:
+            return dict(server.seen_again)
 
     async def texts(self):
-        for url, (title, text) in (await self._there()).kept_texts.items():
-            yield url, title, text
+        async with self._visit() as server:
+            texts = [(url, *text) for url, text in server.kept_texts.items()]
+        for text in texts:
+            yield text
+
+
+class MemoryServer(LogServer):
+    """All logs in memory, with one clock."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self._servers = {}
+        self._now = 1_000_000.0
+        self._is_down = False
+
+    def connect(self, namespace, lease=LEASE):
+        server = self._servers.setdefault(namespace, Server())
+        server.now, server.is_down = self._now, self._is_down
+        return MemoryLog(server, lease=lease)
+
+    async def pass_time(self, seconds):
+        self._now += seconds
+        for server in self._servers.values():
+            server.now = self._now
+
+    def time(self):
+        return self._now
+
+    def contents(self, namespace):
+        return self._servers[namespace].backup()
+
+    @contextmanager
+    def down(self):
+        self._set_down(True)
+        yield
+        self._set_down(False)
+
+    def _set_down(self, is_down):
+        self._is_down = is_down
+        for server in self._servers.values():
+            server.is_down = is_down

@@ -29,6 +29,7 @@ SOURCES = [
 ]  # fmt: skip
 DATA = {
     "dedup/stores/schema.sql",
+    "dedup/stores/shared/redis_log.lua",
     "dedup/scan/schema.sql",
     "dedup/py.typed",
     *(str(path.relative_to(ROOT)) for path in ROOT.glob("dedup/report/templates/*")),

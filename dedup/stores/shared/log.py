@@ -117,9 +117,10 @@ class Log(ABC):
     what waiting does not mend. No message, and no *name*, shows a password.
     """
 
-    def __init__(self, name: str) -> None:
-        """Create it without connecting; *name* is what messages call it."""
+    def __init__(self, name: str, *, lease: float = LEASE) -> None:
+        """Create it without connecting; *name* is what messages call it, *lease* is in seconds."""
         self.name = name
+        self.lease = lease
 
     # Taking part.
 

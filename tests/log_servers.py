@@ -1,0 +1,88 @@
+"""What tests need of the servers of logs: to connect, to have time pass, and to have them fail."""
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from dedup.stores.shared.log import LEASE, Log
+
+_namespaces = count()
+
+
+class LogServer(ABC):
+    """A server that the tests of a module share; each takes namespaces of its own there.
+
+    It is started by its creation, and stopped by `stop`. One that cannot be started here skips the
+    test, with the reason. Its methods may be called within an event loop and without one.
+    """
+
+    password: str | None = None
+    """What no message may show."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.is_stopped = False
+
+    @abstractmethod
+    def connect(self, namespace: str, lease: float = LEASE) -> Log:
+        """Return what a process of its own has of the log *namespace* (letters and digits).
+
+        It is not opened yet.
+        """
+
+    async def pass_time(self, seconds: float) -> None:
+        """Have the clock go on, by which leases end."""
+        await asyncio.sleep(seconds)
+
+    def time(self) -> float:
+        """What the clock says, in seconds since 1970."""
+        return time.time()
+
+    def contents(self, namespace: str) -> Any:
+        """All that the server has of a log, in any form that can be compared.
+
+        ``None`` if that cannot be told.
+        """
+        return None
+
+    def down(self) -> AbstractContextManager[None] | None:
+        """Have the server be out of reach, and come back with all that it had.
+
+        ``None`` if it cannot be.
+        """
+        return None
+
+    def stop(self) -> None:
+        """Stop the server."""
+        self.is_stopped = True
+
+
+class Place:
+    """Logs of a test on a server: their names are its own, and all are closed at its end."""
+
+    def __init__(self, server: LogServer) -> None:
+        self.server = server
+        self._prefix = f"log{next(_namespaces)}"
+        self._logs: list[Log] = []
+
+    def fresh(self) -> "Place":
+        """Return another place on the server, as for another test."""
+        return Place(self.server)
+
+    def log(self, lease: float = LEASE, namespace: str = "") -> Log:
+        """Return another process's log."""
+        log = self.server.connect(self._prefix + namespace, lease)
+        self._logs.append(log)
+        return log
+
+    def contents(self, namespace: str = "") -> Any:
+        return self.server.contents(self._prefix + namespace)
+
+    async def aclose(self) -> None:
+        """Close all logs."""
+        while self._logs:
+            await self._logs.pop().close()

@@ -1,0 +1,1053 @@
+"""What every log has to do: one suite; a new log is tested by the line of its server in `LOGS`."""
+
+import asyncio
+import math
+import random
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from log_servers import Place
+from memory_log import MemoryLog, MemoryServer, Server
+from redis_server import RedisLogServer
+from remote_memory_log import RemoteMemoryServer
+
+from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote
+from dedup.stores.shared.log import (
+    LEASE,
+    MOST_ENTRIES,
+    CrawlRow,
+    Found,
+    Joined,
+    Member,
+    Request,
+    StoreDownError,
+)
+
+LOGS = {
+    "memory": MemoryServer,
+    "redis": RedisLogServer,
+    "remote memory": RemoteMemoryServer,
+}
+"""The servers by name."""
+
+IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl", "é": [None, 1.5, {"a": True}]}
+SHORT = 0.2
+"""A lease that ends in a test, in seconds."""
+STRANGE = {
+    "empty": "",
+    "NUL": "a\0b\0",
+    "surrogates": "\ud800\udfff \udfff\ud800",
+    "long": "é" * 100_000,
+    "SQL": "a' OR 1=1; --",
+    "emoji": "\U0001f600\n\r\t",
+    "escapes": "%s\\u0000{}\\x00$1:1",
+}
+FIELDS = {"argvalues": STRANGE.values(), "ids": STRANGE}
+
+
+@pytest.fixture(scope="module", params=LOGS.values(), ids=LOGS)
+def server(request, tmp_path_factory):
+    server = request.param(tmp_path_factory.mktemp("server"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def place(server):
+    """Where the logs of a test are; they are closed at its end."""
+    return Place(server)
+
+
+def record(number, key=None, scope=""):
+    """The record of a page whose content is *number*."""
+    return PageRecord(
+        key or f"http://a/{number}", scope, number, number.to_bytes(16, "little"), bytes(8)
+    )
+
+
+class Process:
+    """What takes part in a log: counts its requests and claims, and follows."""
+
+    _owners = count(1)
+
+    def __init__(self, log, owner=None):
+        self.log = log
+        self.owner = owner or next(self._owners).to_bytes(8, "big")
+        self.run = 1
+        self.seen = 0
+        self.followed = []
+        self._turn = self._serial = 0
+
+    async def join(self, *, spider="test", job=None, identity=IDENTITY, reset=False):
+        joined = await self.log.join(Member(self.owner, spider, job), identity, reset=reset)
+        self.run = joined.run
+        return joined
+
+    def request(self, claims=(), seen=None, **more):
+        """A request that claims the records *claims*, or what is claimed as it is."""
+        self._turn += 1
+        numbered = []
+        for claim in claims:
+            self._serial += 1
+            claimed = claim if isinstance(claim, Claimed) else Claimed(claim)
+            numbered.append((self._serial, claimed))
+        seen = self.seen if seen is None else seen
+        return Request(self.owner, self._turn, self.run, seen, claims=numbered, **more)
+
+    async def exchange(self, claims=(), **more):
+        return await self.log.exchange(self.request(claims, **more))
+
+    async def claim(self, *claims):
+        """Claim, and return the claims as those are named: number and serial."""
+        request = self.request(claims)
+        answer = await self.log.exchange(request)
+        serials = [serial for serial, _ in request.claims]
+        return list(zip(answer.made, serials, strict=True))
+
+    async def store(self, *claims):
+        """Claim and commit; return the numbers."""
+        made = await self.claim(*claims)
+        assert (await self.exchange(commits=made)).lost == []
+        return [number for number, _ in made]
+
+    async def follow(self):
+        """Take over all there is to know."""
+        while True:
+            answer = await self.exchange()
+            new = [entry for entry in answer.entries if entry.position > self.seen]
+            if not new:
+                return
+            self.followed += new
+            self.seen = new[-1].position
+
+
+async def joined(place, lease=LEASE, **how):
+    """A process that takes part by a log of its own."""
+    process = Process(place.log(lease))
+    await process.log.open()
+    await process.join(**how)
+    return process
+
+
+async def events(log):
+    """All that has happened, position by position."""
+    entries = await all_entries(log)
+    assert [entry.position for entry in entries] == list(range(1, len(entries) + 1))
+    return [entry.event for entry in entries]
+
+
+async def all_entries(log):
+    entries = []
+    while piece := await log.entries(entries[-1].position if entries else 0):
+        entries += piece
+    return entries
+
+
+async def collected(iterator):
+    return [item async for item in iterator]
+
+
+def counting(entries):
+    """What counts after *entries*: stored pages, open claims, and keys that are preferred."""
+    claims, stored, preferred = {}, {}, {}
+    for entry in entries:
+        match entry.event:
+            case Claimed() as claimed:
+                claims[entry.position] = claimed, entry.owner, entry.serial, entry.run
+            case Committed(number):
+                stored[number] = claims.pop(number)
+                for replaced in stored[number][0].replaces:
+                    stored.pop(replaced, None)
+            case Released(number):
+                claims.pop(number, None)
+            case Preferred(number, key):
+                preferred[number] = key
+    return stored, claims, {n: key for n, key in preferred.items() if n in stored}
+
+
+# Taking part.
+
+
+async def test_nothing_is_there_before_the_first_joins_and_opening_changes_nothing(place):
+    first, second = place.log(), place.log()
+    contents = place.contents()
+    assert await first.open() is None
+    assert await second.open() is None
+    assert place.contents() == contents
+
+
+async def test_opening_a_log_that_is_there_tells_of_it_and_changes_nothing(place):
+    process = await joined(place)
+    await process.store(record(1))
+    contents = place.contents()
+    assert await place.log().open() == Found(IDENTITY, True)
+    assert place.contents() == contents
+    await process.log.leave(process.owner, "finished", None, [])
+    assert await place.log().open() == Found(IDENTITY, False)
+
+
+async def test_who_takes_part_has_a_lease_which_ends(place):
+    await joined(place, SHORT)
+    await place.server.pass_time(1.5 * SHORT)
+    assert await place.log().open() == Found(IDENTITY, False)
+
+
+async def test_strangers_are_refused_and_change_nothing(place):
+    process = await joined(place)
+    await process.store(record(1))
+    contents, crawls = place.contents(), await process.log.crawls()
+    other = {**IDENTITY, "method": "minhash"}
+    for reset in (False, True):
+        stranger = Process(place.log())
+        await stranger.log.open()
+        with pytest.raises(LedgerError) as raised:
+            await stranger.join(identity=other, reset=reset)
+        assert not isinstance(raised.value, StoreDownError)
+        assert (place.contents(), await process.log.crawls()) == (contents, crawls)
+    assert await place.log().open() == Found(IDENTITY, True)
+
+
+async def test_the_first_begins_a_run_which_others_share_while_somebody_takes_part(place):
+    first, second = await joined(place), await joined(place)
+    assert first.run == second.run
+    await first.log.leave(first.owner, "finished", None, [])
+    third = Process(place.log())
+    await third.log.open()
+    assert await third.join() == Joined(first.run, False, False)
+    for process in (second, third):
+        await process.log.leave(process.owner, "finished", None, [])
+    later = Process(place.log())
+    await later.log.open()
+    assert (await later.join()).run > first.run
+
+
+async def test_a_run_begins_when_the_leases_of_all_others_have_ended(place):
+    first = await joined(place, SHORT)
+    await place.server.pass_time(1.5 * SHORT)
+    assert (await joined(place)).run > first.run
+
+
+@pytest.mark.parametrize("job", **FIELDS)
+async def test_a_job_goes_on_with_its_run_until_that_has_finished(place, job):
+    if not job:
+        pytest.skip("no job has an empty name")
+    first = await joined(place, job=job)
+    await first.log.leave(first.owner, "shutdown", None, [])
+    other = await joined(place, job=job + "2")
+    await other.log.leave(other.owner, "finished", None, [])
+    assert other.run > first.run
+    log = place.log()
+    await log.open()
+    again = Process(log)
+    assert await again.join(job=job) == Joined(first.run, True, False)
+    await log.leave(again.owner, "finished", None, [])
+    assert not (await Process(log).join(job=job + "2")).is_resumed
+    assert not (await Process(log).join(job=job)).is_resumed
+
+
+async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
+    killed = await joined(place, SHORT, job="a job")
+    await place.server.pass_time(1.5 * SHORT)
+    await joined(place)
+    again = Process(place.log())
+    await again.log.open()
+    assert await again.join(job="a job") == Joined(killed.run, True, False)
+
+
+async def test_others_share_the_run_of_a_job_that_goes_on(place):
+    job = await joined(place, job="a job")
+    await job.log.leave(job.owner, "shutdown", None, [])
+    other = await joined(place)
+    await other.log.leave(other.owner, "finished", None, [])
+    await joined(place, job="a job")
+    assert (await joined(place)).run == job.run < other.run
+
+
+async def test_resetting_forgets_all(place):
+    process = await joined(place)
+    [[number, serial]] = await process.claim(record(1))
+    await process.exchange(
+        commits=[(number, serial)],
+        claims=[record(2)],
+        preferred={number: "http://better/"},
+        duplicates=[DuplicateNote("http://b/", number, "near-duplicate", 1.0, 5.0)],
+        seen_again={number: 6.0},
+    )
+    await process.log.leave(process.owner, "finished", {}, [("http://a/", None, "text")])
+    later = Process(place.log())
+    await later.log.open()
+    other = {"method": "minhash"}
+    assert (await later.join(reset=True, identity=other)).is_reset
+    log = later.log
+    assert await log.open() == Found(other, True)
+    assert await events(log) == await collected(log.snapshot()) == []
+    assert await log.pages([1, 2, 3]) == await log.seen_again() == {}
+    assert await collected(log.duplicates()) == await collected(log.texts()) == []
+    assert len(await log.crawls()) == 1
+    assert (await later.exchange(seen=3)).entries == []
+
+
+async def test_nothing_is_reset_while_somebody_takes_part(place):
+    await (await joined(place)).store(record(1))
+    later = Process(place.log())
+    await later.log.open()
+    assert not (await later.join(reset=True)).is_reset
+    assert len(await events(later.log)) == 2
+
+
+async def test_nothing_is_reset_by_a_job_that_goes_on(place):
+    process = await joined(place, job="a job")
+    await process.store(record(1))
+    await process.log.leave(process.owner, "shutdown", None, [])
+    again = await joined(place, job="a job", reset=True)
+    assert again.run == process.run
+    assert len(await events(again.log)) == 2
+
+
+async def test_resetting_where_nothing_is(place):
+    process = Process(place.log())
+    await process.log.open()
+    await process.join(reset=True)
+    assert await process.store(record(1)) == [1]
+
+
+# Exchanges.
+
+
+async def test_positions_count_from_one_in_the_order_of_the_requests(place):
+    first, second = await joined(place), await joined(place)
+    assert (await first.exchange([record(1), record(2)])).made == [1, 2]
+    assert (await second.exchange([record(3)])).made == [3]
+    assert (await first.exchange()).made == []
+    assert (await first.exchange([record(4)])).made == [4]
+    assert [event.record for event in await events(second.log)] == [record(n) for n in range(1, 5)]
+
+
+async def test_a_request_appends_commits_releases_preferred_keys_and_claims_in_this_order(place):
+    process = await joined(place)
+    claims = await process.claim(*(record(number) for number in range(4)))
+    before = place.server.time()
+    request = process.request(
+        [record(5), Claimed(record(6), (2, 1))],
+        commits=[claims[1], claims[0]],
+        releases=[claims[3], claims[2]],
+        preferred={2: "http://b/2", 1: "http://b/1"},
+        seen=4,
+    )
+    answer = await process.log.exchange(request)
+    [old, *new] = answer.entries
+    assert (old.position, old.event) == (4, Claimed(record(3), (), 4))
+    assert [entry.event for entry in new] == [
+        Committed(2), Committed(1), Released(4), Released(3),
+        Preferred(2, "http://b/2"), Preferred(1, "http://b/1"),
+        Claimed(record(5), (), 11), Claimed(record(6), (2, 1), 12),
+    ]  # fmt: skip
+    assert [entry.position for entry in new] == list(range(5, 13))
+    assert {entry.owner for entry in new} == {process.owner}
+    assert {entry.run for entry in new} == {process.run}
+    ends = [entry.serial for entry in new[:4]]
+    assert ends == [serial for _, serial in (claims[1], claims[0], claims[3], claims[2])]
+    assert [entry.serial for entry in new[6:]] == [serial for serial, _ in request.claims]
+    assert all(before - 60 < entry.at < before + 60 for entry in new)
+    assert answer.made == [11, 12]
+    assert answer.lost == []
+
+
+async def test_times_are_those_of_the_server(place):
+    process = await joined(place)
+    await process.claim(record(1))
+    await place.server.pass_time(SHORT)
+    await process.claim(record(2))
+    [first, second] = await process.log.entries(0)
+    assert SHORT * 0.9 <= second.at - first.at < 60
+
+
+async def test_an_answer_begins_with_the_entry_that_was_seen_last(place):
+    first, second = await joined(place), await joined(place)
+    for number in range(4):
+        await second.claim(record(number))
+    for seen, positions in ((0, [1, 2, 3, 4]), (1, [1, 2, 3, 4]), (3, [3, 4]), (4, [4]), (5, [])):
+        answer = await first.exchange(seen=seen)
+        assert [entry.position for entry in answer.entries] == positions
+    assert (await first.exchange(seen=10_000_000_000)).entries == []
+
+
+@pytest.mark.slow
+async def test_answers_are_bounded_and_the_rest_is_read(place):
+    process = await joined(place)
+    more = 5
+    answer = await process.exchange([record(number) for number in range(MOST_ENTRIES + more)])
+    assert answer.made == list(range(1, MOST_ENTRIES + more + 1))
+    assert [entry.position for entry in answer.entries] == answer.made[:MOST_ENTRIES]
+    answer = await process.exchange(seen=3)
+    assert [entry.position for entry in answer.entries] == list(range(3, MOST_ENTRIES + 3))
+    entries = await process.log.entries(2)
+    assert [entry.position for entry in entries] == list(range(3, MOST_ENTRIES + 3))
+    entries = await process.log.entries(MOST_ENTRIES)
+    assert [entry.event.record for entry in entries] == [
+        record(MOST_ENTRIES + number) for number in range(more)
+    ]
+    assert await process.log.entries(MOST_ENTRIES + more) == []
+    assert await process.log.entries(10_000_000_000) == []
+
+
+@pytest.mark.slow
+async def test_thousands_of_commits_in_one_request(place):
+    process = await joined(place)
+    claims = await process.claim(*(record(number) for number in range(9000)))
+    answer = await process.exchange(commits=claims[:5000], releases=claims[5000:])
+    assert answer.lost == []
+    assert (await process.exchange(commits=claims)).lost == [serial for _, serial in claims]
+    assert len(await all_entries(process.log)) == 18_000
+
+
+async def test_commits_and_releases_of_claims_that_are_not_open_append_nothing(place):
+    process, other = await joined(place), await joined(place)
+    [stored, released] = await process.claim(record(1), record(2))
+    await process.exchange(commits=[stored], releases=[released])
+    [[theirs, _]] = await other.claim(record(3))
+    [[opened, _]] = await process.claim(record(4))
+    before = await events(process.log)
+    nobody = [(99, 1), (0, 1), (3, 1), (theirs, 1), (stored[0], 7), (opened, 1), (10**10, 9)]
+    closed = [stored, released]
+    answer = await process.exchange(commits=nobody + closed)
+    assert answer.lost == [serial for _, serial in nobody + closed]
+    assert (await process.exchange(releases=nobody + closed)).lost == []
+    assert await events(process.log) == before
+
+
+async def test_a_claim_is_named_by_its_owner_too(place):
+    process, other = await joined(place), await joined(place)
+    [claim] = await process.claim(record(1))
+    assert (await other.exchange(commits=[claim])).lost == [claim[1]]
+    assert (await other.exchange(releases=[claim])).lost == []
+    assert (await process.exchange(commits=[claim])).lost == []
+
+
+async def test_one_claim_twice_in_a_request_ends_once(place):
+    process = await joined(place)
+    [claim] = await process.claim(record(1))
+    answer = await process.exchange(commits=[claim, claim], releases=[claim])
+    assert answer.lost == [claim[1]]
+    assert await events(process.log) == [Claimed(record(1), (), 1), Committed(1)]
+
+
+async def test_a_commit_that_is_sent_twice_is_lost_and_the_log_has_it(place):
+    process = await joined(place)
+    claims = await process.claim(record(1))
+    for lost in ([], [1], [1]):
+        assert (await process.exchange(commits=claims)).lost == lost
+    assert await events(process.log) == [Claimed(record(1), (), 1), Committed(1)]
+
+
+async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(place):
+    process = await joined(place)
+    [claim] = await process.claim(record(1))
+    late = process.request([record(2)], releases=[claim], seen_again={1: 1.0})
+    now = process.request([record(3)])
+    await process.log.exchange(now)
+    contents = place.contents()
+    for request in (late, now):
+        with pytest.raises(LedgerError) as raised:
+            await process.log.exchange(request)
+        assert not isinstance(raised.value, StoreDownError)
+    assert place.contents() == contents
+    assert [event.record for event in await events(process.log)] == [record(1), record(3)]
+    assert await process.log.seen_again() == {}
+    assert (await process.exchange(commits=[claim])).lost == []
+
+
+async def test_turns_are_those_of_an_owner_and_may_leap(place):
+    first, second = await joined(place), await joined(place)
+    first._turn = 1_000_000
+    assert (await first.exchange([record(1)])).made == [1]
+    assert (await second.exchange([record(2)])).made == [2]
+
+
+async def test_a_turn_is_late_on_another_connection_too(place):
+    process = await joined(place)
+    late = process.request([record(1)])
+    await process.exchange()
+    other = place.log()
+    await other.open()
+    with pytest.raises(LedgerError):
+        await other.exchange(late)
+
+
+# Leases.
+
+
+async def test_claims_whose_owner_has_a_lease_do_not_expire(place):
+    process, other = await joined(place), await joined(place)
+    [[number, serial]] = await process.claim(record(1))
+    assert LEASE - 10 < await other.log.expire([(number, process.owner, serial)]) <= LEASE
+    assert len(await events(other.log)) == 1
+
+
+async def test_claims_whose_owner_has_no_lease_are_released(place):
+    process, other = await joined(place, SHORT), await joined(place)
+    claims = [(n, process.owner, s) for n, s in await process.claim(record(1), record(2))]
+    await place.server.pass_time(1.5 * SHORT)
+    assert await other.log.expire(claims[1:]) == math.inf
+    entries = await other.log.entries(2)
+    assert [(entry.owner, entry.serial, entry.run, entry.event) for entry in entries] == [
+        (process.owner, 2, process.run, Released(2))
+    ]
+    assert await other.log.expire(claims) == math.inf
+    assert len(await events(other.log)) == 4
+
+
+async def test_the_seconds_left_are_those_of_the_lease_that_ends_next(place):
+    gone, soon, late = await joined(place, SHORT), await joined(place, 9), await joined(place)
+    claims = []
+    for process in (late, soon, gone):
+        [[number, serial]] = await process.claim(record(1))
+        claims.append((number, process.owner, serial))
+    await place.server.pass_time(1.5 * SHORT)
+    assert 0 < await late.log.expire(claims) < 9
+    assert [event for event in await events(late.log) if isinstance(event, Released)] == [
+        Released(3)
+    ]
+    assert 10 < await late.log.expire(claims[:1]) < LEASE
+
+
+async def test_what_is_no_open_claim_of_that_name_does_not_expire(place):
+    gone, other = await joined(place, SHORT), await joined(place)
+    [stored, opened] = await gone.claim(record(1), record(2))
+    await gone.exchange(commits=[stored])
+    await place.server.pass_time(1.5 * SHORT)
+    number, serial = opened
+    nobody = [
+        (stored[0], gone.owner, stored[1]), (number, gone.owner, serial + 1),
+        (number, other.owner, serial), (3, gone.owner, 1), (99, gone.owner, 9),
+    ]  # fmt: skip
+    before = await events(other.log)
+    for claims in (nobody, []):
+        assert await other.log.expire(claims) == math.inf
+    assert await events(other.log) == before
+
+
+async def test_each_exchange_renews_the_lease(place):
+    process, other = await joined(place, SHORT), await joined(place)
+    [[number, serial]] = await process.claim(record(1))
+    process.log = place.log()
+    await process.log.open()
+    await process.exchange()
+    await place.server.pass_time(1.5 * SHORT)
+    assert LEASE - 15 < await other.log.expire([(number, process.owner, serial)]) <= LEASE
+
+
+async def test_a_lease_ends_although_others_exchange(place):
+    gone, other = await joined(place, SHORT), await joined(place)
+    [[number, serial]] = await gone.claim(record(1))
+    await place.server.pass_time(1.5 * SHORT)
+    await other.exchange()
+    assert await other.log.expire([(number, gone.owner, serial)]) == math.inf
+    assert Released(number) in await events(other.log)
+
+
+async def test_the_commit_of_a_claim_that_has_expired_is_lost_and_its_owner_takes_part_again(place):
+    late, other = await joined(place, SHORT), await joined(place)
+    [[number, serial]] = await late.claim(record(1))
+    await place.server.pass_time(1.5 * SHORT)
+    await other.log.expire([(number, late.owner, serial)])
+    assert (await late.exchange(commits=[(number, serial)])).lost == [serial]
+    assert (await late.exchange([record(2)])).made == [3]
+
+
+async def test_the_commit_of_a_claim_counts_after_the_lease_if_nobody_has_met_it(place):
+    late = await joined(place, SHORT)
+    claims = await late.claim(record(1))
+    await place.server.pass_time(1.5 * SHORT)
+    assert (await late.exchange(commits=claims)).lost == []
+
+
+async def test_leaving_ends_the_lease_and_releases_the_own_open_claims(place):
+    process, other = await joined(place), await joined(place)
+    [stored, *_] = await process.claim(record(1), record(2), record(3))
+    await process.exchange(commits=[stored])
+    await other.claim(record(4))
+    await process.log.leave(process.owner, "finished", None, [])
+    assert (await events(other.log))[5:] == [Released(2), Released(3)]
+    entries = await other.log.entries(5)
+    assert [(entry.owner, entry.serial) for entry in entries] == [
+        (process.owner, 2), (process.owner, 3)
+    ]  # fmt: skip
+    assert await other.log.expire([(5, other.owner, 1)]) > 0
+    await other.log.leave(other.owner, "finished", None, [])
+    assert await place.log().open() == Found(IDENTITY, False)
+
+
+async def test_leaving_twice_changes_nothing_more(place):
+    process = await joined(place)
+    await process.claim(record(1))
+    for _ in range(2):
+        await process.log.leave(process.owner, "finished", {"a": 1}, [("http://a/", None, "b")])
+    assert len(await events(process.log)) == 2
+    assert len(await process.log.crawls()) == 1
+    assert len(await collected(process.log.texts())) == 1
+
+
+# Reading.
+
+
+async def test_a_snapshot_has_what_counts_in_order_and_ends_with_the_last_entry(place):
+    process = await joined(place)
+    assert await collected(process.log.snapshot()) == []
+    chooser = random.Random(1)
+    stored = []
+    for number in range(60):
+        replaces = tuple(chooser.sample(stored, min(len(stored), chooser.choice([0, 0, 1, 2]))))
+        [claim] = await process.claim(Claimed(record(number), replaces))
+        end = chooser.choice(["commits", "commits", "releases", None])
+        if end:
+            await process.exchange(**{end: [claim]})
+        if end == "commits":
+            stored = [other for other in stored if other not in replaces] + [claim[0]]
+            if chooser.random() < 0.3:
+                await process.exchange(preferred={chooser.choice(stored): f"http://b/{number}"})
+    for end in ([], [(await process.claim(record(99)))[0]]):
+        await process.exchange(releases=end)  # the last one need not count
+        entries = await all_entries(process.log)
+        pieces = await collected(process.log.snapshot())
+        assert all(pieces)
+        found = [entry for piece in pieces for entry in piece]
+        positions = [entry.position for entry in found]
+        assert positions == sorted(set(positions))
+        assert set(found) <= set(entries)
+        assert found[-1] == entries[-1]
+        assert counting(found) == counting(entries)
+        assert all(counting(entries))
+
+
+async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(place):
+    process = await joined(place)
+    [opened, later] = await process.claim(record(1), record(2))
+    await process.store(record(3))
+    await place.server.pass_time(SHORT)
+    since = (await process.log.entries(0))[-1].at + SHORT / 2
+    await process.store(record(4))
+    await process.exchange(commits=[later])
+    pieces = await collected(process.log.snapshot(since))
+    found = [entry for piece in pieces for entry in piece]
+    stored, claims, _ = counting(found)
+    assert {later[0], 5} <= set(stored) <= {later[0], 3, 5}
+    assert set(claims) == {opened[0]}
+    assert found[-1] == (await all_entries(process.log))[-1]
+
+
+@pytest.mark.slow
+async def test_a_snapshot_of_many_entries_is_complete(place):
+    process = await joined(place)
+    claims = await process.claim(*(record(number) for number in range(MOST_ENTRIES + 5)))
+    await process.exchange(commits=claims[::2])
+    found = [entry for piece in await collected(process.log.snapshot()) for entry in piece]
+    stored, opened, _ = counting(found)
+    assert list(stored) == [number for number, _ in claims[::2]]
+    assert list(opened) == [number for number, _ in claims[1::2]]
+
+
+async def test_a_snapshot_is_one_state_or_a_later_one_while_others_go_on(place):
+    process, other = await joined(place), await joined(place)
+    for number in range(30):
+        await process.store(record(number))
+    before = await all_entries(process.log)
+    found, more = [], 100
+    async for piece in process.log.snapshot():
+        found += piece
+        more += 1
+        if more < 110:
+            await other.store(record(more))
+    await other.exchange(commits=[])
+    entries = await all_entries(process.log)
+    assert found[-1].position >= before[-1].position
+    assert counting(found) == counting(entries[: found[-1].position])
+
+
+@pytest.mark.slow
+async def test_a_snapshot_can_be_left_before_its_end(place):
+    process = await joined(place)
+    await process.store(*(record(number) for number in range(2000)))
+    snapshot = process.log.snapshot()
+    async for _ in snapshot:
+        break
+    await snapshot.aclose()
+    assert len(await events(process.log)) == 4000
+    await process.store(record(1))
+
+
+async def test_pages_are_told_by_their_numbers(place):
+    process = await joined(place)
+    full = PageRecord("http://b/", "host b", 2**63 - 1, b"d" * 16, b"s" * 99,
+                      b"e" * SIZE_OF_EVIDENCE, True)  # fmt: skip
+    empty = PageRecord("http://c/", "", 0, bytes(16), None, None)
+    await process.claim(full, empty)
+    assert await process.store(record(1)) == [3]
+    later = place.log()
+    await later.open()
+    for log in (process.log, later):
+        assert await log.pages([3, 1]) == {1: full, 3: record(1)}
+        assert await log.pages(iter([2])) == {2: empty}
+        assert await log.pages([]) == await log.pages([4, 5, 0, 99, 10_000_000_000]) == {}
+        assert await log.pages([99, 1]) == {1: full}
+
+
+@pytest.mark.slow
+async def test_thousands_of_pages_are_told_at_once(place):
+    process = await joined(place)
+    await process.exchange([record(number) for number in range(1, 9001)])
+    pages = await process.log.pages(range(1, 20_000))
+    assert pages == {number: record(number) for number in range(1, 9001)}
+
+
+@pytest.mark.parametrize("text", **FIELDS)
+async def test_any_key_and_scope_is_kept(place, text):
+    process = await joined(place)
+    page = record(1, text, text)._replace(key=text)
+    [number] = await process.store(page)
+    note = DuplicateNote(text, number, "near-duplicate", 0.5, 5.0)
+    await process.exchange(preferred={number: text}, duplicates=[note])
+    log = place.log()
+    await log.open()
+    assert await log.pages([number]) == {number: page}
+    assert await events(log) == [
+        Claimed(page, (), 1), Committed(1), Preferred(1, text)
+    ]  # fmt: skip
+    assert await collected(log.duplicates()) == [(process.run, note)]
+
+
+@pytest.mark.parametrize("text", **FIELDS)
+async def test_any_name_reason_report_and_text_is_kept(place, text):
+    process = await joined(place, spider=text)
+    report = {text: [text, None, 1.5, {"a": True}]}
+    texts = [(text, None, text), ("http://a/", text, "")]
+    await process.log.leave(process.owner, text, report, texts)
+    log = place.log()
+    await log.open()
+    [row] = await log.crawls()
+    assert (row.spider, row.reason, row.report) == (text, text, report)
+    assert sorted(await collected(log.texts())) == sorted(texts)
+
+
+async def test_crawls_are_told_the_oldest_first(place):
+    first = await joined(place, spider="first", job="a job")
+    second = await joined(place, spider="second")
+    await second.log.leave(second.owner, "finished", {"pages": 3}, [])
+    before = place.server.time()
+    rows = await second.log.crawls()
+    assert rows == [
+        CrawlRow(first.run, "first", "a job", rows[0].started, None, None, None),
+        CrawlRow(
+            second.run, "second", None, rows[1].started, rows[1].finished, "finished", {"pages": 3}
+        ),
+    ]
+    assert before - 60 < rows[0].started <= rows[1].started <= rows[1].finished < before + 60
+
+
+async def test_a_job_that_goes_on_has_a_row_for_each_process(place):
+    for reason in ("shutdown", "finished"):
+        process = await joined(place, job="a job")
+        await process.log.leave(process.owner, reason, None, [])
+    rows = await process.log.crawls()
+    assert [(row.run, row.reason) for row in rows] == [
+        (process.run, "shutdown"), (process.run, "finished")
+    ]  # fmt: skip
+
+
+async def test_a_later_duplicate_for_a_page_and_key_takes_the_place_of_an_earlier_one(place):
+    process, other = await joined(place), await joined(place)
+    numbers = await process.store(record(1), record(2))
+    kinds = ["exact-duplicate", "near-duplicate"]
+    notes = [
+        DuplicateNote(key, number, kind, distance, at)
+        for at, (kind, distance) in enumerate(zip(kinds, (0.0, 0.25), strict=True))
+        for key in ("http://a/", "http://b/")
+        for number in numbers
+    ]
+    await process.exchange(duplicates=notes[:4])
+    await other.exchange(duplicates=notes[4:6])
+    found = await collected(process.log.duplicates())
+    assert sorted(found) == sorted((process.run, note) for note in notes[2:6])
+    assert await events(process.log) == await events(other.log)
+    assert len(await events(process.log)) == 4
+
+
+async def test_it_is_known_when_pages_were_met_again(place):
+    process, other = await joined(place), await joined(place)
+    await process.store(record(1), record(2), record(3))
+    await process.exchange(seen_again={1: 5.5, 3: 6.0})
+    await other.exchange(seen_again={3: 7.25})
+    assert await other.log.seen_again() == {1: 5.5, 3: 7.25}
+
+
+async def test_the_texts_of_the_last_who_leave_are_kept(place):
+    first, second = await joined(place), await joined(place)
+    old = [(f"http://a/{number}", "title", f"old {number}") for number in range(3)]
+    new = [(f"http://a/{number}", None, f"new {number} " * 5000) for number in range(2, 5)]
+    await first.log.leave(first.owner, "finished", None, iter(old))
+    assert sorted(await collected(first.log.texts())) == old
+    await second.log.leave(second.owner, "finished", None, iter(new))
+    texts = set(await collected(first.log.texts()))
+    assert set(new) <= texts <= set(new) | set(old[:2])
+
+
+# Whatever comes in between.
+
+
+async def test_logs_of_other_names_do_not_see_each_other(place):
+    first, second = Process(place.log()), Process(place.log(namespace="other"))
+    for process, method in ((first, "simhash"), (second, "minhash")):
+        assert await process.log.open() is None
+        await process.join(identity={"method": method}, spider=method)
+    await first.store(record(1))
+    await first.exchange(
+        seen_again={1: 5.0},
+        duplicates=[DuplicateNote("http://b/", 1, "near-duplicate", 1.0, 5.0)],
+    )
+    [[number, serial]] = await first.claim(record(2))
+    assert await second.log.expire([(number, first.owner, serial)]) == math.inf
+    log = second.log
+    await log.leave(first.owner, "finished", None, [])
+    assert await events(log) == await collected(log.duplicates()) == []
+    assert await log.seen_again() == await log.pages([1]) == {}
+    assert [row.spider for row in await log.crawls()] == ["minhash"]
+    assert (await second.exchange([record(3)])).made == [1]
+    assert await log.open() == Found({"method": "minhash"}, True)
+    assert (await first.exchange(commits=[(number, serial)])).lost == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+async def test_all_who_follow_see_one_order_however_they_exchange(place, seed):
+    """Each claim ends once, and who is told that it has not is who ended it."""
+    chooser = random.Random(seed)
+    processes = [await joined(place) for _ in range(4)]
+    told_stored, claimed = [], {}
+
+    async def crawl(process, log):
+        """One of several tasks of a process: turns are taken by one at a time."""
+        for _ in range(12):
+            async with process.lock:
+                own = process.open
+                chooser.shuffle(own)
+                commits, releases = own[:2], own[2:3]
+                del own[: chooser.randrange(4)]  # those that stay are sent again
+                claims = [record(chooser.randrange(1000)) for _ in range(chooser.randrange(3))]
+                request = process.request(claims, commits=commits, releases=releases)
+                answer = await log.exchange(request)
+                made = zip(answer.made, request.claims, strict=True)
+                for number, (serial, claim) in made:
+                    claimed[number] = process.owner, serial, claim.record
+                    own.append((number, serial))
+                told_stored.extend(
+                    (process.owner, number)
+                    for number, serial in commits
+                    if serial not in answer.lost
+                )
+                new = [entry for entry in answer.entries if entry.position > process.seen]
+                process.followed += new
+                process.seen = new[-1].position if new else process.seen
+            await asyncio.sleep(chooser.random() * 0.002)
+            if claimed and chooser.random() < 0.2:
+                await log.pages(chooser.sample(sorted(claimed), 1))
+            if chooser.random() < 0.2:
+                await log.entries(process.seen)
+
+    for process in processes:
+        process.lock, process.open = asyncio.Lock(), []
+    again = [place.log() for _ in processes]
+    await asyncio.gather(*(log.open() for log in again))
+    await asyncio.gather(
+        *(crawl(process, process.log) for process in processes for _ in range(3)),
+        *(crawl(*pair) for pair in zip(processes, again, strict=True)),
+    )
+    for process in processes:
+        await process.follow()
+    entries = await all_entries(processes[0].log)
+    assert [entry.position for entry in entries] == list(range(1, len(entries) + 1))
+    for process in processes:
+        assert process.followed == entries
+    made = {e.position: (e.owner, e.serial, e.event.record) for e in entries
+            if isinstance(e.event, Claimed)}  # fmt: skip
+    assert made == claimed
+    ends = [entry for entry in entries if not isinstance(entry.event, Claimed)]
+    assert len({entry.event.number for entry in ends}) == len(ends)
+    for entry in ends:
+        assert (entry.owner, entry.serial) == claimed[entry.event.number][:2]
+    stored = [entry.event.number for entry in ends if isinstance(entry.event, Committed)]
+    assert sorted(number for _, number in told_stored) == sorted(stored)
+
+
+@pytest.mark.slow
+async def test_of_all_who_join_at_once_one_begins_the_run(place):
+    processes = [Process(place.log()) for _ in range(8)]
+    await asyncio.gather(*(process.log.open() for process in processes))
+    found = await asyncio.gather(*(process.join(reset=True) for process in processes))
+    assert {joined.run for joined in found} == {found[0].run}
+    assert len(await processes[0].log.crawls()) == 8
+
+
+async def test_a_claim_that_many_expire_at_once_is_released_once(place):
+    gone, *others = [await joined(place, SHORT)] + [await joined(place) for _ in range(4)]
+    claims = [(n, gone.owner, s) for n, s in await gone.claim(*map(record, range(20)))]
+    await place.server.pass_time(1.5 * SHORT)
+    await asyncio.gather(*(other.log.expire(claims) for other in others))
+    assert (await events(gone.log))[20:] == [Released(number) for number in range(1, 21)]
+
+
+@pytest.mark.slow
+async def test_a_step_that_is_cancelled_leaves_the_log_in_order(place):
+    """Nobody takes the answer of another step for his own."""
+    chooser = random.Random(1)
+    process, other = await joined(place), await joined(place)
+    for number in range(100):
+        if number % 3:
+            step = process.exchange([record(number)], seen=process.seen)
+        else:
+            step = process.log.pages([1, 2, 3])
+        task = asyncio.create_task(step)
+        for _ in range(chooser.randrange(10)):
+            await asyncio.sleep(chooser.choice([0, 0, 0.0005]))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        while True:  # the connection may have to be made again
+            try:
+                found = await process.log.entries(0)
+                break
+            except StoreDownError:
+                continue
+        assert found[:number] == (await other.log.entries(0))[: len(found)][:number]
+        answer = await process.exchange([record(1000 + number)])
+        [made] = answer.made
+        assert (await other.log.pages([made]))[made] == record(1000 + number)
+    positions = [entry.position for entry in await all_entries(other.log)]
+    assert positions == list(range(1, len(positions) + 1))
+
+
+async def test_a_server_that_is_out_of_reach_is_told_as_such_and_may_come_back(place):
+    down = place.server.down()
+    if down is None:
+        pytest.skip("it cannot be out of reach")
+    process = await joined(place)
+    [claim] = await process.claim(record(1))
+    late, log = place.log(), process.log
+    with down:
+        steps = [
+            process.exchange(commits=[claim]), log.entries(0), log.pages([1]), late.open(),
+            log.expire([(1, process.owner, 1)]), log.crawls(), log.seen_again(),
+            collected(log.snapshot()), collected(log.texts()), collected(log.duplicates()),
+            log.leave(process.owner, "finished", None, []), process.join(), log.open(),
+        ]  # fmt: skip
+        for step in steps:
+            with pytest.raises(StoreDownError) as raised:
+                await step
+            told = f"{raised.value} {raised.value!r} {log.name}"
+            assert place.server.password is None or place.server.password not in told
+    assert (await process.exchange(commits=[claim])).lost == []
+    assert await late.open() == Found(IDENTITY, True)
+
+
+async def test_a_log_can_be_closed_twice_and_without_being_opened(place):
+    process = await joined(place)
+    unused = place.log()
+    for log in (process.log, unused, process.log, unused):
+        await log.close()
+    later = place.log()
+    assert await later.open() == Found(IDENTITY, True)
+
+
+OWNERS = [bytes([number]) * 8 for number in range(3)]
+PLACES = st.integers(0, 8)
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(OWNERS), st.just("join"), st.booleans(), st.sampled_from("jk") | st.none()
+    )
+    | st.tuples(
+        st.sampled_from(OWNERS),
+        st.just("exchange"),
+        st.lists(PLACES, max_size=3),  # claims to commit
+        st.lists(PLACES, max_size=2),  # to release
+        st.lists(st.lists(PLACES, max_size=2), max_size=3),  # what new ones replace
+        st.dictionaries(PLACES, st.sampled_from(["a", "b"]), max_size=1),
+        PLACES,  # what is seen
+    )
+    | st.tuples(st.sampled_from(OWNERS), st.just("expire"), st.lists(PLACES, max_size=3))
+    | st.tuples(
+        st.sampled_from(OWNERS), st.just("leave"), st.sampled_from(["finished", "shutdown"])
+    ),
+    min_size=5,
+    max_size=25,
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=60, deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+@given(actions=ACTIONS)
+def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
+    async def play(log):
+        """What was answered, and what is there at last, but for the times."""
+        await log.open()
+        processes = {owner: Process(log, owner) for owner in OWNERS}
+        claims, stored, told = [(99, OWNERS[0], 99)] * 9, [], []
+        for owner, action, *how in actions:
+            process = processes[owner]
+            if action == "join":
+                reset, job = how
+                joined = await process.join(reset=reset, job=job)
+                told.append(joined)
+                if joined.is_reset:
+                    claims, stored = [(99, OWNERS[0], 99)] * 9, []
+            elif action == "leave":
+                await log.leave(owner, how[0], None, [])
+            elif action == "expire":
+                left = await log.expire([claims[place] for place in how[0]])
+                told.append(left == math.inf)
+            else:
+                commits, releases, replaces, preferred, seen = how
+                own = [(number, serial) for number, _, serial in claims]
+                request = process.request(
+                    [
+                        Claimed(
+                            record(seen),
+                            tuple(stored[place] for place in numbers if place < len(stored)),
+                        )
+                        for numbers in replaces
+                    ],
+                    commits=[own[place] for place in commits],
+                    releases=[own[place] for place in releases],
+                    preferred={claims[place][0]: key for place, key in preferred.items()},
+                    seen=seen,
+                )
+                answer = await log.exchange(request)
+                told.append((without_times(answer.entries), answer.made, answer.lost))
+                stored += [
+                    number for number, serial in request.commits if serial not in answer.lost
+                ]
+                for number, (serial, _) in zip(answer.made, request.claims, strict=True):
+                    claims = [(number, owner, serial), *claims[:-1]]
+        rows = [row._replace(started=0, finished=None) for row in await log.crawls()]
+        entries = await all_entries(log)
+        snapshot = [entry for piece in await collected(log.snapshot()) for entry in piece]
+        assert counting(snapshot) == counting(entries)
+        return told, sorted(rows, key=str), without_times(entries)
+
+    async def check():
+        fresh = place.fresh()
+        try:
+            assert await play(fresh.log()) == await play(MemoryLog(Server()))
+        finally:
+            await fresh.aclose()
+
+    asyncio.run(check())
+
+
+def without_times(entries):
+    return [entry._replace(at=0) for entry in entries]
