@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dedup.stores.shared.log import LEASE, Log
 
@@ -22,6 +22,8 @@ class LogServer(ABC):
 
     password: str | None = None
     """What no message may show."""
+    keeps_any_text: ClassVar[bool] = True
+    """Whether names of any length, and strings that are no Unicode, come back as they were."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,6 +57,29 @@ class LogServer(ABC):
         ``None`` if it cannot be.
         """
         return None
+
+    # What the suite over whole processes needs.
+
+    can_crash: ClassVar[bool] = False
+    """Whether it can `crash`."""
+    can_shrink: ClassVar[bool] = False
+    """Whether it can `restore` what it had at the last `backup`."""
+
+    def url(self, namespace: str) -> str:
+        """Return the address of a log, as other processes need it (`crawling_process.log_of`)."""
+        raise NotImplementedError
+
+    def crash(self, seconds: float) -> None:
+        """Kill the server as nothing can prevent it, and start it again so many seconds later."""
+        raise NotImplementedError
+
+    def backup(self) -> None:
+        """Copy all that is there."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """Have only what was there at the last `backup`."""
+        raise NotImplementedError
 
     def stop(self) -> None:
         """Stop the server."""

@@ -125,9 +125,12 @@ def _serve(pipe):
         server = servers.setdefault(namespace, _TimedServer())
         try:
             if method == "backup":
-                backups[namespace], answer = server.backup(), None
+                backups.update({name: one.backup() for name, one in servers.items()})
+                answer = None
             elif method == "restore":
-                answer = server.restore(backups[namespace])
+                for name, backup in backups.items():
+                    servers[name].restore(backup)
+                answer = None
             else:
                 answer = await _call(MemoryLog(server, lease=lease), method, arguments)
         except Exception as error:
@@ -165,6 +168,14 @@ class RemoteMemoryServer(LogServer):
 
     def connect(self, namespace, lease=LEASE):
         return RemoteLog(self.url(namespace), lease=lease)
+
+    can_shrink = True
+
+    def backup(self):
+        asyncio.run(self.connect("").call("backup"))
+
+    def restore(self):
+        asyncio.run(self.connect("").call("restore"))
 
     def stop(self):
         self._process.stop()

@@ -29,7 +29,7 @@ from dedup.stores.base import (
     Texts,
 )
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.log import LEASE, Answer, Entry, Log, Member, Request
+from dedup.stores.shared.log import Answer, Entry, Log, Member, Request
 from dedup.stores.shared.replay import Replay
 from dedup.stores.shared.url_table import UrlTable
 
@@ -356,8 +356,8 @@ class SharedStore(Store):
         claims = [self._others[number] for number in numbers if number in self._others]
         # After an outage, others may not have been able to renew their leases.
         connected = monotonic() - self._up_since
-        if not claims or connected < LEASE:
-            return max(LEASE - connected, 0.0) if claims else math.inf
+        if not claims or connected < self._log.lease:
+            return max(self._log.lease - connected, 0.0) if claims else math.inf
         return await self._log.expire([(e.position, e.owner, e.serial) for e in claims])
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:

@@ -1,0 +1,407 @@
+"""Fleets of real processes that are killed and stopped, and what they have stored.
+
+Pages of many families, near each other, come to the processes at about the same time. What they
+stored, each in a file of its own, is judged afterwards: whether two near pages were stored, whether
+a page was called a duplicate of what is not stored, and whether anybody waited too long.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from itertools import combinations
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import NamedTuple
+
+import crawling_process
+from crawling_process import Order, Page, Weather, log_of, read_notes
+from log_servers import LogServer
+
+from dedup.record import Claimed, Committed
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_NEAR = 3
+_SLACK = 2.0
+
+
+def start_forking() -> None:
+    """Have processes be forked from one that has imported all they need: some start each second."""
+    path = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    _CONTEXT.set_forkserver_preload(["crawling_process", "planted_faults"])
+    forkserver.ensure_running()
+    if path is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = path
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A round: how many processes crawl how many families for how many seconds.
+
+    *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
+    are in a second. *lease* and *timeout* are in seconds; a stop is longer than a lease.
+    """
+
+    processes: int = 8
+    families: int = 100
+    seconds: float = 6.0
+    lease: float = 1.0
+    timeout: float = 5.0
+    kills: float = 0.0
+    stops: float = 0.0
+    crashes: float = 0.0
+    shrinks: float = 0.0
+    keeping: int = 1
+    weather: Weather = field(default_factory=lambda: Weather(0.01, 0.005, 0.003))
+    fault: str | None = None
+
+    @property
+    def limit(self) -> float:
+        """When all have to be done, in seconds."""
+        return 8 * self.seconds + 60
+
+
+@dataclass
+class Result:
+    """What came of rounds: what was done to them, what must not be, and what cannot be helped."""
+
+    rounds: int = 0
+    pages: int = 0
+    stored: int = 0
+    duplicates: int = 0
+    kills: int = 0
+    stops: int = 0
+    crashes: int = 0
+    shrinks: int = 0
+    lost_answers: int = 0
+    claims_lost: int = 0
+    waits_over: int = 0
+    excused: Counter[str] = field(default_factory=Counter)
+    """Pairs of near pages that were both stored, by why."""
+    violations: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+
+    def __iadd__(self, other: "Result") -> "Result":
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        return self
+
+    def violate(self, kind: str, *what: object) -> None:
+        self.violations[kind] += 1
+        if self.violations[kind] <= 3:
+            self.examples.append(f"{kind}: {' '.join(map(str, what))}")
+
+
+class StoredPage(NamedTuple):
+    """A page that was stored, by whom, when, why it was not compared; what became of its claim.
+
+    *gap*: for how long it was not certain then that the lease was renewed. *published*: when that
+    was acknowledged, infinite if never. *lost*: when it was known that the claim had been lost.
+    """
+
+    page: Page
+    process: str
+    start: int
+    at: float
+    reason: str
+    gap: float
+    published: float
+    lost: float
+
+
+def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
+    """Return the pages of each process: members of families, some at once, some later."""
+    pages: list[list[Page]] = [[] for _ in range(plan.processes)]
+    for family in range(plan.families):
+        base, begun = chooser.getrandbits(64), chooser.random() * plan.seconds
+        shape = chooser.choice(["star", "star", "equal", "chain"])
+        bits = chooser.sample(range(64), 20)
+        for member in range(chooser.randrange(2, 9)):
+            content = base
+            if shape == "star":
+                content ^= 1 << bits[member]
+            elif shape == "chain":  # near the next, and not the one after that
+                for bit in bits[: 2 * member]:
+                    content ^= 1 << bit
+            is_at_once = member < 2 or chooser.random() < 0.6
+            at = begun + chooser.random() * 0.3 if is_at_once else chooser.random() * plan.seconds
+            process = chooser.randrange(plan.processes)
+            page = Page(f"http://{process}/{family}/{member}", family, content, at,
+                        chooser.expovariate(1 / 0.03), chooser.random() < 0.05)  # fmt: skip
+            pages[process].append(page)
+    return pages
+
+
+class Round:
+    """One crawl of a fleet, disturbed as planned."""
+
+    def __init__(
+        self, plan: Plan, server: LogServer, url: str, folder: Path, namespace: str, seed: int
+    ) -> None:
+        self._plan = plan
+        self._server = server
+        self._url = url
+        self._own_url = server.url(namespace)
+        self._folder = folder
+        self._chooser = random.Random(seed)
+        self._seed = seed
+        self._pages = families(plan, self._chooser)
+        self._running: dict[int, BaseProcess] = {}
+        self._starts = [0] * plan.processes
+        self._start_at: dict[int, float] = {}
+        self._continue_at: dict[int, float] = {}
+        self._killed: set[tuple[str, int]] = set()
+        self._restores: list[tuple[float, float]] = []
+        self._restore_at = 0.0
+        self._result = Result(rounds=1, pages=sum(map(len, self._pages)))
+
+    def play(self) -> Result:
+        """Crawl, disturb, and judge what is stored."""
+        start_forking()
+        self._begun = time.time() + 0.3
+        try:
+            for number in range(self._plan.processes):
+                self._start(number)
+            while self._running or self._start_at:
+                if time.time() > self._begun + self._plan.limit:
+                    self._result.violate("hangs", [self._name(n) for n in self._running])
+                    break
+                self._look_after_all()
+                self._disturb()
+                time.sleep(0.01)
+        finally:
+            for process in self._running.values():
+                process.kill()
+                process.join()
+        if not self._result.violations:
+            _Judge(self._plan, self._result, self._files(), self._killed, self._restores).judge()
+            asyncio.run(self._compare_log())
+        return self._result
+
+    def _name(self, number: int) -> str:
+        return f"process {number}"
+
+    def _files(self) -> dict[str, tuple[list[Page], list[list]]]:
+        return {
+            self._name(number): (pages, read_notes(self._folder / self._name(number)))
+            for number, pages in enumerate(self._pages)
+        }
+
+    def _start(self, number: int) -> None:
+        plan = self._plan
+        order = Order(
+            self._name(number), self._starts[number], self._url, self._folder / self._name(number),
+            self._pages[number], self._begun, plan.limit, self._seed, plan.lease, plan.timeout,
+            number < plan.keeping, plan.weather, plan.fault,
+        )  # fmt: skip
+        process = _CONTEXT.Process(target=crawling_process.run, args=[order], daemon=True)
+        process.start()
+        self._running[number] = process
+        self._starts[number] += 1
+
+    def _look_after_all(self) -> None:
+        now = time.time()
+        for number, process in list(self._running.items()):
+            if process.exitcode is None:
+                continue
+            process.join()
+            del self._running[number]
+            if process.exitcode > 0:
+                self._result.violate("crashes", self._name(number), process.exitcode)
+        for number in [n for n, at in self._continue_at.items() if at < now]:
+            del self._continue_at[number]
+            if number in self._running:
+                os.kill(self._running[number].pid or 0, signal.SIGCONT)
+        for number in [n for n, at in self._start_at.items() if at < now]:
+            del self._start_at[number]
+            self._start(number)
+        if self._restore_at and self._restore_at < now:
+            self._server.restore()
+            self._restores[-1] = self._restores[-1][0], time.time()
+            self._restore_at = 0.0
+            self._result.shrinks += 1
+
+    def _disturb(self) -> None:
+        plan, chance, now = self._plan, self._chooser.random, time.time()
+        if not self._begun < now < self._begun + 2 * plan.seconds:
+            return
+        able = [number for number in self._running if number not in self._continue_at]
+        if able and chance() < plan.kills * 0.012:
+            number = self._chooser.choice(able)
+            self._running[number].kill()
+            self._running[number].join()
+            if self._running[number].exitcode == -signal.SIGKILL:
+                self._result.kills += 1
+                self._killed.add((self._name(number), self._starts[number] - 1))
+                self._start_at[number] = now + chance() * 0.4
+            del self._running[number]
+        elif able and chance() < plan.stops * 0.012:
+            number = self._chooser.choice(able)
+            os.kill(self._running[number].pid or 0, signal.SIGSTOP)
+            self._result.stops += 1
+            self._continue_at[number] = now + plan.lease * (1.2 + 1.5 * chance())
+        elif chance() < plan.crashes * 0.012:
+            self._server.crash(chance())
+            self._result.crashes += 1
+        elif not self._restore_at and chance() < plan.shrinks * 0.012:
+            self._restores.append((time.time(), float("inf")))
+            self._server.backup()
+            self._restore_at = now + 0.2 + chance()
+
+    async def _compare_log(self) -> None:
+        """Whether the log has what was acknowledged, and nothing that is not stored."""
+        claims, committed = {}, set()
+        log = log_of(self._own_url, self._plan.lease)
+        await log.open()
+        async for piece in log.snapshot():
+            for entry in piece:
+                if isinstance(entry.event, Claimed):
+                    claims[entry.position] = entry.event.record.key
+                elif isinstance(entry.event, Committed):
+                    committed.add(claims[entry.event.number])
+        await log.close()
+        stored, published = set(), set()
+        for _, notes in self._files().values():
+            stored |= {key for _, _, kind, key, *_ in notes if kind == "stored"}
+            published |= {key for _, _, kind, key, *_ in notes if kind == "published"}
+        for key in committed - stored:
+            self._result.violate("committed and not stored", key)
+        if not self._restores:
+            for key in published - committed:
+                self._result.violate("acknowledged and forgotten", key)
+
+
+class _Judge:
+    """What the files of the processes say."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        result: Result,
+        files: dict[str, tuple[list[Page], list[list]]],
+        killed: set[tuple[str, int]],
+        restores: list[tuple[float, float]],
+    ) -> None:
+        self._plan = plan
+        self._result = result
+        self._files = files
+        self._killed = killed
+        self._restores = restores
+        self._stored: list[StoredPage] = []
+        for name, (pages, notes) in files.items():
+            self._stored += _stored_pages(name, {page.key: page for page in pages}, notes)
+        self._by_family: dict[int, list[StoredPage]] = {}
+        for stored in sorted(self._stored, key=lambda stored: stored.at):
+            self._by_family.setdefault(stored.page.family, []).append(stored)
+
+    def judge(self) -> None:
+        self._result.stored += len(self._stored)
+        for stored in self._by_family.values():
+            for earlier, later in combinations(stored, 2):
+                if _are_near(earlier.page, later.page):
+                    self._judge_pair(earlier, later)
+        first = {}
+        for stored in self._by_family.values():
+            for one in stored:
+                first.setdefault(one.page.key, one)
+        for name, (pages, notes) in self._files.items():
+            self._judge_pages(name, {page.key: page for page in pages}, notes, first)
+
+    def _judge_pair(self, earlier: StoredPage, later: StoredPage) -> None:
+        excuse = self._excuse(earlier, later)
+        if excuse:
+            self._result.excused[excuse] += 1
+        else:
+            self._result.violate("near pages both stored", earlier, later)
+
+    def _excuse(self, earlier: StoredPage, later: StoredPage) -> str | None:
+        """Return why two near pages could both be stored; ``None`` if they must not have been."""
+        plan = self._plan
+        if "unresolved" in (earlier.reason, later.reason):
+            return "unresolved"
+        if earlier.published == float("inf") and (earlier.process, earlier.start) in self._killed:
+            return "killed before it was published"
+        # What was claimed before the log had it (again) may be stored a little later.
+        a_while = plan.lease + _SLACK
+        if earlier.reason == "unchecked" and later.at < earlier.published + a_while:
+            return "unchecked"
+        if later.reason == "unchecked":
+            return "unchecked"
+        for one, other in ((earlier, later), (later, earlier)):
+            lost = one.at if one.gap > plan.lease else one.lost
+            if lost < float("inf") and other.at < max(lost, one.at) + a_while:
+                return "the lease was over"
+        for copied, restored in self._restores:
+            if earlier.at < restored and earlier.published > copied - _SLACK:
+                return "history shrank"
+        return None
+
+    def _judge_pages(
+        self, name: str, pages: dict[str, Page], notes: list[list], first: dict[str, StoredPage]
+    ) -> None:
+        done, result = set(), self._result
+        for at, start, kind, key, *more in notes:
+            if kind == "duplicate":
+                result.duplicates += 1
+                done.add(key)
+                original = first.get(more[0])
+                if original is None or original.at > at:
+                    result.violate("duplicates of what is not stored", name, start, key, *more)
+                elif not _are_near(original.page, pages[key]):
+                    result.violate("duplicates of what is not near", key, *more)
+            elif kind in ("stored", "failed"):
+                done.add(key)
+            elif kind == "lost":
+                result.claims_lost += 1
+                if more[0] < self._plan.lease * 0.95 and not self._restores:
+                    result.violate("claims lost within the lease", name, start, key, *more)
+            elif kind == "down":
+                result.lost_answers += 1
+            elif kind == "waited":
+                result.waits_over += 1
+                if more[0] > self._plan.timeout + self._longest_stop + _SLACK:
+                    result.violate("waits beyond the timeout", name, start, key, *more)
+        for key in pages.keys() - done:
+            result.violate("pages never judged", name, key)
+        failed = {key for _, _, kind, key, *_ in notes if kind == "failed"}
+        for page in pages.values():
+            near = (
+                one for one in self._by_family.get(page.family, ()) if _are_near(one.page, page)
+            )
+            if page.key not in failed and not any(near):
+                result.violate("contents lost", name, page.key)
+
+    @property
+    def _longest_stop(self) -> float:
+        return 2.7 * self._plan.lease if self._plan.stops else 0.0
+
+
+def _stored_pages(name: str, pages: dict[str, Page], notes: list[list]) -> list[StoredPage]:
+    """Return the pages that a process has stored, with what became of them afterwards."""
+    found = []
+    for place, (at, start, kind, key, *more) in enumerate(notes):
+        if kind != "stored":
+            continue
+        published = lost = float("inf")
+        for later, its_start, its_kind, its_key, *_ in notes[place + 1 :]:
+            if its_key == key and its_start == start:
+                if its_kind == "published":
+                    published = min(published, later)
+                elif its_kind == "lost":
+                    lost = min(lost, later)
+        reason, gap = more
+        found.append(StoredPage(pages[key], name, start, at, reason, gap, published, lost))
+    return found
+
+
+def _are_near(one: Page, other: Page) -> bool:
+    return (one.content ^ other.content).bit_count() <= _NEAR

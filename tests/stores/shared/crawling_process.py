@@ -1,0 +1,380 @@
+"""A process of a fleet: it judges pages, stores them in a file of its own, and publishes that.
+
+The file says what happened, a line for each event: when, in which start of the process, what, and
+the key of the page. It is judged afterwards; what the store believes is not asked.
+"""
+
+import asyncio
+import json
+import random
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from dedup.detector import Detector
+from dedup.methods import SimHash
+from dedup.record import Committed, PageRecord, Released
+from dedup.stores.shared.log import Log, StoreDownError
+from dedup.stores.shared.store import SharedStore
+
+IDENTITY = {"method": "simhash"}
+_LOGS = {
+    "memory": "remote_memory_log:RemoteLog",
+    "redis": "dedup.stores.shared.redis_log:RedisLog",
+    "unix": "dedup.stores.shared.redis_log:RedisLog",
+    "postgresql": "dedup.stores.shared.postgres_log:PostgresLog",
+    "sqlite": "sqlite_server:log_at",
+}
+_AT_ONCE = 8
+_STEP = 0.05
+
+
+class Page(NamedTuple):
+    """A page that a process meets *at* so many seconds; storing it takes *seconds*, or *fails*."""
+
+    key: str
+    family: int
+    content: int
+    at: float
+    seconds: float
+    fails: bool
+
+    @property
+    def record(self) -> PageRecord:
+        digest = self.content.to_bytes(16, "little")
+        return PageRecord(self.key, "", 100, digest, SimHash().to_bytes(self.content))
+
+
+@dataclass(frozen=True)
+class Weather:
+    """What happens to messages, by chance: the share that is lost or late, delays in seconds."""
+
+    lost: float = 0.0
+    late: float = 0.0
+    delay: float = 0.0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a process is told: who it is, where, and what to crawl.
+
+    *begun*: when the round was, in seconds since 1970. *keeps*: a page that cannot be checked is
+    kept; else it waits. *fault*: the name of a planted one.
+    """
+
+    name: str
+    start: int
+    url: str
+    file: Path
+    pages: list[Page]
+    begun: float
+    seconds: float
+    seed: int
+    lease: float
+    timeout: float
+    keeps: bool
+    weather: Weather
+    fault: str | None = None
+
+
+def log_of(url: str, lease: float) -> Log:
+    """Return the log at *url*, by the kind of server that it names."""
+    module, _, name = _LOGS[urlsplit(url).scheme].partition(":")
+    log: Log = getattr(import_module(module), name)(url, lease=lease)
+    return log
+
+
+class Notes:
+    """The file of a process; each line is written at once."""
+
+    def __init__(self, order: Order) -> None:
+        self._start = order.start
+        self._file = order.file.open("ab", buffering=0)
+        self._file.write(b"\n")  # a kill may have torn the last line
+
+    def write(self, kind: str, *values: object) -> None:
+        line = json.dumps([time.time(), self._start, kind, *values])
+        self._file.write(line.encode() + b"\n")
+
+
+def read_notes(file: Path) -> list[list]:
+    """Return the lines of the file of a process, but for those that were torn."""
+    notes = []
+    for line in file.read_bytes().splitlines() if file.exists() else []:
+        try:
+            notes.append(json.loads(line))
+        except ValueError:
+            continue
+    return notes
+
+
+class WatchedLog(Log):
+    """A log whose messages get lost and come late, and which notes what was acknowledged."""
+
+    def __init__(self, log: Log, notes: Notes, weather: Weather, chooser: random.Random) -> None:
+        super().__init__(log.name, lease=log.lease)
+        self._log = log
+        self._notes = notes
+        self._weather = weather
+        self._chooser = chooser
+        self._renewed = time.monotonic()
+        self._keys: dict[int, str] = {}
+        self._committed: set[int] = set()
+        self._released: set[int] = set()
+        self._late: set[asyncio.Task] = set()
+
+    @property
+    def since_renewal(self) -> float:
+        """For how long it has not been certain that the lease was renewed, in seconds."""
+        return time.monotonic() - self._renewed
+
+    async def _travel(self) -> None:
+        if self._weather.delay:
+            await asyncio.sleep(self._chooser.expovariate(1 / self._weather.delay))
+
+    async def _call(self, call, *arguments, **more):
+        await self._travel()
+        luck = self._chooser.random()
+        if luck < self._weather.late:
+            task = asyncio.create_task(self._call_later(call, *arguments, **more))
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
+            raise StoreDownError("a message is late")
+        answer = await call(*arguments, **more)
+        await self._travel()
+        if luck < self._weather.late + self._weather.lost:
+            raise StoreDownError("an answer was lost")
+        return answer
+
+    async def _call_later(self, call, *arguments, **more) -> None:
+        await asyncio.sleep(self._chooser.random())
+        try:
+            await call(*arguments, **more)
+        except Exception as error:
+            self._notes.write("late", repr(error))
+
+    async def open(self):
+        return await self._call(self._log.open)
+
+    async def join(self, member, identity, *, reset):
+        begun = time.monotonic()
+        joined = await self._call(self._log.join, member, identity, reset=reset)
+        self._renewed = begun
+        return joined
+
+    async def exchange(self, request):
+        begun = time.monotonic()
+        for serial, claimed in request.claims:
+            self._keys[serial] = claimed.record.key
+        self._released |= {number for number, _ in request.releases}
+        answer = await self._call(self._log.exchange, request)
+        own = [entry for entry in answer.entries if entry.owner == request.owner]
+        lost = set(answer.lost)
+        self._committed |= {e.event.number for e in own if isinstance(e.event, Committed)}
+        for number, serial in request.commits:
+            if serial not in lost or number in self._committed:
+                self._notes.write("published", self._keys[serial], number)
+            else:
+                self._notes.write("lost", self._keys[serial], self.since_renewal)
+        for entry in own:
+            if isinstance(entry.event, Released) and entry.event.number not in self._released:
+                self._released.add(entry.event.number)
+                self._notes.write("lost", self._keys[entry.serial], self.since_renewal)
+        self._renewed = begun
+        return answer
+
+    async def expire(self, claims):
+        return await self._call(self._log.expire, claims)
+
+    async def leave(self, owner, reason, report, texts):
+        await self._call(self._log.leave, owner, reason, report, texts)
+
+    async def close(self):
+        for task in self._late:
+            task.cancel()
+        await asyncio.gather(*self._late, return_exceptions=True)
+        await self._log.close()
+
+    async def snapshot(self, since=0.0):
+        await self._travel()
+        async for piece in self._log.snapshot(since):
+            yield piece
+            if self._chooser.random() < self._weather.lost:
+                raise StoreDownError("an answer was lost")
+
+    async def entries(self, after):
+        return await self._call(self._log.entries, after)
+
+    async def pages(self, numbers):
+        return await self._call(self._log.pages, numbers)
+
+    async def crawls(self):
+        return await self._log.crawls()
+
+    async def duplicates(self):
+        async for duplicate in self._log.duplicates():
+            yield duplicate
+
+    async def seen_again(self):
+        return await self._log.seen_again()
+
+    async def texts(self):
+        async for text in self._log.texts():
+            yield text
+
+
+class Process:
+    """What runs in a process: it crawls its pages, and keeps in step with the others."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._chooser = random.Random(f"{order.seed} {order.name} {order.start}")
+        self._done = _keys_of_pages_that_are_done(read_notes(order.file))
+        self._notes = Notes(order)
+        self._waiting = 0
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def run(self) -> None:
+        await self._take_part()
+        keeping = asyncio.create_task(self._keep_in_step())
+        pages = [page for page in self._order.pages if page.key not in self._done]
+        async with asyncio.TaskGroup() as tasks:
+            for page in pages:
+                tasks.create_task(self._crawl(page))
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        while self._store.has_news:
+            await self._publish()
+        await self._retried(lambda: self._store.leave("finished", None))
+        await self._log.close()
+        self._notes.write("done", "")
+
+    async def _take_part(self) -> None:
+        while True:
+            log = log_of(self._order.url, self._order.lease)
+            self._log = WatchedLog(log, self._notes, self._order.weather, self._chooser)
+            self._store = SharedStore(self._log, IDENTITY)
+            self._detector = Detector(SimHash(), store=self._store, count=self._count)
+            try:
+                await self._store.open()
+                await self._detector.load()
+                await self._store.join("conformance")
+                break
+            except StoreDownError as error:
+                self._notes.write("down", "", repr(error))
+                await self._log.close()
+                await asyncio.sleep(_STEP)
+        self._notes.write("joined", "")
+
+    def _count(self, name: str) -> None:
+        self._notes.write("count", name)
+
+    async def _retried(self, call) -> None:
+        while True:
+            try:
+                return await call()
+            except StoreDownError:
+                await asyncio.sleep(_STEP)
+
+    async def _crawl(self, page: Page) -> None:
+        await asyncio.sleep(self._order.begun + page.at - time.time())
+        async with self._at_once:
+            verdict, claim = await self._judge(page)
+            if verdict.is_duplicate:
+                self._notes.write("duplicate", page.key, verdict.original)
+                return
+            await asyncio.sleep(page.seconds)
+            if page.fails:
+                self._notes.write("failed", page.key)
+                if claim:
+                    self._detector.release(claim)
+                return
+            self._notes.write("stored", page.key, verdict.reason or "", self._log.since_renewal)
+            if claim:
+                self._detector.commit(claim)
+
+    async def _judge(self, page: Page):
+        waited = 0.0
+        while True:
+            try:
+                verdict, claim, _ = await self._detector.reserve(page.record)
+            except StoreDownError:
+                if self._order.keeps:
+                    return self._detector.unchecked(page.record)[:2]
+                await asyncio.sleep(_STEP)
+                continue
+            if verdict:
+                return verdict, claim
+            begun = time.monotonic()
+            await self._wait(claim, self._order.timeout - waited)
+            waited += time.monotonic() - begun
+            if waited >= self._order.timeout:
+                self._notes.write("waited", page.key, waited)
+                return self._detector.skipped("unresolved"), None
+
+    async def _wait(self, claim, seconds: float) -> None:
+        ended = asyncio.Event()
+        claim.when_ended(ended.set)
+        self._waiting += 1
+        try:
+            await asyncio.wait_for(ended.wait(), seconds)
+        except TimeoutError:
+            pass
+        finally:
+            self._waiting -= 1
+
+    async def _keep_in_step(self) -> None:
+        next_expiry = 0.0
+        while True:
+            await asyncio.sleep(_STEP * (0.5 + self._chooser.random()))
+            is_due = self._log.since_renewal > self._order.lease / 4
+            if self._store.has_news or self._waiting or is_due:
+                await self._publish()
+            if self._waiting and time.monotonic() > next_expiry:
+                try:
+                    seconds = await self._detector.expire()
+                except StoreDownError:
+                    continue
+                next_expiry = time.monotonic() + min(seconds, self._order.lease / 4)
+
+    async def _publish(self) -> None:
+        news, is_published = self._store.take_news(), False
+        try:
+            await self._detector.exchange(news)
+            is_published = True
+        except (StoreDownError, _history_error()):
+            await asyncio.sleep(_STEP)
+        finally:
+            self._store.end_exchange(published=is_published)
+
+
+def _history_error() -> type[Exception]:
+    from dedup.stores import HistoryChangedError
+
+    return HistoryChangedError
+
+
+def _keys_of_pages_that_are_done(notes: list[list]) -> set[str]:
+    """What need not be crawled again after a kill: all that was dropped, failed or published."""
+    done = {key for _, _, kind, key, *_ in notes if kind in ("duplicate", "failed", "published")}
+    unresolved = {
+        key for _, _, kind, key, *more in notes if kind == "stored" and "unresolved" in more
+    }
+    return done | unresolved
+
+
+def run(order: Order) -> None:
+    """Do what *order* says; for `multiprocessing`."""
+    if order.fault:
+        import planted_faults
+
+        planted_faults.FAULTS[order.fault]()
+
+    async def run_in_time() -> None:
+        async with asyncio.timeout(order.seconds):
+            await Process(order).run()
+
+    asyncio.run(run_in_time())
