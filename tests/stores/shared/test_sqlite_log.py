@@ -10,8 +10,8 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import ExitStack, closing
-from itertools import count
 from pathlib import Path
+from secrets import token_bytes
 
 import ledgers
 import pytest
@@ -63,11 +63,9 @@ class Shared:
 class Process:
     """What takes part in a log, and follows it."""
 
-    _owners = count(1)
-
     def __init__(self, log):
         self.log = log
-        self.owner = next(self._owners).to_bytes(8, "big")
+        self.owner = token_bytes(8)
         self.run = self.seen = self._turn = self._serial = 0
 
     async def join(self, *, spider="test", job=None, identity=IDENTITY, reset=False):
@@ -270,12 +268,10 @@ async def test_a_ledger_that_is_shared_can_be_converted_into_one_that_is_not(sha
     await process.store(record(1))
     await process.claim(record(2))
     reindex(shared.path, tmp_path / "other.sqlite")
-    other = Shared(tmp_path)
-    other.path = tmp_path / "other.sqlite"
-    assert crawl_alone(other.path, record(3)) == [2]
-    assert [
-        page for (page,) in other.query("SELECT id FROM claims UNION SELECT id FROM events")
-    ] == []
+    identity = {**IDENTITY, "extractor": None, "item_field": None}
+    with closing(ledgers.joined(tmp_path / "other.sqlite", identity)) as store:
+        assert ledgers.numbers(store) == [1]
+        assert ledgers.add(store, record(3)) == 2
 
 
 async def test_a_process_whose_lease_is_over_does_not_write_beside_a_crawl_alone(
@@ -414,20 +410,20 @@ async def test_nothing_is_told_to_who_has_missed_what_was_before(shared):
 async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, monkeypatch, seed):
     monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
     monkeypatch.setattr(sqlite_log, "_ENTRIES_BETWEEN_PRUNES", 3)
-    crawl_alone(shared.path, record(1))
+    crawl_alone(shared.path, record(0), record(1))
     chooser = random.Random(seed)
     processes = [await shared.join() for _ in range(3)]
     followed = [await snapshot(process.log) for process in processes]
     own = [[] for _ in processes]
-    stored = [1]
+    stored = [1, 2]
     for process in processes:
-        process.seen = 1
+        process.seen = 2
     for number in range(2, 150):
         place = chooser.choice([0, 0, 1, 1, 2])
         process, claims = processes[place], own[place]
         ends = [claims.pop(chooser.randrange(len(claims))) for _ in claims[3:]]
         commits = [claim for claim in ends if chooser.random() < 0.7]
-        replaced = chooser.sample(stored, chooser.choice([0, 0, 1])) if stored else ()
+        replaced = chooser.sample(stored[1:], min(len(stored) - 1, chooser.choice([0, 0, 1])))
         seen = process.seen
         answer = await process.exchange(
             Claimed(record(number), tuple(replaced)),
@@ -465,6 +461,7 @@ async def test_the_events_that_a_process_with_a_lease_has_not_seen_stay(shared, 
         await fast.store(record(number))
     answer = await slow.exchange()
     assert [entry.position for entry in answer.entries] == list(range(1, 100))
+    await slow.exchange()
     await asyncio.sleep(1.5 * SHORT)
     for number in range(50, 60):
         await fast.store(record(number))
@@ -584,6 +581,7 @@ async def test_a_file_that_is_locked_for_too_long_is_told_as_a_store_that_is_dow
 
 
 KILLED = """
+from itertools import count
 async def main():
     chooser = random.Random(sys.argv[2])
     shared = Shared(Path(sys.argv[1]).parent)
