@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from dedup.diff import Part, word_diff
+from dedup.evidence import Evidence, Names
 from dedup.extraction import Extraction
 from dedup.methods import METHODS
 from dedup.methods.base import Method
@@ -232,7 +233,9 @@ def _verdict(
     if finding.kind is not Kind.NEW:
         is_exact = finding.kind is Kind.EXACT
         witnesses = Witness.of(page), Witness.of(stored)
-        objection = rule.objection(*witnesses, is_exact=is_exact, finds_parts=method.finds_parts)
+        objection = rule.objection(
+            *witnesses, is_exact=is_exact, finds_parts=method.finds_parts, names=_names_of(stored)
+        )
         if objection:
             return f"kept ({objection})"
         return "duplicate" if finding.kind is Kind.EXACT else "near-duplicate"
@@ -241,6 +244,14 @@ def _verdict(
     if distance is None:
         return "no sketch"
     return "different" if distance > method.max_distance else "not compared"
+
+
+def _names_of(stored: PageRecord) -> Names:
+    """Return what a crawl knows of the names of a host, of which it has met one page."""
+    names = Names()
+    if stored.evidence is not None:
+        names.learn("", Evidence.from_bytes(stored.evidence))
+    return names
 
 
 def _features(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[Feature]:
