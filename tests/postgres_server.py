@@ -1,17 +1,23 @@
 """A real server of PostgreSQL, which tests may kill, pause and start again."""
 
 import os
+import select
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
 import pytest
+from log_servers import LogServer
+
+from dedup.stores.shared.log import LEASE
+from dedup.stores.shared.postgres_log import PostgresLog
 
 PASSWORD = "p:a/s@s w?o#rd%"
 # It is often not in the path, and there may be several: the newest one.
@@ -148,8 +154,42 @@ def wait_for_end(process):
     except ProcessLookupError:
         return
     try:
-        import select
-
         select.select([file], [], [], 30)
     finally:
         os.close(file)
+
+
+class PostgresLogServer(LogServer):
+    """Logs in a database of a server of PostgreSQL."""
+
+    password = PASSWORD
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self._server = PostgresServer()
+        self._database = self._server.new_database()
+
+    def connect(self, namespace, lease=LEASE):
+        url = self._server.url(self._database, query=f"?namespace={namespace}")
+        return PostgresLog(url, lease=lease)
+
+    def contents(self, namespace):
+        with psycopg.connect(self._server.url(self._database)) as connection:
+            tables = connection.execute(
+                "SELECT relname FROM pg_class WHERE relkind = 'r' "
+                "AND relnamespace = to_regnamespace('dedup') ORDER BY relname"
+            ).fetchall()
+            return {
+                name: sorted(map(str, connection.execute(f"TABLE dedup.{name}")))
+                for (name,) in tables
+            }
+
+    @contextmanager
+    def down(self):
+        self._server.stop()
+        yield
+        self._server.start()
+
+    def stop(self):
+        super().stop()
+        self._server.remove()

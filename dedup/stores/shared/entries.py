@@ -11,9 +11,8 @@ from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.shared.log import Entry
 
-# Kind, serial, run, owner, when, and the number of the page, 0 for a claim. As PostgreSQL writes
-# numbers, which fills in the time, and writes what is not of one process.
-_HEAD = Struct(">cII8sdQ")
+# Kind, serial, run, owner, when, and the number of the page, 0 for a claim.
+_HEAD = Struct("<cII8sdQ")
 # What is there of a page, tokens, digest, and the lengths of sketch, scope, key and replaces.
 _PAGE = Struct("<BQ16sIIII")
 _NUMBER = Struct("<Q")

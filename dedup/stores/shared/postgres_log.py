@@ -11,10 +11,10 @@ from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from struct import Struct
 from typing import Any, LiteralString
 from urllib.parse import parse_qsl, quote, urlencode
 
-from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError, differences
 from dedup.stores.base import DuplicateNote, Texts
@@ -44,6 +44,9 @@ _SCHEMA = Path(__file__).with_suffix(".sql")
 _OLDEST_SERVER = 140000
 _TEXTS_AT_A_TIME, _TEXTS_AT_MOST = 100, 2_000
 _NAMESPACE, _LONGEST_NAMESPACE = "default", 200
+
+_NAME = Struct("<I8s")
+"""The serial and the owner of a claim, as they are in an entry."""
 
 # What the server says before it speaks in codes, and waiting does not mend; if it says so in
 # another language, it counts as down.
@@ -84,7 +87,7 @@ class PostgresLog(Log):
     Calls wait for each other: there is one connection. After an error the next call makes another.
     """
 
-    def __init__(self, url: str, timeout: float = 10.0) -> None:
+    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
         """Take *url*, ``postgresql://user:password@host:port/database?namespace=...``.
 
         All but the *namespace* is libpq's: several hosts, ``sslmode``, the file of passwords, the
@@ -97,7 +100,7 @@ class PostgresLog(Log):
         options.setdefault("connect_timeout", max(2, int(timeout / len(hosts))))
         options.setdefault("fallback_application_name", "scrapy-dedup")
         self._options = make_conninfo("", **options)
-        super().__init__(_name(options, self._namespace))
+        super().__init__(_name(options, self._namespace), lease=lease)
         self._timeout = timeout
         self._lock = asyncio.Lock()
         self._connection: psycopg.AsyncConnection[Any] | None = None
@@ -130,8 +133,8 @@ class PostgresLog(Log):
         signature = blake2b(text.encode(), digest_size=16).digest()
         [[run, is_resumed, is_reset, other]] = await self._query(
             "SELECT * FROM dedup.join(%s, %s, %s, %s, %s, %s, %s, %s)",
-            self._namespace, signature, text, member.owner, _storable(member.spider),
-            member.job and _storable(member.job), LEASE, reset,
+            self._namespace, signature, text, member.owner, _bytes(member.spider),
+            None if member.job is None else _bytes(member.job), self.lease, reset,
         )  # fmt: skip
         if other is not None:
             there, here = json.loads(other), json.loads(text)
@@ -152,15 +155,16 @@ class PostgresLog(Log):
             to_bytes(Entry(0, owner, serial, run, 0.0, claimed))
             for serial, claimed in request.claims
         ]
-        [[last, lost, entries]] = await self._query(
+        [[last, ended, entries]] = await self._query(
             """
-            SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
+            SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
                 %s, %s, %s, %s, %s, %s, %s)
             """,
             self._namespace, self._signature, owner, str(request.turn), str(run),
-            str(request.seen), LEASE, str(MOST_ENTRIES),
-            *_columns(request.commits, 2), *_columns(request.releases, 2),
-            _array([*preferred, *claims]), _array(serial for serial, _ in request.claims),
+            str(request.seen), self.lease, str(MOST_ENTRIES),
+            *_claims((number, owner, serial) for number, serial in request.commits),
+            *_claims((number, owner, serial) for number, serial in request.releases),
+            _array([*preferred, *claims]),
             *_columns(
                 [
                     (note.number, _bytes(note.key), _bytes(note.kind), note.distance, note.at)
@@ -171,12 +175,14 @@ class PostgresLog(Log):
             *_columns(request.seen_again.items(), 2),
         )  # fmt: skip
         made = list(range(last + 1 - len(claims), last + 1))
-        return Answer(self._entries(max(request.seen, 1), last, entries), made, lost or [])
+        stored = set(ended or ())
+        lost = [serial for n, (_, serial) in enumerate(request.commits, 1) if n not in stored]
+        return Answer(self._entries(max(request.seen, 1), last, entries), made, lost)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         [[left]] = await self._query(
-            "SELECT dedup.expire(%s, %s, %s, %s, %s)",
-            self._namespace, self._signature, *_columns(claims, 3),
+            "SELECT dedup.expire(%s, %s, %s, %s)",
+            self._namespace, self._signature, *_claims(claims),
         )  # fmt: skip
         return math.inf if left is None else float(left)
 
@@ -185,8 +191,10 @@ class PostgresLog(Log):
     ) -> None:
         await self._query(
             "SELECT dedup.leave(%s, %s, %s, %s, %s)",
-            self._namespace, self._signature, owner, _storable(shorten(reason)),
-            None if report is None else json.dumps(report, default=str),
+            self._namespace, self._signature, owner, _bytes(reason),
+            None
+            if report is None
+            else _bytes(json.dumps(report, ensure_ascii=False, default=str)),
         )  # fmt: skip
         left, count = iter(texts), 0
         while part := list(islice(left, _TEXTS_AT_A_TIME)):
@@ -250,7 +258,14 @@ class PostgresLog(Log):
             """,
             self._namespace,
         )
-        return [CrawlRow(*row)._replace(report=row[-1] and json.loads(row[-1])) for row in rows]
+        return [
+            CrawlRow(
+                run, _text(spider), None if job is None else _text(job), started, finished,
+                None if reason is None else _text(reason),
+                None if report is None else json.loads(_text(report)),
+            )
+            for run, spider, job, started, finished, reason, report in rows
+        ]  # fmt: skip
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         last: tuple[int, bytes] = -1, b""
@@ -264,7 +279,7 @@ class PostgresLog(Log):
             self._namespace, str(last[0]), last[1], str(MOST_ENTRIES),
         ):  # fmt: skip
             for number, digest, run, key, kind, distance, at in rows:
-                yield run, DuplicateNote(_text(key), number, kind, distance, at)
+                yield run, DuplicateNote(_text(key), number, _text(kind), distance, at)
                 last = number, digest
 
     async def seen_again(self) -> dict[int, float]:
@@ -495,6 +510,11 @@ async def _rows(
     return await cursor.fetchall() if cursor.description else []
 
 
+def _claims(claims: Iterable[tuple[int, bytes, int]]) -> list[str]:
+    """Return the numbers of claims, and their names, as arrays."""
+    return _columns([(number, _NAME.pack(serial, owner)) for number, owner, serial in claims], 2)
+
+
 def _columns(rows: Iterable[Sequence[Any]], count: int) -> list[str]:
     """Return the *count* columns of rows as arrays."""
     columns = list(zip(*rows, strict=True)) or [()] * count
@@ -524,8 +544,3 @@ def _bytes(text: str) -> bytes:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
-
-
-def _storable(text: str) -> str:
-    """Return *text* without what PostgreSQL cannot keep: halves of characters, and NUL."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

@@ -1,4 +1,5 @@
 -- The logs that fleets share, in the schema "dedup". All times are seconds since 1970-01-01 UTC.
+-- Words from outside are bytes: UTF-8, with NUL and halves of characters, which a text cannot have.
 
 CREATE TABLE dedup.about (format integer NOT NULL);
 
@@ -19,17 +20,17 @@ CREATE TABLE dedup.forgotten (log integer PRIMARY KEY);
 CREATE TABLE dedup.entries (
     position bigint,
     log integer,
-    entry bytea NOT NULL,               -- dedup/stores/shared/entries.py has their form
+    -- entries.py has its form: after a byte for the kind, little-endian, serial (4 bytes), run (4),
+    -- owner (8), time (8) and number (8).
+    entry bytea NOT NULL,
     PRIMARY KEY (log, position)
 );
 
 -- The claims that are neither committed nor released.
 CREATE TABLE dedup.claims (
     number bigint,
-    serial bigint NOT NULL,
-    run bigint NOT NULL,
     log integer,
-    owner bytea NOT NULL,
+    claim bytea NOT NULL,               -- serial, run and owner, as in its entry
     PRIMARY KEY (log, number)
 );
 
@@ -46,16 +47,15 @@ CREATE TABLE dedup.crawls (
     log integer NOT NULL,
     owner bytea NOT NULL,
     run integer NOT NULL,
-    spider text NOT NULL,
-    job text,
+    spider bytea NOT NULL,
+    job bytea,
     started double precision NOT NULL,
     finished double precision,
-    reason text,
-    report text                         -- JSON
+    reason bytea,
+    report bytea,                       -- JSON
+    UNIQUE (log, owner)
 );
-CREATE INDEX crawls_of_log ON dedup.crawls (log);
 
--- Keys, titles and texts are bytes of UTF-8, in which there may be what PostgreSQL takes for none.
 CREATE TABLE dedup.matches (
     number bigint,                      -- of the page that is repeated
     distance double precision NOT NULL,
@@ -64,7 +64,7 @@ CREATE TABLE dedup.matches (
     run integer NOT NULL,
     digest bytea,                       -- of the key, which may be too long for an index
     key bytea NOT NULL,
-    kind text NOT NULL,
+    kind bytea NOT NULL,
     PRIMARY KEY (log, number, digest)
 );
 
@@ -87,6 +87,14 @@ CREATE TABLE dedup.texts (
 );
 
 -- Arguments and variables begin with an underscore, columns do not.
+
+-- Eight bytes in the order of an entry.
+CREATE FUNCTION dedup.reversed(_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+    SELECT substring(_bytes FROM 8 FOR 1) || substring(_bytes FROM 7 FOR 1)
+        || substring(_bytes FROM 6 FOR 1) || substring(_bytes FROM 5 FOR 1)
+        || substring(_bytes FROM 4 FOR 1) || substring(_bytes FROM 3 FOR 1)
+        || substring(_bytes FROM 2 FOR 1) || substring(_bytes FROM 1 FOR 1)
+$$;
 
 -- What need not be durable costs the server a fraction. But a commit must be, and with it is all
 -- that anybody has seen before.
@@ -117,60 +125,50 @@ BEGIN
 END
 $$;
 
--- Those of some claims, by number and serial, that a process has open.
-CREATE FUNCTION dedup.own_claims(
-    _log integer, _owner bytea, _numbers bigint[], _serials bigint[]
-) RETURNS bigint[] LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN ARRAY(
-        SELECT number
-        FROM unnest(_numbers, _serials) WITH ORDINALITY AS told (number, serial, place)
-        JOIN dedup.claims USING (number, serial)
-        WHERE log = _log AND owner = _owner
-        ORDER BY place
-    );
-END
-$$;
-
--- End those claims of some numbers that are open, with an entry of a kind ('S' or 'R') for each.
--- Returns the position of the last entry.
+-- End those of some claims that are open, with an entry of a kind ('S' or 'R') for each. A claim is
+-- named by its serial and its owner. Returns the position of the last entry, and which of the
+-- claims those were.
 CREATE FUNCTION dedup.end_claims(
-    _log integer, _last bigint, _now double precision, _kind bytea, _numbers bigint[]
-) RETURNS bigint LANGUAGE plpgsql AS $$
+    _log integer, INOUT _last bigint, _now double precision, _kind bytea,
+    _numbers bigint[], _names bytea[], OUT _places bigint[]
+) LANGUAGE plpgsql AS $$
 DECLARE
+    _time bytea := dedup.reversed(float8send(_now));
     _count bigint;
 BEGIN
     WITH ended AS (
-        DELETE FROM dedup.claims USING unnest(_numbers) WITH ORDINALITY AS told (number, place)
+        DELETE FROM dedup.claims
+        USING unnest(_numbers, _names) WITH ORDINALITY AS told (number, name, place)
         WHERE claims.log = _log AND claims.number = told.number
-        RETURNING told.place, claims.*
+            AND substring(claim FOR 4) || substring(claim FROM 9) = told.name
+        RETURNING told.place, claims.number, claim
+    ), appended AS (
+        INSERT INTO dedup.entries (log, position, entry)
+        SELECT _log, _last + row_number() OVER (ORDER BY place),
+            _kind || claim || _time || dedup.reversed(int8send(number))
+        FROM ended
     )
-    INSERT INTO dedup.entries (log, position, entry)
-    SELECT log, _last + row_number() OVER (ORDER BY place),
-        _kind || substring(int8send(serial) FROM 5) || substring(int8send(run) FROM 5)
-            || owner || float8send(_now) || int8send(number)
-    FROM ended;
-    GET DIAGNOSTICS _count = ROW_COUNT;
-    RETURN _last + _count;
+    SELECT count(*), array_agg(place) INTO _count, _places FROM ended;
+    _last := _last + _count;
 END
 $$;
 
 CREATE FUNCTION dedup.exchange(
-    _namespace text, _signature bytea, _owner bytea, _turn bigint, _run bigint, _seen bigint,
+    _namespace text, _signature bytea, _owner bytea, _turn bigint, _run integer, _seen bigint,
     _lease double precision, _most integer,
-    _commits bigint[], _commit_serials bigint[], _releases bigint[], _release_serials bigint[],
-    _entries bytea[],               -- without their time: preferred keys, then claims
-    _serials bigint[],              -- of the claims
+    _commits bigint[], _commit_names bytea[], _releases bigint[], _release_names bytea[],
+    _entries bytea[],               -- claims and preferred keys, without their time
     _match_numbers bigint[], _match_keys bytea[], _match_kinds bytea[],
     _match_distances double precision[], _match_times double precision[],
     _seen_numbers bigint[], _seen_times double precision[],
-    OUT _last bigint, OUT _lost bigint[], OUT _answer bytea[]
+    OUT _last bigint,
+    OUT _ended bigint[],            -- which of the commits, from 1
+    OUT _answer bytea[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     _log integer;
     _now double precision;
     _first bigint := greatest(_seen, 1);
-    _open bigint[];
 BEGIN
     PERFORM dedup.set_durable(cardinality(_commits) > 0);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
@@ -187,32 +185,30 @@ BEGIN
     END IF;
 
     IF cardinality(_commits) > 0 THEN
-        _open := dedup.own_claims(_log, _owner, _commits, _commit_serials);
-        _last := dedup.end_claims(_log, _last, _now, 'S', _open);
-        _lost := ARRAY(
-            SELECT serial FROM unnest(_commits, _commit_serials) AS told (number, serial)
-            WHERE number NOT IN (SELECT unnest(_open))
-        );
+        SELECT * INTO _last, _ended
+        FROM dedup.end_claims(_log, _last, _now, 'S', _commits, _commit_names);
     END IF;
     IF cardinality(_releases) > 0 THEN
-        _open := dedup.own_claims(_log, _owner, _releases, _release_serials);
-        _last := dedup.end_claims(_log, _last, _now, 'R', _open);
+        SELECT _ends._last INTO _last
+        FROM dedup.end_claims(_log, _last, _now, 'R', _releases, _release_names) AS _ends;
     END IF;
     IF cardinality(_entries) > 0 THEN
         INSERT INTO dedup.entries (log, position, entry)
-        SELECT _log, _last + place, overlay(told.entry PLACING float8send(_now) FROM 18)
+        SELECT _log, _last + place,
+            overlay(told.entry PLACING dedup.reversed(float8send(_now)) FROM 18)
         FROM unnest(_entries) WITH ORDINALITY AS told (entry, place);
+        INSERT INTO dedup.claims (log, number, claim)
+        SELECT _log, _last + place, substring(told.entry FROM 2 FOR 16)
+        FROM unnest(_entries) WITH ORDINALITY AS told (entry, place)
+        WHERE get_byte(told.entry, 0) = ascii('C');
         _last := _last + cardinality(_entries);
-        INSERT INTO dedup.claims (log, number, owner, serial, run)
-        SELECT _log, _last - cardinality(_serials) + place, _owner, told.serial, _run
-        FROM unnest(_serials) WITH ORDINALITY AS told (serial, place);
     END IF;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
 
     IF cardinality(_match_numbers) > 0 THEN
         INSERT INTO dedup.matches (log, run, number, digest, key, kind, distance, at)
         SELECT DISTINCT ON (number, key)
-            _log, _run, number, substring(sha256(key) FOR 16), key, convert_from(kind, 'UTF8'),
+            _log, _run, number, substring(sha256(key) FOR 16), key, kind,
             distance, at
         FROM unnest(_match_numbers, _match_keys, _match_kinds, _match_distances, _match_times)
             WITH ORDINALITY AS told (number, key, kind, distance, at, place)
@@ -236,37 +232,36 @@ END
 $$;
 
 CREATE FUNCTION dedup.expire(
-    _namespace text, _signature bytea,
-    _numbers bigint[], _owners bytea[], _serials bigint[],
+    _namespace text, _signature bytea, _numbers bigint[], _names bytea[],
     OUT _left double precision      -- NULL if none is open
 ) LANGUAGE plpgsql AS $$
 DECLARE
     _log integer;
     _last bigint;
     _now double precision;
-    _dead bigint[];
 BEGIN
     PERFORM dedup.set_durable(false);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
-    SELECT
-        array_agg(number ORDER BY place) FILTER (WHERE ends <= _now),
-        min(ends - _now) FILTER (WHERE ends > _now)
-    INTO _dead, _left
+    SELECT _ends._last INTO _last
     FROM (
-        SELECT number, place, coalesce(lease, 0) AS ends
-        FROM unnest(_numbers, _owners, _serials) WITH ORDINALITY
-            AS told (number, owner, serial, place)
-        JOIN dedup.claims USING (number, owner, serial)
-        LEFT JOIN dedup.members ON members.log = _log AND members.owner = claims.owner
-        WHERE claims.log = _log
-    ) AS met;
-    _last := dedup.end_claims(_log, _last, _now, 'R', _dead);
+        SELECT array_agg(number) AS numbers, array_agg(name) AS names
+        FROM unnest(_numbers, _names) AS told (number, name)
+        WHERE NOT EXISTS (
+            SELECT FROM dedup.members
+            WHERE log = _log AND owner = substring(name FROM 5) AND lease > _now
+        )
+    ) AS dead, dedup.end_claims(_log, _last, _now, 'R', numbers, names) AS _ends;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
+    SELECT min(lease) - _now INTO _left
+    FROM unnest(_numbers, _names) AS told (number, name)
+    JOIN dedup.claims USING (number)
+    JOIN dedup.members ON members.log = _log AND members.owner = substring(claim FROM 9)
+    WHERE claims.log = _log AND substring(claim FOR 4) || substring(claim FROM 9) = name;
 END
 $$;
 
 CREATE FUNCTION dedup.join(
-    _namespace text, _signature bytea, _identity text, _owner bytea, _spider text, _job text,
+    _namespace text, _signature bytea, _identity text, _owner bytea, _spider bytea, _job bytea,
     _lease double precision, _reset boolean,
     OUT _run integer, OUT _is_resumed boolean, OUT _is_reset boolean,
     OUT _other_identity text        -- if there is one; nothing is changed then
@@ -282,7 +277,7 @@ BEGIN
     VALUES (_namespace, _signature, _identity) ON CONFLICT DO NOTHING;
     SELECT _locked._log, _locked._now INTO _log, _now
     FROM dedup.lock_log(_namespace, NULL) AS _locked;
-    SELECT CASE WHEN reason IS DISTINCT FROM 'finished' THEN run END INTO _run_of_job
+    SELECT CASE WHEN reason IS DISTINCT FROM 'finished'::bytea THEN run END INTO _run_of_job
     FROM dedup.crawls WHERE log = _log AND job = _job ORDER BY id DESC LIMIT 1;
     SELECT run INTO _run_of_others
     FROM dedup.crawls JOIN dedup.members USING (log, owner)
@@ -308,14 +303,17 @@ BEGIN
         UPDATE dedup.logs SET runs = runs + 1 WHERE namespace = _namespace RETURNING runs INTO _run;
     END IF;
     INSERT INTO dedup.crawls (log, owner, run, spider, job, started)
-    VALUES (_log, _owner, _run, _spider, _job, _now);
+    VALUES (_log, _owner, _run, _spider, _job, _now)
+    ON CONFLICT (log, owner) DO UPDATE SET
+        run = excluded.run, spider = excluded.spider, job = excluded.job,
+        started = excluded.started, finished = NULL, reason = NULL, report = NULL;
     INSERT INTO dedup.members (log, owner, turn, lease) VALUES (_log, _owner, 0, _now + _lease)
     ON CONFLICT (log, owner) DO UPDATE SET lease = excluded.lease;
 END
 $$;
 
 CREATE FUNCTION dedup.leave(
-    _namespace text, _signature bytea, _owner bytea, _reason text, _report text
+    _namespace text, _signature bytea, _owner bytea, _reason bytea, _report bytea
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     _log integer;
@@ -327,9 +325,12 @@ BEGIN
     UPDATE dedup.members SET lease = 0 WHERE log = _log AND owner = _owner;
     UPDATE dedup.crawls SET finished = _now, reason = _reason, report = _report
     WHERE log = _log AND owner = _owner;
-    _last := dedup.end_claims(_log, _last, _now, 'R', ARRAY(
-        SELECT number FROM dedup.claims WHERE log = _log AND owner = _owner ORDER BY number
-    ));
+    SELECT _ends._last INTO _last
+    FROM (
+        SELECT array_agg(number ORDER BY number) AS numbers,
+            array_agg(substring(claim FOR 4) || _owner ORDER BY number) AS names
+        FROM dedup.claims WHERE log = _log AND substring(claim FROM 9) = _owner
+    ) AS own, dedup.end_claims(_log, _last, _now, 'R', numbers, names) AS _ends;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
 END
 $$;
