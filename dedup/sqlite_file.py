@@ -76,7 +76,9 @@ class SqliteFile:
         rest = f"one {self._kind.user} at a time; wait for it, or {self._kind.remedy}"
         with self._locked(0.0, rest):
             if sharers := self._sharers():
-                processes = "1 process that shares" if sharers == 1 else f"{sharers} that share"
+                processes = (
+                    "1 process that shares" if sharers == 1 else f"{sharers} processes that share"
+                )
                 raise LedgerInUseError(
                     f"{self.path} is in use by {processes} it; wait for their end, or "
                     f"{self._kind.remedy}"
