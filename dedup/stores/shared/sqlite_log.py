@@ -83,7 +83,7 @@ class SqliteLog(Log):
         return await self._run(self._open)
 
     def _open(self) -> Found | None:
-        if not self._file.path.exists():
+        if self._is_nowhere:
             return None
         with self._file.lock_to_share(), self._errors():
             file = self._connected()
@@ -207,6 +207,9 @@ class SqliteLog(Log):
     def _read(self, query: Callable[..., T], *arguments: Any) -> T:
         """Return what one *query* or several find, in one state of the file."""
         with self._errors():
+            if self._is_nowhere:
+                with closing(self._empty()) as file:
+                    return query(file, *arguments)
             file = self._connected()
             file.execute("BEGIN")
             try:
@@ -227,8 +230,10 @@ class SqliteLog(Log):
         self, query: Callable[..., Iterator[T]], *arguments: Any
     ) -> Generator[T, None, None]:
         with self._errors():
-            self._connected()
-            with closing(self._file.read_only()) as file:
+            if not self._is_nowhere:
+                self._connected()  # which sees whether the file is still the same
+            file = self._empty() if self._is_nowhere else self._file.read_only()
+            with closing(file):
                 yield from query(file, *arguments)
 
     # The file, in the thread.
@@ -237,6 +242,17 @@ class SqliteLog(Log):
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
         return await asyncio.wrap_future(self._thread.submit(step, *arguments))
+
+    @property
+    def _is_nowhere(self) -> bool:
+        """Whether nobody has made the file yet."""
+        return self._place is None and not self._file.path.exists()
+
+    def _empty(self) -> sqlite3.Connection:
+        """Return a connection to what a new file would be, in memory."""
+        file = sqlite3.connect(":memory:", check_same_thread=False)
+        self._file.lay_out(file, {})
+        return file
 
     def _connected(self) -> sqlite3.Connection:
         """Return the connection to the file.
