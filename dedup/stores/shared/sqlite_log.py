@@ -175,7 +175,7 @@ class SqliteLog(Log):
     def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._place = None
 
     # Reading.
 
@@ -210,12 +210,8 @@ class SqliteLog(Log):
             if self._is_nowhere:
                 with closing(self._empty()) as file:
                     return query(file, *arguments)
-            file = self._connected()
-            file.execute("BEGIN")
-            try:
+            with self._transaction("BEGIN") as file:
                 return query(file, *arguments)
-            finally:
-                file.execute("ROLLBACK")
 
     async def _pieces(self, query: Callable[..., Iterator[T]], *arguments: Any) -> AsyncIterator[T]:
         """Yield what *query* does, all of one state of the file, while others write it."""
@@ -276,11 +272,14 @@ class SqliteLog(Log):
         return LedgerError(f"{self.name} was moved or removed while it was in use")
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Have what the block writes happen wholly or not at all, and nothing meanwhile."""
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Have what the block writes happen wholly or not at all, and nothing meanwhile.
+
+        *begin*: if it only reads, ``"BEGIN"`` will do.
+        """
         with self._errors():
             file = self._connected()
-            file.execute("BEGIN IMMEDIATE")
+            file.execute(begin)
             try:
                 yield file
                 file.execute("COMMIT")
