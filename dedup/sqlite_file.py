@@ -308,7 +308,7 @@ class SqliteFile:
         )
 
 
-def _shown(identity: Mapping[str, Any], name: str) -> str:
+def _show(identity: Mapping[str, Any], name: str) -> str:
     return repr(identity[name]) if name in identity else "missing"
 
 
@@ -321,7 +321,7 @@ def differences(
         if old == new and (name in there) == (name in here):
             continue
         if name != "secret":
-            yield f"{name} {_shown(there, name)} there, {_shown(here, name)} here"
+            yield f"{name} {_show(there, name)} there, {_show(here, name)} here"
         else:
             here_is = "another" if old and new else "one" if new else "none"
             yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"

@@ -31,7 +31,7 @@ class RedisServer:
     """
 
     def __init__(self, folder: Path, *, tls: bool = False, **options: str) -> None:
-        self._folder = folder
+        self._log = folder / "log"
         self.socket = folder / "socket"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
@@ -40,7 +40,7 @@ class RedisServer:
             "port": "0" if tls else str(self.port),
             "tls-port": str(self.port) if tls else "0",
             "dir": str(folder),
-            "logfile": str(folder / "log"),
+            "logfile": str(self._log),
             "unixsocket": str(self.socket),
             "save": "",
             "appendonly": "yes",
@@ -64,19 +64,29 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it, and return when it has loaded what it had."""
+        self.launch()
+        self.wait()
+
+    def launch(self, after: float = 0.0) -> None:
+        """Have it start so many seconds later."""
         command = ["redis-server"]
         for name, value in self._options.items():
             command += [f"--{name}", value]
+        if after:
+            command = ["sh", "-c", 'sleep "$0"; exec "$@"', str(after), *command]
         if shutil.which("setpriv"):  # so that it ends with us, however we do
             command = ["setpriv", "--pdeathsig", "KILL", *command]
-        log = self._folder / "log"
-        log.write_bytes(b"")
+        self._log.write_bytes(b"")
         self._process = subprocess.Popen(command)
+
+    def wait(self) -> None:
+        """Return when it has loaded what it had."""
+        assert self._process is not None
         end = time.monotonic() + _SECONDS_TO_START
         # A server with a password answers while it is loading, too.
-        while b"eady to accept connections" not in log.read_bytes():
-            assert self._process.poll() is None, log.read_text()
-            assert time.monotonic() < end, log.read_text()
+        while b"eady to accept connections" not in self._log.read_bytes():
+            assert self._process.poll() is None, self._log.read_text()
+            assert time.monotonic() < end, self._log.read_text()
             time.sleep(0.01)
 
     def signal(self, number: signal.Signals) -> None:
@@ -94,6 +104,7 @@ class RedisLogServer(LogServer):
     """A server with a password."""
 
     password = "a secret: / ? #"
+    can_crash = can_shrink = True
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -101,24 +112,43 @@ class RedisLogServer(LogServer):
         # Then it writes before it answers, and what it has acknowledged is there when it is killed.
         options = {"requirepass": self.password, "appendfsync": "no"}
         self._server = self._closing.enter_context(redis_server(**options))
+        self._backup: dict[bytes, bytes] = {}
 
-    def _url(self, namespace: str) -> str:
+    def url(self, namespace: str) -> str:
         port = self._server.port
         return f"redis://:{quote(self.password, '')}@127.0.0.1:{port}/0?namespace={namespace}"
 
     def connect(self, namespace: str, lease: float = LEASE) -> RedisLog:
-        return RedisLog(self._url(namespace), lease=lease)
+        return RedisLog(self.url(namespace), lease=lease)
 
     def contents(self, namespace: str) -> dict[bytes, bytes]:
+        return self._dump(f"{{dedup:{namespace}}}:*")
+
+    def _dump(self, pattern: str) -> dict[bytes, bytes]:
         with self._server.client(password=self.password) as client:
-            keys = sorted(client.keys(f"{{dedup:{namespace}}}:*"))
-            return {key: client.dump(key) for key in keys}
+            return {key: client.dump(key) for key in client.keys(pattern)}
 
     @contextmanager
     def down(self) -> Iterator[None]:
         self._server.kill()
         yield
         self._server.start()
+
+    def crash(self, seconds: float) -> None:
+        self._server.kill()
+        self._server.launch(after=seconds)
+
+    def backup(self) -> None:
+        self._server.wait()
+        self._backup = self._dump("*")
+
+    def restore(self) -> None:
+        self._server.wait()
+        with self._server.client(password=self.password) as client, client.pipeline() as changes:
+            changes.flushall()
+            for key, data in self._backup.items():
+                changes.restore(key, 0, data)
+            changes.execute()
 
     def stop(self) -> None:
         self._closing.close()

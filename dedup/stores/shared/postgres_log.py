@@ -61,7 +61,8 @@ _SET_UP = """
     SELECT current_setting('server_encoding'), current_setting('transaction_read_only') = 'on',
         set_config('default_transaction_isolation', 'read committed', false),
         set_config('statement_timeout', %s, false),
-        -- Plans are made while tables are small, and used when they are not.
+        -- Plans are made once, while tables are small, and used when they are not.
+        set_config('plan_cache_mode', 'force_generic_plan', false),
         set_config('jit', 'off', false),
         set_config('enable_seqscan', 'off', false),
         set_config('enable_hashjoin', 'off', false),

@@ -98,13 +98,18 @@ $$;
 
 -- What need not be durable costs the server a fraction. But a commit must be, and with it is all
 -- that anybody has seen before.
-CREATE FUNCTION dedup.set_durable(_is_durable boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION dedup.be_durable() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT _is_durable THEN
-        PERFORM set_config('synchronous_commit', 'off', true);
-    ELSIF current_setting('synchronous_commit') = 'off' THEN
+    IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
+END
+$$;
+
+CREATE FUNCTION dedup.refuse_stranger() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'what was there is gone, or others have begun anew with other settings'
+    USING ERRCODE = 'DD001';
 END
 $$;
 
@@ -118,8 +123,7 @@ BEGIN
     WHERE namespace = _namespace AND signature = coalesce(_signature, signature)
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'what was there is gone, or others have begun anew with other settings'
-        USING ERRCODE = 'DD001';
+        PERFORM dedup.refuse_stranger();
     END IF;
     _now := date_part('epoch', clock_timestamp());
 END
@@ -169,9 +173,23 @@ DECLARE
     _log integer;
     _now double precision;
     _first bigint := greatest(_seen, 1);
+    _start bigint;
+    _entry bytea;
+    _time bytea;
 BEGIN
-    PERFORM dedup.set_durable(cardinality(_commits) > 0);
-    SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
+    IF cardinality(_commits) > 0 THEN
+        PERFORM dedup.be_durable();
+    ELSE
+        PERFORM set_config('synchronous_commit', 'off', true);
+    END IF;
+    UPDATE dedup.logs SET last = last + cardinality(_entries)
+    WHERE namespace = _namespace AND signature = coalesce(_signature, signature)
+    RETURNING id, last - cardinality(_entries) INTO _log, _start;
+    IF NOT FOUND THEN
+        PERFORM dedup.refuse_stranger();
+    END IF;
+    _now := date_part('epoch', clock_timestamp());
+    _last := _start;
     UPDATE dedup.members SET turn = _turn, lease = _now + _lease
     WHERE log = _log AND owner = _owner AND turn < _turn;
     IF NOT FOUND THEN
@@ -192,18 +210,19 @@ BEGIN
         SELECT _ends._last INTO _last
         FROM dedup.end_claims(_log, _last, _now, 'R', _releases, _release_names) AS _ends;
     END IF;
-    IF cardinality(_entries) > 0 THEN
-        INSERT INTO dedup.entries (log, position, entry)
-        SELECT _log, _last + place,
-            overlay(told.entry PLACING dedup.reversed(float8send(_now)) FROM 18)
-        FROM unnest(_entries) WITH ORDINALITY AS told (entry, place);
-        INSERT INTO dedup.claims (log, number, claim)
-        SELECT _log, _last + place, substring(told.entry FROM 2 FOR 16)
-        FROM unnest(_entries) WITH ORDINALITY AS told (entry, place)
-        WHERE get_byte(told.entry, 0) = ascii('C');
-        _last := _last + cardinality(_entries);
+    IF _last <> _start THEN
+        UPDATE dedup.logs SET last = _last + cardinality(_entries) WHERE namespace = _namespace;
     END IF;
-    UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
+    _time := dedup.reversed(float8send(_now));
+    FOREACH _entry IN ARRAY _entries LOOP
+        _last := _last + 1;
+        INSERT INTO dedup.entries (log, position, entry)
+        VALUES (_log, _last, overlay(_entry PLACING _time FROM 18));
+        IF get_byte(_entry, 0) = ascii('C') THEN
+            INSERT INTO dedup.claims (log, number, claim)
+            VALUES (_log, _last, substring(_entry FROM 2 FOR 16));
+        END IF;
+    END LOOP;
 
     IF cardinality(_match_numbers) > 0 THEN
         INSERT INTO dedup.matches (log, run, number, digest, key, kind, distance, at)
@@ -240,7 +259,7 @@ DECLARE
     _last bigint;
     _now double precision;
 BEGIN
-    PERFORM dedup.set_durable(false);
+    PERFORM set_config('synchronous_commit', 'off', true);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
     SELECT _ends._last INTO _last
     FROM (
@@ -272,7 +291,7 @@ DECLARE
     _run_of_job integer;
     _run_of_others integer;
 BEGIN
-    PERFORM dedup.set_durable(true);
+    PERFORM dedup.be_durable();
     INSERT INTO dedup.logs (namespace, signature, identity)
     VALUES (_namespace, _signature, _identity) ON CONFLICT DO NOTHING;
     SELECT _locked._log, _locked._now INTO _log, _now
@@ -320,7 +339,7 @@ DECLARE
     _last bigint;
     _now double precision;
 BEGIN
-    PERFORM dedup.set_durable(true);
+    PERFORM dedup.be_durable();
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
     UPDATE dedup.members SET lease = 0 WHERE log = _log AND owner = _owner;
     UPDATE dedup.crawls SET finished = _now, reason = _reason, report = _report

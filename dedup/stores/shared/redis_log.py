@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mappin
 from contextlib import contextmanager
 from importlib.resources import files
 from struct import Struct
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from redis import exceptions
 from redis.asyncio import Redis
@@ -17,8 +17,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from dedup.record import Claimed, PageRecord, Preferred
-from dedup.sqlite_file import LedgerError, differences
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
+from dedup.stores.identity import check_identity
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
@@ -32,7 +33,6 @@ from dedup.stores.shared.log import (
     Log,
     Member,
     Request,
-    StoreDownError,
 )
 from dedup.stores.shared.redis_url import parse_redis_url
 
@@ -127,7 +127,7 @@ class RedisLog(Log):
         who = (owner, _to_utf8(job or ""), _to_utf8(spider))
         joined = await self._run("join", made_with, *who, int(reset), self.lease)
         if isinstance(joined, bytes):
-            raise self._stranger(joined, made_with)
+            self._refuse(joined, made_with)
         self._made_with = made_with
         run, is_resumed, is_reset = joined
         return Joined(run, bool(is_resumed), bool(is_reset))
@@ -156,7 +156,7 @@ class RedisLog(Log):
         if answer == b"late":
             raise LedgerError(f"{self.name} got a request too late, after a later one")
         if isinstance(answer, bytes):
-            raise self._stranger(answer, self._made_with)
+            self._refuse(answer, self._made_with)
         length, lost, entries = answer
         made = list(range(length - len(claims) + 1, length + 1)) if claims else []
         return Answer(self._decoded(max(seen, 1), entries), made, lost)
@@ -191,7 +191,7 @@ class RedisLog(Log):
         while True:
             entries = await self._entries(position)
             if last is not None and entries[:1] != [last]:
-                raise StoreDownError(f"{self.name} lost what it had while it was read")
+                raise HistoryChangedError(f"{self.name} lost what it had while it was read")
             if last is not None:
                 del entries[0]
             if not entries:
@@ -347,13 +347,11 @@ class RedisLog(Log):
             )
         return identity
 
-    def _stranger(self, there: bytes, here: bytes) -> LedgerError:
-        stored, own = self._identity(there), self._identity(here)
-        told = "; ".join(differences(stored, own, sorted({*stored, *own})))
-        return LedgerError(
-            f"{self.name} was made with other settings: {told}. Use another namespace, or start "
-            "afresh (DEDUP_RESET)"
-        )
+    def _refuse(self, made_with: bytes, own: bytes) -> NoReturn:
+        """Raise the LedgerError for a log that is *made_with* other settings than the *own* ones."""
+        there, here = self._identity(made_with), self._identity(own)
+        check_identity(self.name, there, here, is_resumed=False)
+        raise self._strange(f"{self._keys['about']} was written by other software")
 
     def _strange(self, what: str) -> LedgerError:
         return LedgerError(

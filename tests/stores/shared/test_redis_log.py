@@ -15,8 +15,8 @@ from test_log import IDENTITY, Process, all_entries, collected, events, record
 
 from dedup.record import Claimed, Committed
 from dedup.sqlite_file import LedgerError
-from dedup.stores.base import DuplicateNote
-from dedup.stores.shared.log import FORMAT, MOST_ENTRIES, Found, Request, StoreDownError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
+from dedup.stores.shared.log import FORMAT, MOST_ENTRIES, Found, Request
 from dedup.stores.shared.redis_log import RedisLog
 
 QUICK = 0.5
@@ -471,7 +471,7 @@ async def test_a_history_that_shrinks_while_it_is_read_is_noticed(server, logs):
     with server.client() as client:
         client.ltrim("{dedup:dedup}:log", 0, 9000)
     await process.claim(*claims)
-    with pytest.raises(StoreDownError, match="lost what it had while it was read"):
+    with pytest.raises(HistoryChangedError, match="lost what it had while it was read"):
         await anext(snapshot)
 
 
