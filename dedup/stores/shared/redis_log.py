@@ -348,7 +348,7 @@ class RedisLog(Log):
         return identity
 
     def _refuse(self, made_with: bytes, own: bytes) -> NoReturn:
-        """Raise the LedgerError for a log that is *made_with* other settings than the *own* ones."""
+        """Raise the LedgerError for a log *made_with* other settings than the *own* ones."""
         there, here = self._identity(made_with), self._identity(own)
         check_identity(self.name, there, here, is_resumed=False)
         raise self._strange(f"{self._keys['about']} was written by other software")
