@@ -10,7 +10,7 @@ import traceback
 
 import pytest
 from proxy import Proxy
-from redis_server import redis_server
+from redis_server import free_port, redis_server
 from test_log import IDENTITY, Process, all_entries, collected, events, record
 
 from dedup.record import Claimed, Committed
@@ -252,7 +252,8 @@ async def test_tls_needs_a_certificate_that_is_trusted(logs, tmp_path):
 
 @pytest.mark.slow
 async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
-    with redis_server(cluster_enabled="yes") as server, server.client() as client:
+    options = {"cluster_enabled": "yes", "cluster_port": str(free_port())}
+    with redis_server(**options) as server, server.client() as client:
         await down(logs(server.url).open(), "slot")
         client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
         async with asyncio.timeout(10):
@@ -473,6 +474,20 @@ async def test_a_history_that_shrinks_while_it_is_read_is_noticed(server, logs):
     await process.claim(*claims)
     with pytest.raises(HistoryChangedError, match="lost what it had while it was read"):
         await anext(snapshot)
+
+
+async def test_what_nobody_of_us_wrote_is_told(server, logs):
+    process = await logs.joined(server.url)
+    log = process.log
+    with server.client() as client:
+        for key in ("crawls", "texts"):
+            client.rpush(f"{{dedup:dedup}}:{key}", "nonsense")
+        for key in ("duplicates", "seen_again"):
+            client.hset(f"{{dedup:dedup}}:{key}", "nonsense", "nonsense")
+    steps = [log.crawls(), collected(log.texts()), collected(log.duplicates())]
+    for step in steps:
+        with pytest.raises(LedgerError, match=f"{log.name.replace('?', '.')} is damaged"):
+            await step
 
 
 async def test_what_is_no_entry_is_told(server, logs):
