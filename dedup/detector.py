@@ -22,6 +22,9 @@ from dedup.stores import (
 )
 from dedup.view import Look, View
 
+UNCHECKED = "unchecked"
+"""Why a page is kept without a comparison while a shared store cannot be asked."""
+
 
 class Reservation(NamedTuple):
     """What the detector says of a page that is about to be stored.
@@ -176,7 +179,22 @@ class Detector:
 
         It is claimed as soon as the store can be asked.
         """
-        return Reservation(self.skipped("unchecked"), self._follower.claim_later(_storable(record)))
+        return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(_storable(record)))
+
+    @property
+    def has_claims_to_make(self) -> bool:
+        """Whether the next exchange makes claims that a shared store does not have."""
+        return self._follower.has_claims_to_make
+
+    @property
+    def unclaimed(self) -> int:
+        """The number of stored pages that a shared store has never heard of."""
+        return self._follower.unclaimed
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether somebody waits for a claim of another process."""
+        return self._follower.waits_for_others
 
     async def _objected(self, objection: Objection, number: int) -> Verdict:
         """Return the verdict on a new page whose main text matches that of page *number*."""
@@ -201,8 +219,13 @@ class Detector:
         return Verdict(kind, self._method.name, original, distance)
 
     async def preferred(self, number: int) -> str:
-        """Return the best known key of the content of page *number*: its own, or one noted."""
-        return await self._store.preferred(number) or await self._key(number)
+        """Return the best known key of the content of page *number*: its own, or one noted.
+
+        Raises StoreDownError if a shared store cannot be asked now.
+        """
+        if key := await self._store.preferred(number):
+            return key
+        return (await self._store.pages([number]))[number].key
 
     def note_preferred(self, number: int, key: str) -> None:
         """Take note of *key* as the best one under which the content of page *number* was met.
@@ -212,7 +235,14 @@ class Detector:
         self._store.note_preferred(number, key)
 
     async def _key(self, number: int) -> str:
-        return (await self._store.pages([number]))[number].key
+        """Return the key of page *number*; other words for it, if the store cannot be asked."""
+        try:
+            return (await self._store.pages([number]))[number].key
+        except StoreDownError:
+            return self._words_for(number)
+
+    def _words_for(self, number: int) -> str:
+        return f"page {number} of {self._store.name}"
 
     @property
     def near_miss_distance(self) -> float:
@@ -231,8 +261,19 @@ class Detector:
             if match is None:
                 yield None
             else:
-                pages = finished(self._store.pages([match.page]))
-                yield pages[match.page].key, match.distance
+                page = self._store.at_hand(match.page)
+                yield (page.key if page else self._words_for(match.page)), match.distance
+
+    async def fetch_near_misses(
+        self, records: Sequence[PageRecord], scope: str, within: float
+    ) -> None:
+        """Have the keys at hand that `near_misses` gives.
+
+        Raises StoreDownError if a shared store cannot be asked now.
+        """
+        if self._store.is_shared:
+            matches = self._view.nearest_beyond(records, scope, within)
+            await self._store.pages({match.page for match in matches if match})
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""

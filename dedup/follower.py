@@ -68,6 +68,7 @@ class Follower:
         Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
         may be later, HistoryChangedError if the view is another one now.
         """
+        self._check_is_up()  # else it would wait for those who try to reach it
         turn = self._next
         place = len(turn.claims)
         turn.claims.append(claimed)
@@ -89,6 +90,7 @@ class Follower:
         """Have the claims of *turn* made, or fail together."""
         self._next = _Turn()
         try:
+            self._check_is_up()
             turn.made = await self._exchange(turn.claims, News())
         except Exception as error:
             turn.error = error
@@ -99,6 +101,10 @@ class Follower:
             turn.is_over = True
         for place in turn.given_up:
             self.release(turn.made[place])
+
+    def _check_is_up(self) -> None:
+        if self._store.is_down:
+            raise StoreDownError(f"{self._store.name} cannot be reached")
 
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done; raises as `claim`."""
@@ -171,6 +177,24 @@ class Follower:
         claim = Claim(Claimed(record))
         self._to_claim.append(claim)
         return claim
+
+    @property
+    def has_claims_to_make(self) -> bool:
+        """Whether the next exchange makes claims that the log does not have."""
+        return any(claim.is_open or claim.is_stored for claim in self._to_claim)
+
+    @property
+    def unclaimed(self) -> int:
+        """The number of stored pages of which the log does not have a claim."""
+        return sum(claim.is_stored for claim in self._to_claim)
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether somebody waits for a claim of another process."""
+        return any(
+            claim.is_awaited and not self._store.is_own(claim.number)
+            for claim in self.view.open_claims
+        )
 
     def commit(self, claim: Claim) -> None:
         """The page of *claim* is stored: others may be duplicates of it from now on."""

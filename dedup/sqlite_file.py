@@ -76,7 +76,9 @@ class SqliteFile:
         rest = f"one {self._kind.user} at a time; wait for it, or {self._kind.remedy}"
         with self._locked(0.0, rest):
             if sharers := self._sharers():
-                processes = "1 process that shares" if sharers == 1 else f"{sharers} that share"
+                processes = (
+                    "1 process that shares" if sharers == 1 else f"{sharers} processes that share"
+                )
                 raise LedgerInUseError(
                     f"{self.path} is in use by {processes} it; wait for their end, or "
                     f"{self._kind.remedy}"
@@ -296,7 +298,7 @@ class SqliteFile:
         )
 
 
-def _shown(identity: Mapping[str, Any], name: str) -> str:
+def _show(identity: Mapping[str, Any], name: str) -> str:
     return repr(identity[name]) if name in identity else "missing"
 
 
@@ -309,7 +311,7 @@ def differences(
         if old == new and (name in there) == (name in here):
             continue
         if name != "secret":
-            yield f"{name} {_shown(there, name)} there, {_shown(here, name)} here"
+            yield f"{name} {_show(there, name)} there, {_show(here, name)} here"
         else:
             here_is = "another" if old and new else "one" if new else "none"
             yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"

@@ -106,6 +106,10 @@ class Details:
             return Content(url, scope, None, verdict.original)
         return Content(verdict.original or url, scope, sketch)
 
+    async def fetch_near_misses(self, detector: KeptIndex) -> None:
+        """Have *detector* know what `near_misses` asks it; raises LedgerError as `KeptPages`."""
+        await self._kept.fetch_near_misses(detector)
+
     def near_misses(self, detector: KeptIndex) -> tuple[NearestKept, tuple[NearMiss, ...]]:
         """Return what `KeptPages.near_misses` finds with *detector*, which has the kept pages."""
         return self._kept.near_misses(detector)

@@ -30,6 +30,10 @@ class KeptIndex(Protocol):
         self, records: Sequence[PageRecord], scope: str, within: float
     ) -> Iterator[tuple[str, float] | None]: ...
 
+    async def fetch_near_misses(
+        self, records: Sequence[PageRecord], scope: str, within: float
+    ) -> None: ...
+
     def __len__(self) -> int: ...
 
     @property
@@ -46,16 +50,32 @@ class KeptPages:
         """Add a kept page."""
         self._sample.add(record.key, record)
 
+    async def fetch_near_misses(self, detector: KeptIndex) -> None:
+        """Have *detector* know what `near_misses` asks it; waits only if its store does.
+
+        Raises LedgerError if that cannot be asked.
+        """
+        deadline = monotonic() + _SECONDS
+        for scope, records in self._by_scope(detector.rule).items():
+            if monotonic() > deadline:
+                break
+            await detector.fetch_near_misses(records, scope, detector.near_miss_distance)
+
+    def _by_scope(self, rule: Rule) -> dict[str, list[PageRecord]]:
+        """Return those pages of the sample that are long enough."""
+        by_scope: dict[str, list[PageRecord]] = defaultdict(list)
+        for _, record in self._sample:
+            if not rule.is_short(record):
+                by_scope[record.scope].append(record)
+        return by_scope
+
     def near_misses(self, detector: KeptIndex) -> tuple[NearestKept, tuple[NearMiss, ...]]:
         """Return the distances of the nearest other page beyond the threshold; the nearest pairs.
 
         The search ends after 1.5 s, whatever it has not come to by then.
         """
         within = detector.near_miss_distance
-        by_scope: dict[str, list[PageRecord]] = defaultdict(list)
-        for _, record in self._sample:
-            if not detector.rule.is_short(record):
-                by_scope[record.scope].append(record)
+        by_scope = self._by_scope(detector.rule)
         distances: Counter[float] = Counter()
         pairs: dict[frozenset[str], NearMiss] = {}
         compared, deadline = 0, monotonic() + _SECONDS

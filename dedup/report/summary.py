@@ -162,6 +162,14 @@ class Summary:
         with self._figures_only():
             self._stages.setdefault(stage, Quantiles()).add(seconds)
 
+    async def fetch_near_misses(self, detector: KeptIndex) -> None:
+        """Have *detector* know what the report says of near misses; waits only if its store does.
+
+        Raises LedgerError if that cannot be asked: the report has other words for the pages.
+        """
+        if self._details is not None:
+            await self._details.fetch_near_misses(detector)
+
     def finish(
         self,
         detector: KeptIndex | None,

@@ -27,7 +27,8 @@ class Checkpoints:
 
     Each checkpoint takes what was committed so far, flushes the open feeds, and then writes that in
     one transaction, in a thread. If one of these fails, nothing is written, and the next checkpoint
-    tries again. Feeds that cannot be flushed put all off until they are closed, and stored.
+    tries again. Feeds that cannot be flushed put all off until they are closed, and stored. All
+    this about feeds does not hold where items are safe once they have passed the pipelines.
     """
 
     def __init__(
@@ -37,15 +38,18 @@ class Checkpoints:
         *,
         interval: float,
         fsync: bool,
+        waits_for_feeds: bool = True,
         count: Callable[[str], object],
     ) -> None:
         """Create it; *interval*: seconds between two, 0 for one at the end of the crawl only.
 
-        *fsync*: have the system write to the disk. *count* is called with the names of counters.
+        *fsync*: have the system write to the disk. *waits_for_feeds*: items are safe when their
+        feeds are. *count* is called with the names of counters.
         """
         self._store = store
         self._feeds = feeds
         self._interval = interval
+        self._waits_for_feeds = waits_for_feeds
         self._disk = feeds.disk = Disk() if fsync else None
         self._count = count
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
@@ -72,31 +76,42 @@ class Checkpoints:
             return False
         return True
 
+    @property
+    def _is_due(self) -> bool:
+        return self._has_news
+
+    @property
+    def _is_safe(self) -> bool:
+        """Whether what was stored so far is out of the process, once the feeds are flushed."""
+        return self._feeds.can_be_flushed or not self._waits_for_feeds
+
     def _tick(self) -> None:
-        if not self._is_busy and self._has_news:
+        if not self._is_busy and self._is_due:
             # It may end at once, so what it changes cannot be told from what it returns.
             self._is_busy = True
             self._last = deferred_from_coro(self._regular())
 
     async def _regular(self) -> None:
         try:
-            if self._feeds.can_be_flushed:
+            if self._is_safe:
                 await self._write()
             else:
                 self._tell("There are feeds that cannot be flushed: the ledger waits for their end")
         finally:
             self._is_busy = False
 
-    async def _write(self) -> None:
+    async def _write(self) -> bool:
+        """Have the store told all news; return whether it was."""
         news, written = self._store.take_news(), False
         try:
-            self._feeds.flush()
+            if self._waits_for_feeds:
+                self._feeds.flush()
             files = self._disk.take() if self._disk else []
-            await result_of(self._thread.submit(self._write_in_thread, news, files))
+            await self._publish(news, files)
             written = True
         except (OSError, sqlite3.Error, LedgerError) as error:
             self._count("checkpoints/failed")
-            self._tell("The ledger %s was not written: %s", self._store.name, error)
+            self._tell_failure(error)
         except Exception:
             self._count("checkpoints/failed")
             self._count("errors")
@@ -105,6 +120,11 @@ class Checkpoints:
             self._count("checkpoints/written")
         finally:
             self._store.end_exchange(published=written)
+        return written
+
+    async def _publish(self, news: News, files: list[int]) -> None:
+        """Have the disk hold *files*, then the store *news*."""
+        await result_of(self._thread.submit(self._write_in_thread, news, files))
 
     def _write_in_thread(self, news: News, files: list[int]) -> None:
         if self._disk:
@@ -113,16 +133,24 @@ class Checkpoints:
 
     async def finish(self) -> None:
         """Make the last checkpoint, if need be once the feeds are stored."""
+        is_safe = self._is_safe or await self._are_feeds_stored()
         if self._loop.running:
             self._loop.stop()
         if self._is_busy and self._last is not None:
             await maybe_deferred_to_future(self._last)
-        are_safe = self._feeds.can_be_flushed or await self._are_feeds_stored()
-        if are_safe and self._has_news:
-            await self._write()
+        if is_safe:
+            await self._write_the_rest()
         # Without anybody who stores them, that was the warning.
-        if self._feeds.has_storage and (left := self._store.unpublished):
+        if self._feeds.has_storage and (left := self._unpublished):
             logger.warning("%d pages are not in the ledger: a next crawl stores them again", left)
+
+    async def _write_the_rest(self) -> None:
+        if self._has_news:
+            await self._write()
+
+    @property
+    def _unpublished(self) -> int:
+        return self._store.unpublished
 
     async def _are_feeds_stored(self) -> bool:
         if not await self._feeds.wait_until_closed(_SECONDS_IN_SILENCE):
@@ -144,6 +172,9 @@ class Checkpoints:
             logger.warning(
                 "%s: the end of the crawl is not noted as a whole: %s", self._store.name, error
             )
+
+    def _tell_failure(self, error: Exception) -> None:
+        self._tell("The ledger %s was not written: %s", self._store.name, error)
 
     def close(self) -> None:
         """End the thread."""

@@ -60,9 +60,11 @@ async def end_crawl(
     if checkpoints:
         with step("the last checkpoint"):
             await checkpoints.finish()
+    with step("the near misses"):
+        await summary.fetch_near_misses(keeper.detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
-        report = summary.finish(keeper.detector, other_bytes, keeper.store.state, spider=name)
+        report = summary.finish(keeper.detector, other_bytes, keeper.state, spider=name)
         form = report.as_json()
     if report:
         with step("the table of the report"):

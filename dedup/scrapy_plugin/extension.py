@@ -1,12 +1,15 @@
 """The extension: holds what the middleware and the pipeline share, for the length of a crawl."""
 
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import Spider, signals
 from scrapy.exceptions import NotConfigured
 
 from dedup.claim import Claim
+from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.page import PageReader
 from dedup.preference import canonical
@@ -22,7 +25,14 @@ from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.keeper import Keeper
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.opening import detector_with, open_store, store_when_free
+from dedup.scrapy_plugin.opening import (
+    connected,
+    detector_with,
+    open_store,
+    shared_store,
+    store_when_free,
+)
+from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.reporting import Reporting
@@ -31,7 +41,7 @@ from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.scrapy_plugin.visits import Visits
-from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store
+from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, Store, finished
 from dedup.workers import InlinePool, WorkerPool
 
 if TYPE_CHECKING:
@@ -88,25 +98,41 @@ class Extension:
         )
         self._components: set[str] = set()
         self._table = ""
-        self._waits = False
+        self._outages = Outages(settings.store_down, crawler, self.summary.count)
         self._connections = ExitStack()
+        # For the store, which is used from then on.
+        self._wait: Callable[[], Awaitable[Store]] | None = None
+        store = self._store_at_once()
+        self._use(store, finished(detector_with(store, settings, self.summary.count)))
+
+    def _store_at_once(self) -> Store:
+        """Return the store of the crawl, or another one if it has to be waited for."""
+        settings, crawler = self.settings, self._crawler
+        if settings.is_shared:
+            self._wait = partial(connected, shared_store(settings, crawler))
+            return MemoryStore()
         try:
-            store = open_store(settings, crawler)
+            return open_store(settings, crawler)
         except LedgerInUseError as error:
             if settings.index_in_use != "wait":
                 raise
             # Without the advice to have it wait.
             logger.warning("This crawl waits: %s", str(error).partition(": one crawl at a time")[0])
-            store, self._waits = MemoryStore(), True
-        self._use(store)
+            self._wait = partial(store_when_free, settings, crawler)
+            return MemoryStore()
 
-    def _use(self, store: Store) -> None:
-        """Build what compares pages with those of *store*."""
-        detector = detector_with(store, self.settings)
+    def _use(self, store: Store, detector: Detector) -> None:
+        """Build what compares pages with those of *store*, which *detector* knows."""
         if self._reporting.losses and len(detector):
             self._reporting.losses.expect_past()
         self._keeper = Keeper(
-            store, detector, self.settings, self._feeds, self.summary.count, self.notices
+            store,
+            detector,
+            self.settings,
+            self._feeds,
+            self.summary.count,
+            self.notices,
+            self._outages,
         )
         self.judge = Judge(
             self.settings,
@@ -120,6 +146,7 @@ class Extension:
                 self.summary,
                 self.notices,
                 self._join,
+                self._outages,
                 self._canonicals,
             ),
             self.summary,
@@ -151,17 +178,19 @@ class Extension:
             self._connections.callback(manager.disconnect, handler, signal)
 
     async def wait_for_ledger(self) -> None:
-        """Wait while another crawl has the ledger, if it is to be waited for.
+        """Wait until another crawl gives the ledger back, or for a server that crawls share.
 
         Raises LedgerError if it cannot be used then.
         """
-        if self._waits:
+        if self._wait:
             try:
-                self._use(await store_when_free(self.settings, self._crawler))
+                store = await self._wait()
+                detector = await detector_with(store, self.settings, self.summary.count)
             except LedgerError as error:
                 logger.error("The crawl does not start: %s", error)
                 raise
-            self._waits = False
+            self._wait = None
+            self._use(store, detector)
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "Extension":
@@ -194,7 +223,7 @@ class Extension:
     def spider_opened(self) -> None:
         self._feeds.take_over()
         self._keeper.start()
-        if self._waits:
+        if self._wait:
             logger.error("ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline, which waits for "
                          "the ledger: it is not used")  # fmt: skip
         self._pool.start()
@@ -232,8 +261,9 @@ class Extension:
         self.summary.claim_ends(claim, is_stored=is_stored)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
-        with ExitStack() as ending:  # whatever fails, the others are closed
+        async with AsyncExitStack() as ending:  # whatever fails, the others are closed
             ending.callback(self._keeper.close)
+            ending.push_async_callback(self._keeper.disconnect)
             ending.callback(self._reporting.close)
             ending.callback(self._pool.close)
             self.visits.gone.settle()

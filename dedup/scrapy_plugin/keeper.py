@@ -1,15 +1,22 @@
 """The keeper of what a crawl stores: its store, the detector of it, and the checkpoints."""
 
+from asyncio import Lock
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.exchanges import Exchanges
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
-from dedup.stores import LedgerError, Store
+from dedup.stores import LedgerError, Store, StoreDownError
+from dedup.stores.base import StoreState
+from dedup.stores.shared.store import SharedStore
 
 logger = get_logger(__name__)
 
@@ -25,6 +32,7 @@ class Keeper:
         feeds: Feeds,
         count: Callable[[str], object],
         notices: Notices,
+        outages: Outages,
     ) -> None:
         """Create it; *detector* knows the pages of *store*.
 
@@ -32,17 +40,19 @@ class Keeper:
         """
         self.store = store
         self.detector = detector
-        self.checkpoints = (
-            Checkpoints(
-                store,
-                feeds,
-                interval=settings.checkpoint_interval,
-                fsync=settings.fsync,
-                count=count,
-            )
-            if store.is_durable
-            else None
-        )
+        options: dict[str, Any] = {
+            "interval": settings.checkpoint_interval,
+            "fsync": settings.fsync,
+            "waits_for_feeds": settings.commit == "stored",
+            "count": count,
+        }
+        self.checkpoints: Checkpoints | None = None
+        if isinstance(store, SharedStore):
+            self.checkpoints = Exchanges(store, feeds, detector, outages, **options)
+        elif store.is_durable:
+            self.checkpoints = Checkpoints(store, feeds, **options)
+        # Never contended, so that no event loop is needed, unless the store waits.
+        self._joining = Lock()
         self._feeds = feeds
         self._notices = notices
 
@@ -58,12 +68,31 @@ class Keeper:
                 )  # fmt: skip
 
     async def join(self, spider: str) -> None:
-        """Join the store with the first page: a crawl without items changes nothing there."""
-        if not self.store.has_joined:
+        """Join the store with the first page: a crawl without items changes nothing there.
+
+        Raises StoreDownError if a shared store cannot be reached now.
+        """
+        if self.store.has_joined:
+            return
+        async with self._joining:
+            if self.store.has_joined:
+                return
+            if self.store.is_down:  # whoever tells it something tries again
+                raise StoreDownError(f"{self.store.name} cannot be reached")
             try:
                 await self.store.join(spider)
+            except StoreDownError:
+                raise
             except LedgerError as error:
                 self._notices.tell_once("The ledger is not written: %s", error)
+
+    @property
+    def state(self) -> StoreState | None:
+        """What a report says of the store; ``None`` if it is gone with the process."""
+        if state := self.store.state:
+            unpublished = state.unpublished + self.detector.unclaimed
+            return replace(state, unpublished=unpublished)
+        return None
 
     def end_claim(self, claim: Claim, is_stored: bool) -> None:
         """Commit *claim* if its content *is_stored*, else release it."""
@@ -71,6 +100,11 @@ class Keeper:
             self.detector.commit(claim)
         else:
             self.detector.release(claim)
+
+    async def disconnect(self) -> None:
+        """Give back the connection to a shared store."""
+        if isinstance(self.checkpoints, Exchanges):
+            await self.checkpoints.disconnect()
 
     def close(self) -> None:
         """End the checkpoints and give the store back."""

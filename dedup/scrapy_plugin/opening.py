@@ -1,18 +1,22 @@
 """What a crawl knows from earlier ones: its store is opened, and the detector made of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+from scrapy.utils.asyncio import is_asyncio_available
+
 from dedup.detector import Detector
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
-from dedup.scrapy_plugin.settings.values import as_switch
-from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store, finished
+from dedup.scrapy_plugin.settings.values import SettingError, as_switch
+from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
+from dedup.stores.shared.opening import LogUrl, open_log
+from dedup.stores.shared.store import SharedStore
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -42,10 +46,8 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     """
     if not settings.enabled or settings.index is None:
         return MemoryStore()
-    reset = settings.reset
-    argument = getattr(crawler.spider, RESET_ARGUMENT, None)
-    if argument is not None:
-        reset = as_switch(f"the spider argument {RESET_ARGUMENT}", argument)
+    assert isinstance(settings.index, Path)
+    reset = _is_reset(settings, crawler)
     job = settings.job
     is_of_job = job is not None and settings.index == Path(job, LEDGER_OF_A_JOB).absolute()
     _close_those_of_failed_crawls()
@@ -75,6 +77,34 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     if store.is_resumed and reset:
         logger.info("The job in %s goes on, so its ledger is not reset", job)
     return store
+
+
+def _is_reset(settings: DedupSettings, crawler: "Crawler") -> bool:
+    argument = getattr(crawler.spider, RESET_ARGUMENT, None)
+    if argument is None:
+        return settings.reset
+    return as_switch(f"the spider argument {RESET_ARGUMENT}", argument)
+
+
+def shared_store(settings: DedupSettings, crawler: "Crawler") -> SharedStore:
+    """Return the store that a crawl shares with others; it is not connected yet.
+
+    Raises LedgerError if its client is not installed; SettingError without an event loop of
+    asyncio.
+    """
+    assert isinstance(settings.index, LogUrl)
+    if not is_asyncio_available():
+        raise SettingError(
+            f"DEDUP_INDEX {settings.index.name} needs asyncio: remove TWISTED_REACTOR, or set it "
+            'to "twisted.internet.asyncioreactor.AsyncioSelectorReactor"'
+        )
+    return SharedStore(
+        open_log(settings.index),
+        settings.identity,
+        job=_token(settings.job) if settings.job else None,
+        reset=_is_reset(settings, crawler),
+        max_age=settings.max_age,
+    )
 
 
 def _candidates(path: Path, in_use: str) -> Iterator[Path]:
@@ -128,16 +158,30 @@ def _token(job: str) -> str:
     return path.read_text("ascii")
 
 
-def detector_with(store: Store, settings: DedupSettings) -> Detector:
-    """Return a detector that knows the pages of *store*.
+async def connected(store: SharedStore) -> Store:
+    """Connect *store*, and return it; raises LedgerError if one may not take part."""
+    try:
+        await store.open()
+    except BaseException:
+        await store.disconnect()
+        raise
+    return store
 
-    Raises LedgerError if they cannot be read; the store is then closed.
+
+async def detector_with(
+    store: Store, settings: DedupSettings, count: Callable[[str], object]
+) -> Detector:
+    """Return a detector that knows the pages of *store*; waits only if that does.
+
+    *count* is called with the names of counters. Raises LedgerError if the pages cannot be read;
+    the store is then closed.
     """
     detector = Detector(
         settings.method,
         settings.rule,
         store=store,
         several_a_key=settings.item_field is not None,
+        count=count,
     )
     last_line = monotonic()
 
@@ -148,9 +192,11 @@ def detector_with(store: Store, settings: DedupSettings) -> Detector:
             logger.info("Reading %s: %d of %d pages", store.name, number, store.last)
 
     try:
-        finished(detector.load(show_progress))
+        await detector.load(show_progress)
     except BaseException as error:
         store.close()
+        if isinstance(store, SharedStore):
+            await store.disconnect()
         if isinstance(error, LedgerError) or not isinstance(error, Exception):
             raise
         # Whatever a method makes of bytes that are no sketch of its own.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import HtmlResponse
 
+from dedup.detector import UNCHECKED
 from dedup.limits import shorten_url
 from dedup.logs import get_logger
 from dedup.record_field import MadeWith, to_field
@@ -95,7 +96,8 @@ class ItemPipeline:
             _log_drop(judgement, settings)
             raise reason(verdict, judgement.key)
         await self._fill(item, passage, judgement, extension)
-        if settings.action == "mark" and verdict.kind is not Kind.SKIPPED:
+        is_compared = verdict.kind is not Kind.SKIPPED
+        if settings.action == "mark" and (is_compared or verdict.reason == UNCHECKED):
             _mark(item, verdict, extension)
 
     async def _fill(
@@ -173,7 +175,7 @@ def _set_if_empty(item: Any, field: str, value: Any, setting: str, extension: Ex
 
 def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
     mark = {
-        "verdict": verdict.kind.value,
+        "verdict": verdict.reason or verdict.kind.value,
         "original": verdict.original,
         "distance": verdict.distance,
         "method": verdict.method,

@@ -7,6 +7,7 @@ from dedup.limits import shorten_url
 from dedup.preference import Copy, Preference
 from dedup.rule import Verdict
 from dedup.scrapy_plugin.notices import Notices
+from dedup.stores import StoreDownError
 
 _MOST_KNOWN = 100_000
 
@@ -44,6 +45,8 @@ class PreferredUrls:
             if best == verdict.original or self._preference.prefers(page, Copy(best)):
                 best = shorten_url(url)
                 self._detector.note_preferred(number, best)
+        except StoreDownError:
+            return verdict
         except Exception:  # of a criterion of somebody else's
             self._notices.count_error("the preference of <%s>", url)
             return verdict

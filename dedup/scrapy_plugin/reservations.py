@@ -12,10 +12,12 @@ from dedup.report.summary import Summary
 from dedup.rule import Verdict
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.preferred import PreferredUrls
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
+from dedup.stores import StoreDownError
 
 
 class Reservations:
@@ -32,6 +34,7 @@ class Reservations:
         summary: Summary,
         notices: Notices,
         join: Callable[[], Awaitable[object]],
+        outages: Outages,
         canonicals: Canonicals | None = None,
     ) -> None:
         """Create it; *join* is called before each page is compared.
@@ -44,6 +47,7 @@ class Reservations:
         self._summary = summary
         self._notices = notices
         self._join = join
+        self._outages = outages
         self._canonicals = canonicals
         self._preferred = PreferredUrls(settings.prefer, detector, notices)
 
@@ -79,6 +83,8 @@ class Reservations:
         try:
             if await self._detector.is_new(record):
                 return await self._canonicals.wait_for(url, response)
+        except StoreDownError:
+            return False
         except Exception:
             self._notices.count_error("what <%s> names as its canonical page", response.url)
         return False
@@ -91,11 +97,17 @@ class Reservations:
         While a near page is being stored, wait for what becomes of it; not if that waits for what
         becomes of *visit*, which goes on after this.
         """
-        await self._join()
         begin = monotonic()
         while True:
-            start = perf_counter()
-            reservation = await self._detector.reserve(record, again=again)
+            try:
+                await self._join()
+                start = perf_counter()
+                reservation = await self._detector.reserve(record, again=again)
+            except StoreDownError as error:
+                self._outages.begin(error)
+                if await self._outages.wait():
+                    continue
+                return self._detector.unchecked(record)
             self._summary.record_time("index", perf_counter() - start)
             if reservation.verdict:
                 return reservation

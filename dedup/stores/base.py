@@ -100,6 +100,8 @@ class Store(ABC):
         """Create it; *name* is what messages call it."""
         self.name = name
         self.has_joined = False
+        self.is_down = False
+        """Whether the server of the store was not reached the last time: nothing is claimed now."""
         self._news = News()
         self._news_under_way = News()
         self._preferred: dict[int, str] = {}
@@ -134,6 +136,10 @@ class Store(ABC):
     @abstractmethod
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         """Return the records of stored or claimed pages by their *numbers*; the key at least."""
+
+    def at_hand(self, number: int) -> PageRecord | None:
+        """Return what `pages` does of page *number*, or ``None`` if that would have to wait."""
+        return finished(self.pages([number]))[number]
 
     @abstractmethod
     async def earlier(self, key: str) -> list[Stored]:

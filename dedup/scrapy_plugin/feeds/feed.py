@@ -68,9 +68,16 @@ class Feed:
         """Whether an item has left the process when the file is flushed."""
         return (
             type(self.slot.storage) in _DIRECT_STORAGES
-            and type(self.slot.exporter) in _DIRECT_EXPORTERS
+            and self._exporter_class in _DIRECT_EXPORTERS
             and "postprocessing" not in self.slot.feed_options
         )
+
+    @property
+    def _exporter_class(self) -> Any:
+        """That of the exporter, which there is from the first item on."""
+        if self.slot.exporter:
+            return type(self.slot.exporter)
+        return self.slot.exporters.get(self.slot.format)
 
     def flush(self) -> None:
         if self.slot.file and not self.slot.file.closed and self.can_be_flushed:

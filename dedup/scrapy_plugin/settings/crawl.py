@@ -34,12 +34,15 @@ from dedup.scrapy_plugin.settings.values import (
     fields_of_items,
     file,
     folder,
+    index,
     item_field,
     log_level,
     number,
     switch,
     whole_number,
 )
+from dedup.stores.shared.log import LEASE
+from dedup.stores.shared.opening import LogUrl
 from dedup.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ _OUTSIDE_A_CRAWL = {
     "JOBDIR": "",
 }
 """There, no page is judged, no file is written, and DEDUP_FIELDS are filled."""
+_INTERVAL = "DEDUP_CHECKPOINT_INTERVAL"
+_SECONDS_IN_A_FLEET = 1.0
 _OTHER_NAMES = {
     f"DEDUP_{other}": f"DEDUP_{name}"
     for name, others in {
@@ -68,7 +73,7 @@ _OTHER_NAMES = {
         "EVIDENCE": "STRICT STRICTNESS",
         "FIELDS": "TEXT_FIELD",
         "FOLLOW_DUPLICATES": "FOLLOW FOLLOW_LINKS",
-        "INDEX": "LEDGER STORE STORAGE DATABASE DB PATH FILE URI",
+        "INDEX": "LEDGER STORE STORAGE DATABASE DB PATH FILE URI URL REDIS_URL",
         "ITEM_FIELD": "FIELD CONTENT_FIELD",
         "MAX_AGE": "TTL EXPIRE EXPIRY",
         "MAX_DISTANCE": "THRESHOLD DISTANCE HAMMING_DISTANCE SIMILARITY TOLERANCE",
@@ -100,8 +105,10 @@ class DedupSettings:
     DEDUP_SIMPLIFY_CHINESE."""
     extractor: Annotated[Extractor, extractor()]
     item_field: Annotated[str | None, item_field()]
-    index: Annotated[Path | None, file()]
+    index: Annotated[Path | LogUrl | None, index()]
     index_in_use: Annotated[str, choice(("stop", "wait", "own"))]
+    commit: Annotated[str, choice(("stored", "passed"))]
+    store_down: Annotated[str, choice(("keep", "wait", "stop"))]
     workers: Annotated[int, whole_number(1, at_least=0)]
     enabled: Annotated[bool, switch(True)]
     min_tokens: Annotated[int, whole_number(20, at_least=0)]
@@ -163,6 +170,9 @@ class DedupSettings:
             values["index"] = Path(values["job"], LEDGER_OF_A_JOB).absolute()
             # A second crawl would want not only its ledger, but also its requests.
             values["index_in_use"] = "stop"
+        if isinstance(values["index"], LogUrl) and settings.get(_INTERVAL) is None:
+            # Others wait for what is not published.
+            values["checkpoint_interval"] = reader.shown[_INTERVAL] = _SECONDS_IN_A_FLEET
         result = cls(**values, shown=reader.shown)
         result._check(feed_files(settings, placeholders))
         _warn_of_unknown(settings, reader.shown)
@@ -199,13 +209,34 @@ class DedupSettings:
                     f"DEDUP_SKETCH_FIELD and {name} both use the field {self.sketch_field!r}: give "
                     "each its own"
                 )
+        if self.is_shared:
+            self._check_fleet()
         paths = {
-            "DEDUP_INDEX": self.index,
+            "DEDUP_INDEX": self.index if isinstance(self.index, Path) else None,
             "DEDUP_DUPLICATES": self.duplicates,
             "DEDUP_REPORT": self.report,
         }
         if shared := find_shared(paths, feeds):
             raise SettingError(f"{shared[0]} and {shared[1]} are one file: give each its own")
+
+    def _check_fleet(self) -> None:
+        """Raise SettingError if settings do not go with a store that others share."""
+        if self.wait_timeout <= LEASE:
+            raise SettingError(
+                f"DEDUP_WAIT_TIMEOUT must be more than {LEASE:g} seconds where crawls share "
+                "DEDUP_INDEX, since the pages of a process that was killed are waited for so long, "
+                f"got {self.wait_timeout:g}"
+            )
+        if not self.checkpoint_interval:
+            raise SettingError(
+                "DEDUP_CHECKPOINT_INTERVAL must be more than 0 where crawls share DEDUP_INDEX: "
+                "each waits for what others have not written yet"
+            )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other crawls use the store of pages at the same time."""
+        return self.enabled and isinstance(self.index, LogUrl)
 
     @classmethod
     def defaults(cls) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from inspect import getattr_static
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from scrapy import Spider
 from scrapy.settings import BaseSettings
@@ -35,6 +36,18 @@ class Placeholders:
         Raises ValueError if a placeholder does not exist, or a ``%`` does not begin one.
         """
         return _PERCENT.sub(self._value, path)
+
+    def fill_url(self, url: str) -> str:
+        """Return *url* with its placeholders replaced, and all else as it is.
+
+        >>> Placeholders(Spider("news")).fill_url("redis://:%40@host/0?namespace=%(name)s")
+        'redis://:%40@host/0?namespace=news'
+
+        Raises ValueError if a placeholder does not exist.
+        """
+        return _PERCENT.sub(
+            lambda match: quote(self._value(match), safe="") if match["name"] else match[0], url
+        )
 
     def _value(self, match: re.Match[str]) -> str:
         if match["percent"]:

@@ -13,6 +13,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from dedup.scrapy_plugin.settings.paths import Placeholders
+from dedup.stores.shared.opening import LogUrl, without_secrets
 from dedup.suggestion import did_you_mean
 
 PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")
@@ -56,10 +57,12 @@ class Reader:
         if value is None:
             value = setting.default
         if setting.has_placeholders and isinstance(value, str | os.PathLike):
+            value = os.fspath(value)
+            fill = self._placeholders.fill_url if "://" in value else self._placeholders.fill
             try:
-                value = self._placeholders.fill(os.fspath(value))
+                value = fill(value)
             except ValueError as error:
-                raise SettingError(f"{name} {value!r}: {error}") from error
+                raise SettingError(f"{name} {_shown(value)!r}: {error}") from error
         parsed = parse(name, setting, value)
         self.shown[name] = setting.show(value, parsed)
         return parsed
@@ -185,6 +188,22 @@ def file() -> Setting:
     return Setting("", partial(_parse_path, "file", Path.is_file), _show_given, True)
 
 
+def index() -> Setting:
+    """The path of a file, or the URL of a server that crawls share; none by default."""
+    return Setting("", _parse_index, lambda given, _parsed: _shown(given), True)
+
+
+def _parse_index(value: Any) -> Path | LogUrl | None:
+    if isinstance(value, str) and "://" in value:
+        return LogUrl.of(value)
+    return _parse_path("file", Path.is_file, value)
+
+
+def _shown(value: str) -> str:
+    """Return what may be shown of a path or a URL."""
+    return without_secrets(value) if "://" in value else value
+
+
 def folder() -> Setting:
     """The path of a folder, which need not exist; none by default."""
     return Setting("", partial(_parse_path, "folder", Path.is_dir), _show_given, True)
@@ -194,7 +213,7 @@ def _parse_path(kind: str, is_right_kind: Callable[[Path], bool], value: Any) ->
     if not isinstance(value, str):
         raise ValueError(f"must be the path of a {kind}, got {value!r}")
     if "://" in value:
-        raise ValueError(f"must be the path of a local {kind}, got the URL {value!r}")
+        raise ValueError(f"must be the path of a local {kind}, got the URL {_shown(value)!r}")
     if not value:
         return None
     path = Path(value).absolute()

@@ -286,5 +286,3 @@ class SqliteLog(Log):
             if code & 0xFF in _MAY_COME_BACK:
                 raise StoreDownError(str(error)) from error
             raise
-        except ValueError as error:
-            raise self._file.damage_error(error) from error

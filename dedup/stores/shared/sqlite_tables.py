@@ -110,7 +110,7 @@ def leave(
 ) -> None:
     """End the lease of *owner*, release its open claims, and keep its report and *texts*."""
     query = "SELECT id, entry FROM claims WHERE owner = ? ORDER BY id"
-    claims = [from_bytes(*row) for row in file.execute(query, (owner,))]
+    claims = [_entry(*row) for row in file.execute(query, (owner,))]
     _append(file, [_end(claim, now, Released(claim.position)) for claim in claims])
     file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
     crawl = _one(file, "SELECT crawl FROM owners WHERE owner = ?", owner)
@@ -180,7 +180,7 @@ def _open_claims(
 ) -> dict[tuple[int, int], Entry]:
     """Return the open claims of *owner* among *numbers*, by number and serial."""
     return {
-        (number, serial): from_bytes(number, data)
+        (number, serial): _entry(number, data)
         for some, marks in _pieces(numbers)
         for number, serial, data in file.execute(
             f"SELECT id, serial, entry FROM claims WHERE id IN ({marks}) AND owner = ?",
@@ -244,7 +244,7 @@ def expire(file: sqlite3.Connection, claims: Iterable[tuple[int, bytes, int]], n
         if left > 0:
             ends.append(left)
         else:
-            released[number] = _end(from_bytes(number, data), now, Released(number))
+            released[number] = _end(_entry(number, data), now, Released(number))
     _append(file, list(released.values()))
     return min(ends, default=math.inf)
 
@@ -286,7 +286,7 @@ def _first_event(file: sqlite3.Connection) -> int:
 
 def _events(file: sqlite3.Connection, first: int, count: int = MOST_ENTRIES) -> list[Entry]:
     query = "SELECT id, entry FROM events WHERE id >= ? ORDER BY id LIMIT ?"
-    return [from_bytes(*row) for row in file.execute(query, (first, count))]
+    return [_entry(*row) for row in file.execute(query, (first, count))]
 
 
 def _entry_of_page(file: sqlite3.Connection, number: int) -> Entry | None:
@@ -322,7 +322,7 @@ def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
         yield list(_entries_of_pages(rows, runs))
     claims = file.execute("SELECT id, entry FROM claims WHERE id < ? ORDER BY id", (first,))
     while rows := claims.fetchmany(_ROWS_AT_ONCE):
-        yield [from_bytes(*row) for row in rows]
+        yield [_entry(*row) for row in rows]
     if first > last:
         if yielded < last and (entry := _entry_of_page(file, last)):
             yield [entry]
@@ -354,7 +354,7 @@ def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRec
         for table in ("claims", "events"):  # these have what pages have not
             query = f"SELECT id, entry FROM {table} WHERE id IN ({marks})"
             for number, data in file.execute(query, some):
-                event = from_bytes(number, data).event
+                event = _entry(number, data).event
                 if isinstance(event, Claimed):
                     found[number] = event.record
     return found
@@ -390,3 +390,11 @@ def texts(file: sqlite3.Connection) -> Iterator[list[tuple[str, str | None, str]
     kept = file.execute("SELECT url, title, text FROM texts")
     while rows := kept.fetchmany(_TEXTS_AT_ONCE):
         yield [(url, title, tables.text_of(text)) for url, title, text in rows]
+
+
+def _entry(position: int, data: Any) -> Entry:
+    """Return the entry at *position*; raises sqlite3.DatabaseError if *data* cannot be one."""
+    try:
+        return from_bytes(position, data)
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError(f"event {position} is none") from error

@@ -3,7 +3,8 @@
 import json
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from secrets import token_bytes
 from time import monotonic, time
 from typing import Any
@@ -72,7 +73,6 @@ class SharedStore(Store):
         self._turn = 0
         self.run = 0
         self.is_resumed = False
-        self.is_down = False
         self._up_since = math.inf
         self._has_to_read = False
         # The last entry that was followed.
@@ -114,7 +114,8 @@ class SharedStore(Store):
         """
         self._spider = spider
         member = Member(self._owner, spider, self._job)
-        joined = await self._log.join(member, self._identity, reset=self._reset)
+        with self._noting_outage():
+            joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed = joined.run, joined.is_resumed
         self.has_joined = True
         # Another process has reset it, and may have stored pages since.
@@ -192,20 +193,23 @@ class SharedStore(Store):
     # The log.
 
     async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
-        if self.is_down and claims:
-            raise StoreDownError(f"{self.name} cannot be reached")
-        try:
-            if not self.has_joined:
-                await self.join(self._spider)
-            if self._has_to_read:
-                raise HistoryChangedError(f"{self.name} was reset")
+        if not self.has_joined:
+            await self.join(self._spider)
+        if self._has_to_read:
+            raise HistoryChangedError(f"{self.name} was reset")
+        with self._noting_outage():
             events = await self._exchange(claims, news)
+        self._is_up()
+        return events
+
+    @contextmanager
+    def _noting_outage(self) -> Iterator[None]:
+        try:
+            yield
         except StoreDownError:
             self.is_down = True
             self._up_since = math.inf
             raise
-        self._is_up()
-        return events
 
     def _is_up(self) -> None:
         if self.is_down or self._up_since == math.inf:
@@ -273,6 +277,8 @@ class SharedStore(Store):
         while end < last and (more := await self._log.entries(end)):
             entries += more
             end = more[-1].position
+        if answer.made and end < last:
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [entry for entry in entries if not answer.made or entry.position <= last]
 
     def _own_claim(self, entry: Entry, serials: range) -> Claimed | None:
@@ -331,8 +337,8 @@ class SharedStore(Store):
         pages = {claimed.number: claimed for _, claimed in self._published}
         for news in (self._news, self._news_under_way):
             pages |= {number: claimed for number, (claimed, _) in news.commits.items()}
+            news.commits.clear()
         self._published.clear()
-        self._news.commits.clear()
         return list(pages.values())
 
     # What waits in memory.
@@ -359,7 +365,7 @@ class SharedStore(Store):
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         found, missing = {}, []
         for number in numbers:
-            record = self._record_at_hand(number)
+            record = self.at_hand(number)
             if record is None:
                 missing.append(number)
             else:
@@ -372,7 +378,7 @@ class SharedStore(Store):
                 del self._pages[next(iter(self._pages))]
         return found
 
-    def _record_at_hand(self, number: int) -> PageRecord | None:
+    def at_hand(self, number: int) -> PageRecord | None:
         if number in self._own:
             return self._own[number][1].record
         if number in self._others:

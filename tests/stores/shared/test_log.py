@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
+from postgres_server import PostgresLogServer
 from redis_server import RedisLogServer
 from remote_memory_log import RemoteMemoryServer
 from sqlite_server import SqliteServer
@@ -34,6 +35,7 @@ LOGS = {
     "redis": RedisLogServer,
     "remote memory": RemoteMemoryServer,
     "sqlite": SqliteServer,
+    "PostgreSQL": PostgresLogServer,
 }
 """The servers by name."""
 
@@ -1002,6 +1004,7 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
         """What was answered, and what is there at last, but for the times."""
         await log.open()
         processes = {owner: Process(log, owner) for owner in OWNERS}
+        await processes[OWNERS[0]].join()
         claims, stored, told = [(99, OWNERS[0], 99)] * 9, [], []
         await processes[OWNERS[0]].join()
         for owner, action, *how in actions:

@@ -1,0 +1,195 @@
+"""A real server of PostgreSQL, which tests may kill, pause and start again."""
+
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from log_servers import LogServer
+
+from dedup.stores.shared.log import LEASE
+from dedup.stores.shared.postgres_log import PostgresLog
+
+PASSWORD = "p:a/s@s w?o#rd%"
+# It is often not in the path, and there may be several: the newest one.
+FOLDERS = [*sorted(glob("/usr/lib/postgresql/*/bin"), key=len)[::-1], "/usr/local/bin", "/usr/bin"]
+
+
+def programs():
+    """Return the folder of the server's programs, or skip the test."""
+    for folder in (os.path.dirname(shutil.which("initdb") or ""), *FOLDERS):
+        if folder and Path(folder, "initdb").exists():
+            return Path(folder)
+    pytest.skip("PostgreSQL is not installed: initdb is neither in the path nor in its folder")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class PostgresServer:
+    """A server with data of its own, on loopback."""
+
+    def __init__(self, *options):
+        self._programs = programs()
+        # Not pytest's folder, into which only the user of the tests can look.
+        self.folder = Path(tempfile.mkdtemp(prefix="dedup-postgres-"))
+        self._data = self.folder / "data"
+        # It does not run as root.
+        self._as = {}
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+            self._as = {"user": "postgres", "group": "postgres", "extra_groups": []}
+        self.port = free_port()
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        self._run(
+            "initdb", "--no-sync", "--auth=scram-sha-256", "--username=admin", "--encoding=UTF8",
+            "--no-locale", f"--pwfile={secret}",
+        )  # fmt: skip
+        settings = [
+            f"port={self.port}", "listen_addresses=127.0.0.1",
+            f"unix_socket_directories={self.folder}", "max_connections=50", *options,
+        ]  # fmt: skip
+        with (self._data / "postgresql.auto.conf").open("a") as file:
+            for setting in settings:
+                name, _, value = setting.partition("=")
+                file.write(f"{name} = '{value}'\n")
+        self._databases = 0
+        self.start()
+
+    def _run(self, program, *arguments):
+        done = subprocess.run(
+            [self._programs / program, "-D", self._data, *arguments],
+            cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
+            stdin=subprocess.DEVNULL, **self._as,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}{self.log}"
+
+    @property
+    def log(self):
+        path = self.folder / "log"
+        return path.read_text() if path.exists() else ""
+
+    def start(self):
+        # Its output is not that of the tests, or they would wait for its end.
+        self._run("pg_ctl", "start", "-w", "-l", self.folder / "log")
+
+    def stop(self):
+        self._run("pg_ctl", "stop", "-w", "-m", "fast")
+
+    @property
+    def process(self):
+        return int((self._data / "postmaster.pid").read_text().split()[0])
+
+    def processes(self):
+        """Return the ids of all of its processes, the one that starts the others first."""
+        found = [self.process]
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = int(path.read_text().rpartition(")")[2].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if parent == found[0]:
+                found.append(int(path.parent.name))
+        return found
+
+    def signal(self, number):
+        os.kill(self.process, signal.SIGSTOP)  # so that it starts no more
+        for process in self.processes():
+            os.kill(process, number)
+
+    def kill(self):
+        """End it at once, as a crash does; `start` works again."""
+        processes = self.processes()
+        self.signal(signal.SIGKILL)
+        for process in processes:
+            wait_for_end(process)
+
+    def pause(self):
+        self.signal(signal.SIGSTOP)
+
+    def resume(self):
+        for process in self.processes()[::-1]:
+            os.kill(process, signal.SIGCONT)
+
+    def url(self, database="postgres", *, user="admin", password=PASSWORD, port=None, query=""):
+        place = f"127.0.0.1:{port or self.port}"
+        return f"postgresql://{user}:{quote(password, safe='')}@{place}/{database}{query}"
+
+    def run(self, *statements, database="postgres", **arguments):
+        """Return the rows of the last of some *statements*."""
+        with psycopg.connect(self.url(database, **arguments), autocommit=True) as connection:
+            for statement in statements:
+                cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def new_database(self, options=""):
+        """Create an empty database, and return its name."""
+        self._databases += 1
+        name = f"crawls{self._databases}"
+        self.run(f"CREATE DATABASE {name} {options}")
+        return name
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.folder)
+
+
+def wait_for_end(process):
+    """Wait until a process, which need not be a child, has ended."""
+    try:
+        file = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        select.select([file], [], [], 30)
+    finally:
+        os.close(file)
+
+
+class PostgresLogServer(LogServer):
+    """Logs in a database of a server of PostgreSQL."""
+
+    password = PASSWORD
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self._server = PostgresServer()
+        self._database = self._server.new_database()
+
+    def connect(self, namespace, lease=LEASE):
+        url = self._server.url(self._database, query=f"?namespace={namespace}")
+        return PostgresLog(url, lease=lease)
+
+    def contents(self, namespace):
+        with psycopg.connect(self._server.url(self._database)) as connection:
+            tables = connection.execute(
+                "SELECT relname FROM pg_class WHERE relkind = 'r' "
+                "AND relnamespace = to_regnamespace('dedup') ORDER BY relname"
+            ).fetchall()
+            return {
+                name: sorted(map(str, connection.execute(f"TABLE dedup.{name}")))
+                for (name,) in tables
+            }
+
+    @contextmanager
+    def down(self):
+        self._server.stop()
+        yield
+        self._server.start()
+
+    def stop(self):
+        super().stop()
+        self._server.remove()

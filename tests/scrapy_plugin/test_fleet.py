@@ -1,0 +1,142 @@
+"""Crawls that share a store: real crawls in processes, over a real Redis server."""
+
+import json
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projects import SECONDS, Project
+from redis import Redis
+from redis_server import RedisServer, redis_server
+from texts import article, page
+from web import served
+
+pytestmark = pytest.mark.slow
+
+PASSWORD = "hush-0f-the-fleet"
+CONTENTS = 16
+SPIDERS = ["one", "two", "three"]
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    with redis_server(requirepass=PASSWORD) as server:
+        yield server
+
+
+def url_of(server: RedisServer, namespace: str = "fleet") -> str:
+    return f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0?namespace={namespace}"
+
+
+def keys_of(server: RedisServer) -> list[Any]:
+    with Redis(port=server.port, password=PASSWORD) as client:
+        return client.keys("*")
+
+
+def copies() -> dict[str, Any]:
+    """Three pages of each content: as it is, with another word, and as it is again."""
+    pages: dict[str, Any] = {}
+    for number in range(CONTENTS):
+        text = article(number + 1)
+        pages[f"/{number}/a"] = page(text)
+        pages[f"/{number}/b"] = page(f"{text} Otherwise.")
+        pages[f"/{number}/c"] = page(text, footer="Another footer")
+    return pages
+
+
+@pytest.fixture
+def pages() -> dict[str, Any]:
+    return copies()
+
+
+@pytest.fixture
+def site(pages: dict[str, Any]) -> Iterator[str]:
+    with served(pages) as url:
+        yield url
+
+
+class Fleet:
+    """Crawls of one project, each with a feed of its own."""
+
+    def __init__(self, folder: Path, site: str, **settings: Any) -> None:
+        paths = [[f"/{n}/{'abc'[(n + i) % 3]}" for n in range(CONTENTS)] for i in range(3)]
+        urls = [[site + path for path in rotated(own, 5 * i)] for i, own in enumerate(paths)]
+        self.project = Project(
+            folder / "fleet",
+            dict(zip(SPIDERS, urls, strict=True)),
+            DEDUP_WORKERS=0,
+            DEDUP_LOG_LEVEL="INFO",
+            RETRY_ENABLED=False,
+            **settings,
+        )
+        self._closing = ExitStack()
+
+    def start(self, spider: str, *options: str, feed: str = "") -> "subprocess.Popen[str]":
+        feed = feed or f"{spider}.jsonl"
+        return self.project.start("crawl", spider, "-o", feed, *options)
+
+    def crawl(self, *spiders: str, options: tuple[str, ...] = ()) -> list[str]:
+        """Run crawls at once; return what each wrote."""
+        crawls = [self.start(spider, *options) for spider in spiders]
+        return [ended(crawl) for crawl in crawls]
+
+    def items(self, feed: str = "*.jsonl") -> list[dict[str, Any]]:
+        paths = sorted(self.project.folder.glob(feed))
+        return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+    def contents(self, feed: str = "*.jsonl") -> Counter[str]:
+        """How often each content is in the feeds."""
+        return Counter(item["url"].split("/")[3] for item in self.items(feed))
+
+
+def rotated(values: list[Any], by: int) -> list[Any]:
+    return values[by:] + values[:by]
+
+
+def ended(crawl: "subprocess.Popen[str]", seconds: float = 2 * SECONDS) -> str:
+    with crawl:
+        try:
+            output, _ = crawl.communicate(timeout=seconds)
+        finally:
+            crawl.kill()
+    return output
+
+
+def stat(output: str, name: str) -> int:
+    found = re.search(rf"'{re.escape(name)}': (\d+)", output)
+    return int(found[1]) if found else 0
+
+
+def wait_until(condition: Any, seconds: float = SECONDS) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it has not come to that"
+        time.sleep(0.05)
+
+
+ONCE = {str(number): 1 for number in range(CONTENTS)}
+
+
+def test_crawls_at_once_store_each_content_once(tmp_path: Path, site: str, server: RedisServer):
+    fleet = Fleet(tmp_path, site, DEDUP_INDEX=url_of(server), DEDUP_REPORT="reports")
+    outputs = fleet.crawl(*SPIDERS)
+    assert fleet.contents() == ONCE, "\n".join(outputs)
+    for output in outputs:
+        assert "log_count/ERROR" not in output, output
+        assert PASSWORD not in output
+        assert stat(output, "dedup/pages") == CONTENTS
+        assert stat(output, "dedup/store/exchanges") > 0
+    assert sum(stat(output, "dedup/claims/committed") for output in outputs) == CONTENTS
+    reports = list(fleet.project.folder.glob("reports/*"))
+    assert len([path for path in reports if path.suffix == ".json"]) == 3
+    for path in reports:
+        assert PASSWORD not in path.read_text()
+    shown = json.loads(next(path for path in reports if path.suffix == ".json").read_text())
+    url = f"redis://127.0.0.1:{server.port}/0?namespace=fleet"
+    assert shown["settings"]["DEDUP_INDEX"] == shown["ledger"]["path"] == url

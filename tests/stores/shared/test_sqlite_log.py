@@ -1,0 +1,680 @@
+"""The ledger that processes share: its file, its locks, and crawls alone before and after."""
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from secrets import token_bytes
+
+import ledgers
+import pytest
+
+from dedup.methods import SimHash
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.stores import LedgerError, LedgerInUseError, SqliteStore
+from dedup.stores.base import DuplicateNote, StoreDownError
+from dedup.stores.reader import LedgerReader
+from dedup.stores.rebuild import add_crawl
+from dedup.stores.reindex import reindex
+from dedup.stores.restore import restoring
+from dedup.stores.shared import sqlite_log, sqlite_tables
+from dedup.stores.shared.log import LEASE, Entry, Found, Member, Request
+from dedup.stores.shared.sqlite_log import SqliteLog
+
+TESTS = Path(__file__).parents[2]
+IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
+SHORT = 0.2
+
+
+class Shared:
+    """A ledger in a folder, and the logs of it; all are closed at the end of the test."""
+
+    def __init__(self, folder):
+        self.path = folder / "pages.sqlite"
+        self._logs = []
+
+    def log(self, lease=LEASE, **options):
+        self._logs.append(SqliteLog(self.path, lease=lease, **options))
+        return self._logs[-1]
+
+    async def join(self, lease=LEASE, *, spider="test", job=None, **options):
+        """Have a process take part."""
+        process = Process(self.log(lease, **options))
+        await process.log.open()
+        await process.join(spider=spider, job=job)
+        return process
+
+    def query(self, sql, *arguments):
+        with closing(sqlite3.connect(self.path)) as file, file:
+            return file.execute(sql, arguments).fetchall()
+
+    async def aclose(self):
+        while self._logs:
+            await self._logs.pop().close()
+
+
+class Process:
+    """What takes part in a log, and follows it."""
+
+    def __init__(self, log):
+        self.log = log
+        self.owner = token_bytes(8)
+        self.run = self.seen = self._turn = self._serial = 0
+
+    async def join(self, *, spider="test", job=None, identity=IDENTITY, reset=False):
+        joined = await self.log.join(Member(self.owner, spider, job), identity, reset=reset)
+        self.run = joined.run
+        return joined
+
+    async def exchange(self, *claims, **more):
+        self._turn += 1
+        named = []
+        for claim in claims:
+            self._serial += 1
+            named.append((self._serial, claim if isinstance(claim, Claimed) else Claimed(claim)))
+        request = Request(self.owner, self._turn, self.run, self.seen, claims=named, **more)
+        answer = await self.log.exchange(request)
+        if answer.entries:
+            self.seen = answer.entries[-1].position
+        return answer
+
+    async def claim(self, *claims):
+        """Claim, and return the names of the claims."""
+        answer = await self.exchange(*claims)
+        serials = range(self._serial - len(claims) + 1, self._serial + 1)
+        return list(zip(answer.made, serials, strict=True))
+
+    async def store(self, *claims):
+        """Have pages stored, and return their numbers."""
+        made = await self.claim(*claims)
+        assert (await self.exchange(commits=made)).lost == []
+        return [number for number, _ in made]
+
+    async def leave(self, reason="finished"):
+        await self.log.leave(self.owner, reason, None, [])
+
+
+@pytest.fixture
+def shared(tmp_path):
+    return Shared(tmp_path)
+
+
+record = ledgers.record
+
+
+def crawl_alone(path, *pages, **options):
+    """Have a crawl alone store *pages*: records, or claims; return their numbers."""
+    with closing(ledgers.joined(path, IDENTITY, **options)) as store:
+        numbers = [ledgers.add(store, page) for page in pages]
+        ledgers.publish(store)
+        ledgers.leave(store)
+        return numbers
+
+
+async def snapshot(log, since=0.0):
+    return [entry async for piece in log.snapshot(since) for entry in piece]
+
+
+def counting(entries):
+    """The stored pages that count after *entries*, the open claims, and the preferred keys."""
+    claims, stored, preferred = {}, {}, {}
+    for entry in entries:
+        match entry.event:
+            case Claimed() as claimed:
+                claims[entry.position] = claimed
+            case Committed(number) if number in claims:
+                stored[number] = claims.pop(number).record
+                for replaced in entry_of(entries, number).replaces:
+                    stored.pop(replaced, None)
+            case Released(number):
+                claims.pop(number, None)
+            case Preferred(number, key):
+                preferred[number] = key
+    return stored, sorted(claims), {n: key for n, key in preferred.items() if n in stored}
+
+
+def entry_of(entries, number):
+    return next(e.event for e in entries if e.position == number and isinstance(e.event, Claimed))
+
+
+@pytest.fixture
+def start():
+    """Starts scripts in processes of their own, with the names of this module."""
+    folders = (TESTS, TESTS.parent, Path(__file__).parent)
+    with ExitStack() as processes:
+
+        def start(script, *arguments):
+            script = f"import sys; from test_sqlite_log import *\n{script}"
+            process = subprocess.Popen(
+                [sys.executable, "-c", script, *map(str, arguments)],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            processes.enter_context(process)
+            processes.callback(process.kill)
+            return process
+
+        yield start
+
+
+def ended(started, word=None):
+    """Wait for the end of a process, which printed *word* at last."""
+    output, _ = started.communicate(timeout=60)
+    assert word is None or output.split()[-1:] == [word], output
+    return started.returncode
+
+
+SHARE = """
+async def main():
+    shared = Shared(Path(sys.argv[1]).parent)
+    process = await shared.join()
+    await process.store(record(7))
+    print("joined", flush=True)
+    sys.stdin.read()
+    if sys.argv[2:]:
+        await process.leave()
+asyncio.run(main())
+"""
+ALONE = """
+with closing(ledgers.joined(sys.argv[1], IDENTITY)):
+    print("joined", flush=True)
+    sys.stdin.read()
+"""
+
+
+# Crawls alone, and others who use the file alone.
+
+
+@pytest.mark.slow
+def test_a_crawl_alone_is_refused_while_processes_share_the_file(shared, start):
+    processes = [start(SHARE, shared.path, "leaves") for _ in range(2)]
+    for one in processes:
+        assert one.stdout.readline() == "joined\n"
+    with pytest.raises(LedgerInUseError, match="is in use by 2 processes that share it; wait"):
+        SqliteStore(shared.path, IDENTITY)
+    assert ended(processes[0]) == 0
+    with pytest.raises(LedgerInUseError, match="is in use by 1 process that shares it; wait"):
+        SqliteStore(shared.path, IDENTITY)
+    assert ended(processes[1]) == 0
+    with closing(SqliteStore(shared.path, IDENTITY)) as store:
+        assert ledgers.numbers(store) == [1, 3]
+
+
+@pytest.mark.slow
+def test_the_lease_of_a_killed_process_bars_a_crawl_alone_until_it_ends(shared, start):
+    started = start(SHARE.replace("join()", "join(2.0)"), shared.path)
+    assert started.stdout.readline() == "joined\n"
+    started.kill()
+    assert ended(started) == -signal.SIGKILL
+    with pytest.raises(LedgerInUseError, match="1 process that shares it"):
+        SqliteStore(shared.path, IDENTITY)
+    shared.query("UPDATE owners SET lease = lease - 2")
+    crawl_alone(shared.path, record(8))
+    with LedgerReader(shared.path) as reader:
+        assert [page.record for page in reader.pages()] == [record(7), record(8)]
+
+
+@pytest.mark.slow
+async def test_who_would_share_is_refused_while_a_crawl_alone_has_the_file(
+    shared, start, monkeypatch
+):
+    monkeypatch.setattr("dedup.sqlite_file._SECONDS_TO_WAIT", 0.1)
+    crawl_alone(shared.path, record(1))
+    started = start(ALONE, shared.path)
+    assert started.stdout.readline() == "joined\n"
+    log = shared.log()
+    for step in (log.open(), log.join(Member(bytes(8), "test"), IDENTITY, reset=False)):
+        with pytest.raises(LedgerInUseError, match=f"by process {started.pid} .* does not share"):
+            await step
+    assert ended(started) == 0
+    assert await log.open() == Found(IDENTITY, False)
+
+
+@pytest.mark.slow
+def test_all_who_come_at_once_make_one_file(shared, start):
+    processes = [start(SHARE, shared.path, "leaves") for _ in range(6)]
+    for one in processes:
+        assert one.stdout.readline() == "joined\n"
+    assert [ended(one) for one in processes] == [0] * 6
+    assert shared.query("SELECT count(*), max(run) FROM crawls") == [(6, 1)]
+    assert shared.query("SELECT count(*) FROM pages") == [(6,)]
+
+
+async def test_commands_that_replace_or_change_the_file_are_refused_while_it_is_shared(
+    shared, tmp_path
+):
+    crawl_alone(tmp_path / "other.sqlite", record(1))
+    process = await shared.join()
+    with pytest.raises(LedgerInUseError, match="1 process that shares it"):
+        reindex(tmp_path / "other.sqlite", shared.path)
+    with (
+        pytest.raises(LedgerInUseError, match="1 process that shares it"),
+        restoring(shared.path, lambda identity: SimHash(), "test"),
+    ):
+        pass
+    await process.leave()
+    reindex(tmp_path / "other.sqlite", shared.path)
+
+
+async def test_a_ledger_that_is_shared_can_be_converted_into_one_that_is_not(shared, tmp_path):
+    process = await shared.join()
+    await process.store(record(1))
+    await process.claim(record(2))
+    reindex(shared.path, tmp_path / "other.sqlite")
+    identity = {**IDENTITY, "extractor": None, "item_field": None}
+    with closing(ledgers.joined(tmp_path / "other.sqlite", identity)) as store:
+        assert ledgers.numbers(store) == [1]
+        assert ledgers.add(store, record(3)) == 2
+
+
+async def test_a_process_whose_lease_is_over_does_not_write_beside_a_crawl_alone(
+    shared, monkeypatch
+):
+    monkeypatch.setattr("dedup.sqlite_file._SECONDS_TO_WAIT", 0.1)
+    late = await shared.join(SHORT)
+    [claim] = await late.claim(record(1))
+    await asyncio.sleep(1.5 * SHORT)
+    with closing(ledgers.joined(shared.path, IDENTITY)) as store:
+        assert ledgers.add(store, record(2)) == 1
+        with pytest.raises(StoreDownError, match="does not share it"):
+            await late.exchange(commits=[claim])
+        ledgers.publish(store)
+    answer = await late.exchange(record(3), commits=[claim])
+    assert (answer.made, answer.lost) == ([2], [claim[1]])
+    # Not the claim that it has seen at that position, so it follows from the start.
+    assert answer.entries[0].event == Committed(1)
+    assert answer.entries[0].owner != late.owner
+    assert counting(await snapshot(late.log))[:2] == ({1: record(2)}, [2])
+
+
+async def test_a_process_of_before_a_reset_is_a_stranger_if_the_settings_are_others(shared):
+    late, other = await shared.join(SHORT), Process(shared.log())
+    await late.claim(record(1))
+    await asyncio.sleep(1.5 * SHORT)
+    await other.log.open()
+    assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
+    with pytest.raises(LedgerError, match="made with other settings"):
+        await late.exchange(record(2))
+    assert (await other.exchange()).entries == []
+
+
+async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_round(shared):
+    crawl_alone(shared.path, record(1), record(2))
+    process, other = await shared.join(), await shared.join()
+    note = DuplicateNote("http://b/", 2, "near-duplicate", 1.0, 5.0)
+    [third] = await process.store(Claimed(record(3, "http://a/1"), (1,)))
+    await other.exchange(duplicates=[note], seen_again={2: 6.0}, preferred={2: "http://b/"})
+    await other.log.leave(other.owner, "finished", {"a": 1}, [("http://a/2", None, "text")])
+    await process.claim(record(4))
+    await process.leave()
+    with closing(ledgers.joined(shared.path, IDENTITY)) as store:
+        assert ledgers.numbers(store) == [2, third]
+        assert [n for n, *_ in ledgers.earlier(store, "http://a/1")] == [third]
+        assert [n for n, *_ in ledgers.earlier(store, "http://b/")] == [2]
+        assert ledgers.add(store, Claimed(record(5), (2,)).record, [2]) == third + 1
+        ledgers.publish(store)
+        ledgers.leave(store)
+    last = await shared.join()
+    stored, claims, _ = counting(await snapshot(last.log))
+    assert stored == {third: record(3, "http://a/1"), third + 1: record(5)}
+    assert claims == []
+    with LedgerReader(shared.path) as reader:
+        assert [(crawl.id, crawl.reason) for crawl in reader.crawls()] == [
+            (1, "finished"), (2, "finished"), (3, "finished"), (4, "finished"), (5, None)
+        ]  # fmt: skip
+        pages = {page.number: (page.crawl, page.is_change) for page in reader.pages(ended=True)}
+        assert pages == {1: (1, 0), 2: (1, 0), third: (2, 1), third + 1: (4, 1)}
+        assert [(m.duplicate, m.crawl, m.found) for m in reader.matches()] == [("http://b/", 3, 5)]
+        assert reader.text("http://a/2") == (None, "text")
+    assert [run for (run,) in shared.query("SELECT run FROM crawls")] == [1, 2, 2, 3, 4]
+
+
+async def test_a_job_goes_on_alone_or_shared(shared):
+    with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
+        ledgers.add(store, record(1))
+        ledgers.publish(store)
+        ledgers.leave(store, "shutdown")
+    process = await shared.join(job="job")
+    await process.store(record(2))
+    await process.leave("shutdown")
+    assert (await shared.join(job="another")).run > process.run
+    shared.query("UPDATE owners SET lease = 0")
+    with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
+        assert store.is_resumed
+        assert ledgers.numbers(store) == [1, 2]
+        for url in ("http://a/1", "http://a/2"):
+            assert ledgers.earlier(store, url) == []
+        ledgers.leave(store)
+    with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
+        assert len(ledgers.earlier(store, "http://a/1")) == 1
+
+
+# Followers.
+
+
+async def test_the_pages_of_a_crawl_alone_are_followed_by_their_last_one(shared):
+    crawl_alone(shared.path, *map(record, range(1, 4)))
+    first, second = shared.log(), await shared.join()
+    await first.open()
+    entries = await snapshot(first)
+    assert counting(entries) == ({n: record(n) for n in (1, 2, 3)}, [], {})
+    await second.claim(record(4))
+    process = Process(first)
+    process.seen = entries[-1].position
+    await process.join()
+    answer = await process.exchange(record(5))
+    assert answer.made == [5]
+    assert (
+        answer.entries[0] == entries[-1] == Entry(3, bytes(8), 0, 1, entries[-1].at, Committed(3))
+    )
+    assert [entry.event.record for entry in answer.entries[1:]] == [record(4), record(5)]
+
+
+@pytest.mark.parametrize("how", ["ended", "too old"])
+async def test_a_snapshot_ends_with_the_last_page_also_if_that_does_not_count(shared, how):
+    crawl_alone(shared.path, record(1), record(2))
+    if how == "ended":
+        shared.query("UPDATE pages SET ended = 1 WHERE id = 2")
+    else:
+        shared.query("UPDATE pages SET stored = 1 WHERE id = 2")
+    log = shared.log()
+    await log.open()
+    entries = await snapshot(log, since=100.0)
+    assert counting(entries)[0] == {1: record(1)}
+    assert (entries[-1].position, entries[-1].event) == (2, Committed(2))
+    process = Process(log)
+    process.seen = 2
+    await process.join()
+    assert (await process.exchange()).entries == entries[-1:]
+
+
+async def test_nothing_is_told_to_who_has_missed_what_was_before(shared):
+    crawl_alone(shared.path, record(1), record(2))
+    process = await shared.join()
+    await process.claim(record(3))
+    for seen in (0, 1):
+        process.seen = seen
+        assert (await process.exchange()).entries == []
+        assert await process.log.entries(seen) == []
+    assert [entry.position for entry in await process.log.entries(2)] == [3]
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, monkeypatch, seed):
+    monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
+    monkeypatch.setattr(sqlite_log, "_ENTRIES_BETWEEN_PRUNES", 3)
+    crawl_alone(shared.path, record(0), record(1))
+    chooser = random.Random(seed)
+    processes = [await shared.join() for _ in range(3)]
+    followed = [await snapshot(process.log) for process in processes]
+    own = [[] for _ in processes]
+    stored = [1, 2]
+    for process in processes:
+        process.seen = 2
+    for number in range(2, 150):
+        place = chooser.choice([0, 0, 1, 1, 2])
+        process, claims = processes[place], own[place]
+        ends = [claims.pop(chooser.randrange(len(claims))) for _ in claims[3:]]
+        commits = [claim for claim in ends if chooser.random() < 0.7]
+        replaced = chooser.sample(stored[1:], min(len(stored) - 1, chooser.choice([0, 0, 1])))
+        seen = process.seen
+        answer = await process.exchange(
+            Claimed(record(number), tuple(replaced)),
+            commits=commits,
+            releases=[claim for claim in ends if claim not in commits],
+            preferred={chooser.choice(stored): f"http://b/{number}"} if number % 7 == 0 else {},
+        )
+        stored = [n for n in stored if n not in replaced] + [n for n, _ in commits]
+        claims.append((answer.made[0], process._serial))
+        assert answer.entries[0].position == seen
+        followed[place] += answer.entries[1:]
+    for place, process in enumerate(processes):
+        followed[place] += (await process.exchange()).entries[1:]
+        assert counting(followed[place]) == counting(followed[0])
+    found = counting(await snapshot(shared.log()))
+    assert found == counting(followed[0])
+    assert found[0]
+    assert found[1]
+    [(events, least)] = shared.query("SELECT count(*), min(id) FROM events")
+    assert events < 100 < least
+    # Who comes later follows from there.
+    later = await shared.join()
+    entries = await snapshot(later.log)
+    later.seen = entries[-1].position
+    assert (await later.exchange()).entries == entries[-1:]
+
+
+async def test_the_events_that_a_process_with_a_lease_has_not_seen_stay(shared, monkeypatch):
+    monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
+    monkeypatch.setattr(sqlite_log, "_ENTRIES_BETWEEN_PRUNES", 3)
+    slow, gone, fast = await shared.join(), await shared.join(SHORT), await shared.join()
+    await slow.claim(record(0))
+    await gone.exchange()
+    for number in range(1, 50):
+        await fast.store(record(number))
+    answer = await slow.exchange()
+    assert [entry.position for entry in answer.entries] == list(range(1, 100))
+    await slow.exchange()
+    await asyncio.sleep(1.5 * SHORT)
+    for number in range(50, 60):
+        await fast.store(record(number))
+    assert (await gone.exchange()).entries == []
+    assert shared.query("SELECT min(id) > 80 FROM events") == [(1,)]
+
+
+async def test_a_backup_that_is_put_back_is_another_history(shared, tmp_path):
+    process = await shared.join()
+    await process.store(record(1))
+    with (
+        closing(sqlite3.connect(shared.path)) as now,
+        closing(sqlite3.connect(tmp_path / "copy")) as copy,
+    ):
+        now.backup(copy)
+        [second] = await process.claim(record(2))
+        await process.exchange(commits=[second])
+        copy.backup(now)
+    answer = await process.exchange(commits=[second])
+    assert (answer.entries, answer.lost) == ([], [second[1]])
+    answer = await process.exchange(record(3))
+    assert answer.made == [3]
+
+
+async def test_restored_pages_are_told_to_those_who_share_the_file_later(shared):
+    process = await shared.join()
+    [number] = await process.store(record(1))
+    await process.claim(record(2))
+    await process.leave()  # a release is the last event
+    method = SimHash()
+    identity = {**method.identity, "scope": "crawl"}
+    shared.query("UPDATE about SET value = json(?) WHERE name = 'identity'", json.dumps(identity))
+    with restoring(shared.path, lambda identity: method, "test") as (restoration, _):
+        crawl = add_crawl(restoration._file, "test", 5.0, "restored")
+        restoration._file.execute(
+            "INSERT INTO pages (crawl, tokens, digest, scope, stored, seen, url) "
+            "VALUES (?, 1, ?, '', 5, 5, 'http://c/')",
+            (crawl, bytes(16)),
+        )
+    log = shared.log()
+    await log.open()
+    stored, *_ = counting(await snapshot(log))
+    assert set(stored) == {number, number + 1}
+
+
+# The file, and what happens to it.
+
+
+async def test_a_file_that_was_moved_removed_or_replaced_is_not_written(shared):
+    process = await shared.join()
+    [claim] = await process.claim(record(1))
+    content = shared.path.read_bytes()
+    shared.path.rename(f"{shared.path}.away")
+    for _ in range(2):
+        for step in (process.exchange(commits=[claim]), process.log.crawls(), process.join()):
+            with pytest.raises(LedgerError, match="was moved or removed") as raised:
+                await step
+            assert not isinstance(raised.value, StoreDownError)
+        shared.path.write_bytes(content)
+    shared.path.unlink()
+    Path(f"{shared.path}.away").rename(shared.path)
+    assert (await process.exchange(commits=[claim])).lost == []
+
+
+async def test_a_full_disk_takes_nothing_and_may_have_room_later(shared):
+    process = await shared.join()
+    [claim] = await process.claim(record(1))
+    pages = shared.query("PRAGMA page_count")[0][0]
+    connection = process.log._connection
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    large = PageRecord("http://b/", "", 1, bytes(16), bytes(1_000_000))
+    for _ in range(2):
+        with pytest.raises(StoreDownError, match="full"):
+            await process.exchange(large, commits=[claim])
+    assert shared.query("SELECT count(*) FROM pages") == [(0,)]
+    connection.execute("PRAGMA max_page_count = 1000000")
+    answer = await process.exchange(large, commits=[claim])
+    assert (answer.made, answer.lost) == ([3], [])
+
+
+@pytest.mark.slow
+def test_a_limit_on_the_size_of_files_is_told_as_a_store_that_is_down(shared, start):
+    script = """
+    import resource
+    async def main():
+        process = await Shared(Path(sys.argv[1]).parent).join()
+        await process.store(record(1))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+        try:
+            for number in range(2, 2000):
+                await process.store(record(number))
+        except StoreDownError:
+            print(number - 1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        await process.store(record(5000))
+        print("done")
+    asyncio.run(main())
+    """
+    started = start(script.replace("\n    ", "\n"), shared.path)
+    output, _ = started.communicate(timeout=60)
+    stored, done = output.split()
+    assert (started.returncode, done) == (0, "done")
+    with LedgerReader(shared.path) as reader:
+        urls = {page.record.key for page in reader.pages()}
+    assert {f"http://a/{number}" for number in (*range(1, int(stored) + 1), 5000)} <= urls
+
+
+async def test_a_file_that_is_locked_for_too_long_is_told_as_a_store_that_is_down(shared):
+    process = await shared.join()
+    process.log._connection.execute("PRAGMA busy_timeout = 50")
+    with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreDownError, match=f"{shared.path} .*locked"):
+            await process.exchange(record(1))
+        other.execute("ROLLBACK")
+    assert (await process.exchange(record(1))).made == [1]
+
+
+KILLED = """
+from itertools import count
+async def main():
+    chooser = random.Random(sys.argv[2])
+    shared = Shared(Path(sys.argv[1]).parent)
+    process, claims = await shared.join(), []
+    for number in count(int(sys.argv[2]) * 100_000):
+        commits, claims = claims, await process.claim(record(number), record(number + 50_000))
+        assert (await process.exchange(commits=commits)).lost == []
+        for number, _ in commits:
+            print(number, flush=True)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_loses_nothing_that_was_acknowledged(shared, start):
+    chooser = random.Random(1)
+    acknowledged = []
+    for round_ in range(4):
+        processes = [start(KILLED, shared.path, 3 * round_ + number) for number in range(3)]
+        for one in processes:
+            for _ in range(chooser.randrange(20, 300)):
+                acknowledged.append(int(one.stdout.readline()))
+            one.kill()
+        for one in processes:
+            rest, _ = one.communicate(timeout=60)
+            acknowledged += map(int, re.findall(r"(\d+)\n", rest))
+    numbers = [number for (number,) in shared.query("SELECT id FROM pages")]
+    assert len(acknowledged) == len(set(acknowledged)) > 500
+    assert set(acknowledged) <= set(numbers)
+    assert shared.query("PRAGMA integrity_check") == [("ok",)]
+    assert shared.query("SELECT count(*) FROM pages JOIN claims USING (id)") == [(0,)]
+
+
+async def test_the_ledger_is_read_while_processes_share_it(shared):
+    process = await shared.join()
+    await process.store(record(1))
+    with LedgerReader(shared.path) as reader:
+        await process.store(record(2))
+        assert [page.record for page in reader.pages()] == [record(1)]
+        assert reader.counts() == {"pages": 1, "ended": 0, "matches": 0}
+        assert [crawl.spider for crawl in reader.crawls()] == ["test"]
+        await process.leave()
+    with LedgerReader(shared.path) as reader:
+        assert [page.record for page in reader.pages()] == [record(1), record(2)]
+
+
+@pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
+async def test_a_power_failure_is_thought_of_where_that_is_wanted(shared, fsync, level):
+    process = await shared.join(fsync=fsync)
+    assert process.log._connection.execute("PRAGMA synchronous").fetchone() == (level,)
+
+
+@pytest.mark.parametrize("content", [b"", b"something else" * 1000])
+async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(shared, content):
+    shared.path.write_bytes(content)
+    for log in (shared.log(), shared.log()):
+        for step in (log.open(), log.join(Member(bytes(8), "test"), IDENTITY, reset=True)):
+            with pytest.raises(LedgerError, match=r"damaged|not a ledger") as raised:
+                await step
+            assert not isinstance(raised.value, StoreDownError)
+    assert shared.path.read_bytes() == content
+
+
+async def test_a_ledger_of_another_version_is_refused(shared):
+    crawl_alone(shared.path)
+    shared.query("PRAGMA user_version = 5")
+    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 6"):
+        await shared.log().open()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE events SET entry = x'00'",
+        "UPDATE events SET entry = 'text'",
+        "UPDATE pages SET digest = x'00'",
+        "UPDATE pages SET evidence = x'00'",
+        "DROP TABLE events",
+    ],
+)
+async def test_wrong_content_is_an_error(shared, damage):
+    crawl_alone(shared.path, record(1))
+    process = await shared.join()
+    await process.claim(record(2))
+    shared.query(damage)
+    with pytest.raises(LedgerError, match=r"damaged|no such table") as raised:
+        await snapshot(process.log)
+    assert not isinstance(raised.value, StoreDownError)
+
+
+async def test_what_is_no_unicode_is_written_so_that_it_can_be_read(shared):
+    process = await shared.join(spider="\ud800")
+    await process.store(record(1, "http://a/\udfff"))
+    assert shared.query("SELECT spider, url FROM crawls, pages") == [
+        ("\\ud800", "http://a/\\udfff")
+    ]
