@@ -79,7 +79,8 @@ _DOWN = (
     TimeoutError,
     OSError,
 )
-_CODES_OF_DOWN = ("BUSY ", "MISCONF ", "NOREPLICAS ")
+# Errors without a class, at least in old versions of the client.
+_CODES_OF_DOWN = ("BUSY ", "MISCONF ", "NOREPLICAS ", "CLUSTERDOWN ", "MASTERDOWN ", "TRYAGAIN ")
 
 T = TypeVar("T")
 
@@ -287,11 +288,6 @@ class RedisLog(Log):
             yield
         except exceptions.AuthenticationError as cause:
             raise LedgerError(f"{self.name} refuses its user or password: {cause}") from cause
-        except exceptions.MovedError as cause:
-            raise LedgerError(
-                f"{self.name} is a node of a cluster, and another one has this namespace: connect "
-                f"to {cause.host}:{cause.port}"
-            ) from cause
         except _DOWN as cause:
             if isinstance(cause.__context__, ssl.SSLCertVerificationError):
                 raise LedgerError(
@@ -302,6 +298,11 @@ class RedisLog(Log):
         except exceptions.RedisError as cause:
             if str(cause).startswith(_CODES_OF_DOWN):
                 raise self._down(cause) from cause
+            if isinstance(cause, exceptions.MovedError) or str(cause).startswith("MOVED "):
+                raise LedgerError(
+                    f"{self.name} is a node of a cluster, and another one has this namespace: "
+                    f"connect to {str(cause).split()[-1]}"
+                ) from cause
             raise LedgerError(f"{self.name} cannot be used: {cause}") from cause
 
     def _down(self, cause: Exception) -> StoreDownError:

@@ -182,7 +182,7 @@ async def test_what_speaks_another_language_or_an_older_one_is_refused(logs):
         await reader.read()
         writer.close()
 
-    for way, told in ((accept, "version 6.2.14; 7.0 is the oldest"), (speak, "Protocol Error")):
+    for way, told in ((accept, "version 6.2.14; 7.0 is the oldest"), (speak, "(?i)protocol error")):
         async with await asyncio.start_server(way, "127.0.0.1", 0) as stranger:
             log = logs(f"redis://127.0.0.1:{stranger.sockets[0].getsockname()[1]}", timeout=5)
             await refused(log, told)
@@ -265,6 +265,27 @@ async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
         await process.log.leave(process.owner, "finished", None, [("http://a/", None, "a")])
         client.execute_command("CLUSTER DELSLOTSRANGE", 0, 16383)
         await down(process.exchange(), "slot")
+
+
+@pytest.mark.slow
+async def test_another_node_of_a_cluster_names_the_one_that_keeps_the_namespace(logs):
+    ports = [str(free_port()) for _ in range(2)]
+    with (
+        redis_server(cluster_enabled="yes", cluster_port=ports[0]) as right,
+        redis_server(cluster_enabled="yes", cluster_port=ports[1]) as wrong,
+        right.client() as here,
+        wrong.client() as there,
+    ):
+        here.execute_command("CLUSTER MEET", "127.0.0.1", wrong.port, ports[1])
+        slot = here.cluster("keyslot", "{dedup:dedup}:log")
+        here.execute_command("CLUSTER ADDSLOTSRANGE", slot, slot)
+        there.execute_command("CLUSTER ADDSLOTSRANGE", 0, slot - 1, slot + 1, 16383)
+        async with asyncio.timeout(30):
+            for node in (here, there):
+                while node.cluster("info")["cluster_state"] != "ok":
+                    await asyncio.sleep(0.01)
+        assert await logs(right.url).open() is None
+        await refused(logs(wrong.url), f"connect to 127.0.0.1:{right.port}")
 
 
 # What fails, and what then holds.
