@@ -23,6 +23,12 @@ from dedup.stores.shared.redis_log import RedisLog
 _SECONDS_TO_START = 30.0
 
 
+def free_port() -> int:
+    """Return a port of loopback that nobody listens to."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
 class RedisServer:
     """A server with a folder of its own, which ends with the process that started it.
 
@@ -33,8 +39,7 @@ class RedisServer:
     def __init__(self, folder: Path, *, tls: bool = False, **options: str) -> None:
         self._log = folder / "log"
         self.socket = folder / "socket"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._options = {
             "bind": "127.0.0.1",
             "port": "0" if tls else str(self.port),
