@@ -68,6 +68,8 @@ class Follower:
         Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
         may be later, HistoryChangedError if the view is another one now.
         """
+        if self._store.is_down:  # until the next exchange of news finds it again
+            raise StoreDownError(f"{self._store.name} cannot be reached")
         turn = self._next
         place = len(turn.claims)
         turn.claims.append(claimed)

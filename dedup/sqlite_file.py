@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import time
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -31,7 +32,8 @@ class LedgerType:
 
     *schema*: a file of SQL with a table `about` (name, value as JSON). *user*: what uses it, a word
     that is both noun and verb. *memory*: what was done with its pages, a participle.
-    *remedy*: how to use another file.
+    *remedy*: how to use another file. *sharers*: SQL that counts the processes which share a file
+    at a time (?), in seconds since 1970; empty if such files are not shared.
     """
 
     name: str
@@ -41,6 +43,7 @@ class LedgerType:
     user: str
     memory: str
     remedy: str
+    sharers: str = ""
 
 
 def is_sqlite(path: Path) -> bool:
@@ -68,19 +71,46 @@ class SqliteFile:
         """Hold the lock that is required to write or replace the file.
 
         Creates the folder if it is missing. Raises LedgerInUseError if another process holds the
-        lock, LedgerError if the lock cannot be created.
+        lock, or if some share the file; LedgerError if the lock cannot be created.
+        """
+        rest = f"one {self._kind.user} at a time; wait for it, or {self._kind.remedy}"
+        with self._locked(0.0, rest):
+            if sharers := self._sharers():
+                processes = "1 process that shares" if sharers == 1 else f"{sharers} that share"
+                raise LedgerInUseError(
+                    f"{self.path} is in use by {processes} it; wait for their end, or "
+                    f"{self._kind.remedy}"
+                )
+            yield
+
+    @contextmanager
+    def lock_to_share(self) -> Iterator[None]:
+        """Hold the lock for a moment, to begin to share the file: nobody uses it alone.
+
+        Waits for others who do the same. Raises LedgerInUseError if it is used alone, LedgerError
+        as `lock` does.
+        """
+        rest = (
+            f"that {self._kind.user} does not share it; wait for it, have it share the file, or "
+            f"{self._kind.remedy}"
+        )
+        with self._locked(_SECONDS_TO_WAIT, rest):
+            yield
+
+    @contextmanager
+    def _locked(self, seconds: float, rest: str) -> Iterator[None]:
+        """Hold the lock, waiting for it at most *seconds*; *rest* ends the message that it is held.
+
+        Raises LedgerInUseError or LedgerError.
         """
         lock = FileLock(f"{self.path}.lock", thread_local=False)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=seconds)
         except Timeout as error:
             if not Path(lock.lock_file).exists():
                 raise self._creation_error("its folder is not writable") from error
-            raise LedgerInUseError(
-                f"{self.path} is in use{self._holder()}: one {self._kind.user} at a time; wait for "
-                f"it, or {self._kind.remedy}"
-            ) from error
+            raise LedgerInUseError(f"{self.path} is in use{self._holder()}: {rest}") from error
         except OSError as error:
             raise self._creation_error(error.strerror or str(error)) from error
         try:
@@ -104,6 +134,14 @@ class SqliteFile:
                 return " by process {process} on {host}".format(**json.loads(row[0]))
         return ""
 
+    def _sharers(self) -> int:
+        """Return how many processes share the file; 0 for one that is none of this kind."""
+        if self._kind.sharers and self.path.exists():
+            with suppress(sqlite3.Error), closing(self._connect("mode=rw")) as file:
+                [count] = file.execute(self._kind.sharers, (time(),)).fetchone()
+                return int(count)
+        return 0
+
     @contextmanager
     def own(self, identity: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
         """Lock the file, make it with *identity* if it is missing, and yield a connection to it.
@@ -111,11 +149,15 @@ class SqliteFile:
         Raises LedgerError as `lock` and `connect` do.
         """
         with self.lock():
-            if not self.path.exists():
-                with self.replacement() as empty:
-                    self.lay_out(empty, identity)
+            self.make(identity)
             with closing(self.connect()) as file:
                 yield file
+
+    def make(self, identity: Mapping[str, Any]) -> None:
+        """Make the file with *identity* if it is missing; the caller must hold the lock."""
+        if not self.path.exists():
+            with self.replacement() as empty:
+                self.lay_out(empty, identity)
 
     def lay_out(self, file: sqlite3.Connection, identity: Mapping[str, Any]) -> None:
         """Make the tables of this kind in *file*, an empty database."""
@@ -254,7 +296,7 @@ class SqliteFile:
         )
 
 
-def _shown(identity: Mapping[str, Any], name: str) -> str:
+def _show(identity: Mapping[str, Any], name: str) -> str:
     return repr(identity[name]) if name in identity else "missing"
 
 
@@ -267,7 +309,7 @@ def differences(
         if old == new and (name in there) == (name in here):
             continue
         if name != "secret":
-            yield f"{name} {_shown(there, name)} there, {_shown(here, name)} here"
+            yield f"{name} {_show(there, name)} there, {_show(here, name)} here"
         else:
             here_is = "another" if old and new else "one" if new else "none"
             yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"

@@ -22,6 +22,8 @@ class LogServer(ABC):
 
     password: str | None = None
     """What no message may show."""
+    keeps_any_text: ClassVar[bool] = True
+    """Whether names of any length, and strings that are no Unicode, come back as they were."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -29,6 +29,7 @@ SOURCES = [
 ]  # fmt: skip
 DATA = {
     "dedup/stores/schema.sql",
+    "dedup/stores/shared/redis_log.lua",
     "dedup/stores/shared/postgres_log.sql",
     "dedup/scan/schema.sql",
     "dedup/py.typed",

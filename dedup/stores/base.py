@@ -100,6 +100,8 @@ class Store(ABC):
         """Create it; *name* is what messages call it."""
         self.name = name
         self.has_joined = False
+        self.is_down = False
+        """Whether the last exchange has failed: claims wait until one without them succeeds."""
         self._news = News()
         self._news_under_way = News()
         self._preferred: dict[int, str] = {}

@@ -2,8 +2,6 @@
 
 import json
 import os
-import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +12,7 @@ from dedup.record import PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores.memory import MemoryStore
 from dedup.stores.sqlite import KIND
-from dedup.stores.tables import columns_since
+from dedup.stores.tables import columns_since, text_of
 
 
 class Crawl(NamedTuple):
@@ -172,7 +170,7 @@ class LedgerReader:
         """Yield the URLs, titles and main texts of the pages whose texts were kept."""
         for url, title, text in self._rows("SELECT url, title, text FROM texts"):
             with self._ledger.errors():
-                yield url, title, _decompressed(text)
+                yield url, title, text_of(text)
 
     def text(self, url: str) -> tuple[str | None, str] | None:
         """Return title and main text of a page, ``None`` if its text was not kept."""
@@ -180,7 +178,7 @@ class LedgerReader:
             "SELECT title, text FROM texts WHERE url = ?", shorten_url(url)
         ):
             with self._ledger.errors():
-                return title, _decompressed(text)
+                return title, text_of(text)
         return None
 
     def largest_groups(self, count: int) -> list[tuple[str, int]]:
@@ -225,10 +223,3 @@ class StoreOfReader(MemoryStore):
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         return {number: PageRecord(self._reader.url(number)) for number in numbers}
-
-
-def _decompressed(text: bytes) -> str:
-    try:
-        return zlib.decompress(text).decode("utf-8", "replace")
-    except zlib.error as error:
-        raise sqlite3.DatabaseError(f"a text is no text ({error})") from error

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dedup.limits import shorten
 from dedup.methods import Method
 from dedup.record_field import FieldRecord, MadeWith
 from dedup.scopes import are_versions, parts_of
@@ -80,11 +79,9 @@ def rebuild(
 
 def add_crawl(file: sqlite3.Connection, name: str, at: float, reason: str) -> int:
     """Write down a crawl that was none; return its number."""
-    added = file.execute(
-        "INSERT INTO crawls (spider, started, finished, reason) VALUES (?, ?, ?, ?)",
-        (tables.storable(shorten(name)), at, at, reason),
-    )
-    return added.lastrowid or 0
+    crawl = tables.insert_crawl(file, name, None, started=at)
+    tables.note_end(file, crawl, reason, at)
+    return crawl
 
 
 def _difference(one: MadeWith, other: MadeWith) -> str:

@@ -72,6 +72,8 @@ def reindex(
         file.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
         with copy:
+            tables.end_sharing(copy)
+            copy.execute("DELETE FROM owners")
             if new_method is not None:
                 judged_simplified = bool(identity.get("simplify_chinese"))
                 _sketch(copy, new_method, texts, advance, judged_simplified=judged_simplified)

@@ -11,6 +11,7 @@ from dedup.methods import Method
 from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_identity
 from dedup.scopes import are_versions
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores import tables
 from dedup.stores.identity import parts_of_identity
 from dedup.stores.rebuild import NewPage, add_crawl
 from dedup.stores.sqlite import KIND
@@ -60,6 +61,7 @@ def restoring(
     if not ledger.path.is_file():
         raise FileNotFoundError(f"{path} is no file")
     with ledger.lock(), ledger.errors(), closing(ledger.connect()) as file, file:
+        tables.end_sharing(file)
         identity = ledger.identity(file)
         method = method_of(identity)
         if method is None:

@@ -8,9 +8,11 @@ CREATE TABLE about (
     value TEXT NOT NULL
 );
 
--- The crawls that used this file. A crawl that is resumed (JOBDIR) keeps its row.
+-- The crawls that used this file: a row for each process. A crawl that is resumed (JOBDIR) keeps
+-- its row, unless it shares the file then.
 CREATE TABLE crawls (
     id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,     -- equal for processes that shared the file, and for those of a job
     spider TEXT NOT NULL,
     job TEXT,                 -- what dedup.job in its JOBDIR says, if it has one
     started REAL NOT NULL,
@@ -18,6 +20,8 @@ CREATE TABLE crawls (
     reason TEXT,              -- why it was closed: 'finished', 'shutdown', ...
     report TEXT               -- the JSON report
 );
+
+CREATE INDEX crawls_by_run ON crawls (run);
 
 -- The pages that were stored. Those that are compared with new ones have no value in ended.
 CREATE TABLE pages (
@@ -54,6 +58,31 @@ CREATE TABLE texts (
     url TEXT PRIMARY KEY,
     title TEXT,
     text BLOB NOT NULL        -- UTF-8, zlib
+);
+
+-- The processes that share the file, or did.
+CREATE TABLE owners (
+    owner BLOB PRIMARY KEY,   -- 8 random bytes
+    crawl INTEGER REFERENCES crawls (id),  -- NULL if that is forgotten
+    lease REAL NOT NULL,      -- when its claims lapse, unless it says something before
+    turn INTEGER NOT NULL,    -- the number of what it said last
+    seen INTEGER NOT NULL     -- the last of the events that it knows
+) WITHOUT ROWID;
+
+-- The pages that processes that share the file are about to store; id is that of the event, and
+-- will be that of the page.
+CREATE TABLE claims (
+    id INTEGER PRIMARY KEY,
+    owner BLOB NOT NULL,
+    serial INTEGER NOT NULL,  -- the owner's count of claims
+    entry BLOB NOT NULL       -- as in events
+);
+
+-- What processes that share the file have done lately, in order, without a gap: dedup/stores/shared
+-- says how. An event has a higher id than all earlier events and pages.
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    entry BLOB NOT NULL
 );
 
 -- Which pages are duplicates of which, of those that count.

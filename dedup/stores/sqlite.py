@@ -17,11 +17,12 @@ from dedup.stores.identity import check_identity
 KIND = LedgerType(
     name="ledger of scrapy-dedup",
     application_id=0x64656475,  # "dedu"
-    version=5,
+    version=6,
     schema=Path(__file__).with_name("schema.sql"),
     user="crawl",
     memory="stored",
     remedy="use another file (DEDUP_INDEX)",
+    sharers="SELECT count(*) FROM owners WHERE lease > ?",
 )
 _SECONDS_OF_A_DAY = 86400.0
 _KEYS_AT_HAND = 16
@@ -53,7 +54,7 @@ class SqliteStore(Store):
         was stored. *fsync*: what is written shall survive a power failure, too. Nothing in a file
         that exists is changed before `join`.
 
-        Raises LedgerInUseError if another crawl has the file; LedgerError if it is damaged, no
+        Raises LedgerInUseError if others use the file; LedgerError if it is damaged, no
         ledger, was made with another identity (unless it is reset), or cannot be made.
         """
         self._file = SqliteFile(path, KIND)
@@ -74,7 +75,7 @@ class SqliteStore(Store):
             self._inode = self.path.stat().st_ino
             with self._file.errors():
                 self._writer = self._closing.enter_context(closing(self._file.connect(fsync=fsync)))
-                run = None if job is None else tables.unfinished_run(self._reader, job)
+                run = None if job is None else tables.unfinished_crawl(self._reader, job)
                 if run is not None:
                     self.run, self.is_resumed = run, True
                 self._reset = reset and not self.is_resumed
@@ -107,12 +108,13 @@ class SqliteStore(Store):
             if self._reset:
                 tables.clear(file)
                 tables.set_identity(file, self._identity)
+            tables.end_sharing(file)
             if self._expired:
                 tables.expire(file, self._expired)
             if self.is_resumed:
-                tables.resume_run(file, self.run)
+                tables.resume_crawl(file, self.run)
             else:
-                self.run = tables.insert_run(file, spider, self._job)
+                self.run = tables.insert_crawl(file, spider, self._job)
         self.has_joined = True
 
     @property

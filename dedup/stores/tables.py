@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from socket import gethostname
 from time import time
 from typing import Any
@@ -12,11 +12,15 @@ from typing import Any
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.stores.base import News, Stored, Texts
+from dedup.stores.base import DuplicateNote, News, Stored, Texts
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
 _RECORD = "url, scope, tokens, digest, sketch, evidence"
+# Other runs than that of a crawl.
+_OF_OTHERS = (
+    "crawl NOT IN (SELECT id FROM crawls WHERE run = (SELECT run FROM crawls WHERE id = ?))"
+)
 # So many tell what the pages of a host share, and a million pages take no time to load for it.
 _SOME_KEYS = "CASE WHEN evidence IS NOT NULL AND (id <= 2000 OR id % 16 = 0) THEN url END"
 
@@ -38,12 +42,12 @@ def last_page(file: sqlite3.Connection) -> int:
     return int(value(file, "SELECT coalesce(max(id), 0) FROM pages"))
 
 
-def has_pages_of_others(file: sqlite3.Connection, run: int) -> bool:
-    """Return whether there are pages of other crawls than *run*."""
-    return bool(value(file, "SELECT EXISTS (SELECT 1 FROM pages WHERE crawl <> ?)", run))
+def has_pages_of_others(file: sqlite3.Connection, crawl: int) -> bool:
+    """Return whether there are pages of other runs than that of *crawl*."""
+    return bool(value(file, f"SELECT EXISTS (SELECT 1 FROM pages WHERE {_OF_OTHERS})", crawl))
 
 
-def unfinished_run(file: sqlite3.Connection, job: str) -> int | None:
+def unfinished_crawl(file: sqlite3.Connection, job: str) -> int | None:
     """Return the number of the last crawl of *job*; ``None`` if it has finished, or without one."""
     row = file.execute(
         "SELECT id, reason FROM crawls WHERE job = ? ORDER BY id DESC LIMIT 1", (job,)
@@ -59,7 +63,17 @@ def sign(file: sqlite3.Connection) -> None:
 
 def clear(file: sqlite3.Connection) -> None:
     """Forget all pages and crawls."""
-    for table in ("matches", "pages", "crawls", "texts"):
+    for table in ("matches", "pages", "crawls", "texts", "owners"):
+        file.execute(f"DELETE FROM {table}")
+    end_sharing(file)
+
+
+def end_sharing(file: sqlite3.Connection) -> None:
+    """Forget what processes that shared the file told each other: pages alone tell what is there.
+
+    For whoever adds pages, or changes them, without telling them.
+    """
+    for table in ("claims", "events"):
         file.execute(f"DELETE FROM {table}")
 
 
@@ -79,58 +93,91 @@ def expire(file: sqlite3.Connection, before: float) -> None:
     file.execute("UPDATE pages SET ended = ? WHERE ended IS NULL AND stored < ?", (time(), before))
 
 
-def insert_run(file: sqlite3.Connection, spider: str, job: str | None) -> int:
-    """Write down that a crawl of *spider* begins, for *job* if it can go on; return its number."""
+def new_run(file: sqlite3.Connection) -> int:
+    """Return the number of the next run."""
+    return int(value(file, "SELECT coalesce(max(run), 0) + 1 FROM crawls"))
+
+
+def insert_crawl(
+    file: sqlite3.Connection,
+    spider: str,
+    job: str | None,
+    *,
+    run: int | None = None,
+    started: float | None = None,
+) -> int:
+    """Write down that a crawl of *spider* begins, for *job* if it can go on; return its number.
+
+    *run*: by default a new one; *started*: by default now.
+    """
+    run = new_run(file) if run is None else run
     row = file.execute(
-        "INSERT INTO crawls (spider, job, started) VALUES (?, ?, ?)",
-        (storable(shorten(spider)), job, time()),
+        "INSERT INTO crawls (run, spider, job, started) VALUES (?, ?, ?, ?)",
+        (run, storable(shorten(spider)), job, time() if started is None else started),
     )
     return row.lastrowid or 0
 
 
-def resume_run(file: sqlite3.Connection, run: int) -> None:
-    """Write down that the crawl *run* goes on."""
-    file.execute("UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (run,))
+def resume_crawl(file: sqlite3.Connection, crawl: int) -> None:
+    """Write down that *crawl* goes on."""
+    file.execute("UPDATE crawls SET finished = NULL, reason = NULL WHERE id = ?", (crawl,))
 
 
-def insert_news(file: sqlite3.Connection, news: News, run: int) -> None:
-    """Write *news* of the crawl *run*."""
+def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
+    """Write *news* of a *crawl*."""
+    insert_pages(file, news.commits.values(), crawl)
+    insert_duplicates(file, news.duplicates, crawl)
+    note_seen(file, news.seen)
+    note_preferred(file, news.preferred)
+
+
+def insert_pages(
+    file: sqlite3.Connection, pages: Collection[tuple[Claimed, float]], crawl: int
+) -> None:
+    """Write *pages* that a *crawl* has stored, and when; what they replace has ended."""
     file.executemany(
         "INSERT INTO pages (id, crawl, tokens, digest, sketch, evidence, scope, stored, seen, url) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (_page_row(claimed, at, run) for claimed, at in news.commits.values()),
+        (_page_row(claimed, at, crawl) for claimed, at in pages),
     )
     file.executemany(
         "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
-        (
-            (at, claimed.number, replaced)
-            for claimed, at in news.commits.values()
-            for replaced in claimed.replaces
-        ),
+        ((at, claimed.number, replaced) for claimed, at in pages for replaced in claimed.replaces),
     )
+
+
+def insert_duplicates(file: sqlite3.Connection, notes: Iterable[DuplicateNote], crawl: int) -> None:
+    """Write down duplicates that a *crawl* has met."""
     file.executemany(
         "INSERT INTO matches (page, kind, distance, found, url, crawl) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = excluded.kind, "
         "distance = excluded.distance, found = excluded.found, crawl = excluded.crawl",
         (
-            (note.number, note.kind, note.distance, note.at, storable(note.key), run)
-            for note in news.duplicates
+            (note.number, note.kind, note.distance, note.at, storable(note.key), crawl)
+            for note in notes
         ),
     )
+
+
+def note_seen(file: sqlite3.Connection, times: Mapping[int, float]) -> None:
+    """Write down when pages were met again, by number."""
     file.executemany(
-        "UPDATE pages SET seen = ? WHERE id = ?",
-        ((at, number) for number, at in news.seen.items()),
+        "UPDATE pages SET seen = ? WHERE id = ?", ((at, number) for number, at in times.items())
     )
+
+
+def note_preferred(file: sqlite3.Connection, keys: Mapping[int, str]) -> None:
+    """Write down better keys of pages, by number."""
     file.executemany(
         "UPDATE pages SET preferred = ? WHERE id = ?",
-        ((storable(key), number) for number, key in news.preferred.items()),
+        ((storable(key), number) for number, key in keys.items()),
     )
 
 
-def _page_row(claimed: Claimed, at: float, run: int) -> tuple[Any, ...]:
+def _page_row(claimed: Claimed, at: float, crawl: int) -> tuple[Any, ...]:
     record = claimed.record
     content = record.tokens, record.digest, record.sketch, record.evidence
-    return claimed.number, run, *content, storable(record.scope), at, at, storable(record.key)
+    return claimed.number, crawl, *content, storable(record.scope), at, at, storable(record.key)
 
 
 def page(file: sqlite3.Connection, number: int) -> PageRecord:
@@ -144,12 +191,12 @@ def preferred(file: sqlite3.Connection, number: int) -> str | None:
     return key
 
 
-def pages_of_key(file: sqlite3.Connection, key: str, run: int, expired: float) -> list[Stored]:
-    """Return the pages of *key*, own or preferred, that count and are not of the crawl *run*."""
+def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float) -> list[Stored]:
+    """Return the pages of *key*, own or preferred, that count and are not of the run of *crawl*."""
     rows = file.execute(
         f"SELECT id, {_RECORD} FROM pages WHERE {_COUNTS} AND (url = ? OR preferred = ?) "
-        "AND crawl <> ?",
-        (expired, storable(key), storable(key), run),
+        f"AND {_OF_OTHERS}",
+        (expired, storable(key), storable(key), crawl),
     )
     return [
         Stored(number, PageRecord(key if url == storable(key) else url, *values))
@@ -171,7 +218,15 @@ def columns_since(
     ).fetchall()
     if not rows:
         return None
-    numbers, digests, sketches, tokens, evidence, scopes, keys = map(list, zip(*rows, strict=True))
+    columns = RecordColumns(*map(list, zip(*rows, strict=True)))
+    check_columns(columns)
+    return columns
+
+
+def check_columns(columns: RecordColumns) -> None:
+    """Raise sqlite3.DatabaseError for a value that cannot be right."""
+    digests, sketches, tokens = columns.digests, columns.sketches, columns.tokens
+    scopes, keys = columns.scopes, columns.keys
     if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
         raise sqlite3.DatabaseError("a digest has not 16 bytes")
     if not set(map(type, sketches)) <= {bytes, type(None)}:
@@ -180,9 +235,9 @@ def columns_since(
         raise sqlite3.DatabaseError("a column has values of a wrong type")
     if not set(map(type, keys)) <= {str, type(None)}:
         raise sqlite3.DatabaseError("a URL is no text")
-    if {len(data) if type(data) is bytes else data for data in evidence} - {SIZE_OF_EVIDENCE, None}:
+    sizes = {len(data) if type(data) is bytes else data for data in columns.evidence}
+    if sizes - {SIZE_OF_EVIDENCE, None}:
         raise sqlite3.DatabaseError("evidence of a page is of a wrong length or type")
-    return RecordColumns(numbers, digests, sketches, tokens, evidence, scopes, keys)
 
 
 def storable(value: str) -> str:
@@ -190,18 +245,18 @@ def storable(value: str) -> str:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def note_end(file: sqlite3.Connection, run: int, reason: str) -> None:
-    """Write why the crawl *run* has ended, now."""
+def note_end(file: sqlite3.Connection, crawl: int, reason: str, at: float | None = None) -> None:
+    """Write why the *crawl* has ended, and when: by default now."""
     file.execute(
         "UPDATE crawls SET finished = ?, reason = ? WHERE id = ?",
-        (time(), storable(shorten(reason)), run),
+        (time() if at is None else at, storable(shorten(reason)), crawl),
     )
 
 
-def insert_report(file: sqlite3.Connection, run: int, report: Mapping[str, Any]) -> None:
-    """Write the JSON *report* of the crawl *run*."""
+def insert_report(file: sqlite3.Connection, crawl: int, report: Mapping[str, Any]) -> None:
+    """Write the JSON *report* of a *crawl*."""
     text = json.dumps(report, ensure_ascii=True, default=str)
-    file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, run))
+    file.execute("UPDATE crawls SET report = ? WHERE id = ?", (text, crawl))
 
 
 def insert_texts(file: sqlite3.Connection, texts: Texts) -> None:
@@ -211,3 +266,11 @@ def insert_texts(file: sqlite3.Connection, texts: Texts) -> None:
         for url, title, text in texts
     )
     file.executemany("REPLACE INTO texts VALUES (?, ?, ?)", rows)
+
+
+def text_of(data: bytes) -> str:
+    """Return a text as it was written; raises sqlite3.DatabaseError if it cannot be one."""
+    try:
+        return zlib.decompress(data).decode("utf-8", "replace")
+    except zlib.error as error:
+        raise sqlite3.DatabaseError(f"a text is no text ({error})") from error

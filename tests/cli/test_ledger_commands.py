@@ -7,11 +7,11 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from commands import run
 from crawls import crawl, spider_over
 from texts import article, edited, page, replaced
 from web import served
 
-from dedup.cli import main
 from dedup.stores import SqliteStore
 from dedup.stores.reader import LedgerReader
 
@@ -32,12 +32,6 @@ def town(tmp_path_factory):
         pages["/c"] = page(article(3))
         crawl(spider, DEDUP_INDEX=ledger)
     return ledger, url
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.mark.slow

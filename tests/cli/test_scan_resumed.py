@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 
 import pytest
 from collections_on_disk import NAMES, write
+from commands import run
 from texts import article, edited, page
 
 from dedup.cli import main
@@ -40,12 +41,6 @@ def add_and_end(self, records):
 ScanLedger.add = add_and_end
 sys.exit(main(sys.argv[3:]))
 """
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def count(ledger):

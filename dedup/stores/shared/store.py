@@ -72,7 +72,6 @@ class SharedStore(Store):
         self._turn = 0
         self.run = 0
         self.is_resumed = False
-        self.is_down = False
         self._up_since = math.inf
         self._has_to_read = False
         # The last entry that was followed.
@@ -192,8 +191,6 @@ class SharedStore(Store):
     # The log.
 
     async def exchange(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
-        if self.is_down and claims:
-            raise StoreDownError(f"{self.name} cannot be reached")
         try:
             if not self.has_joined:
                 await self.join(self._spider)
@@ -273,6 +270,8 @@ class SharedStore(Store):
         while end < last and (more := await self._log.entries(end)):
             entries += more
             end = more[-1].position
+        if answer.made and end < last:
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [entry for entry in entries if not answer.made or entry.position <= last]
 
     def _own_claim(self, entry: Entry, serials: range) -> Claimed | None:
@@ -331,8 +330,8 @@ class SharedStore(Store):
         pages = {claimed.number: claimed for _, claimed in self._published}
         for news in (self._news, self._news_under_way):
             pages |= {number: claimed for number, (claimed, _) in news.commits.items()}
+            news.commits.clear()
         self._published.clear()
-        self._news.commits.clear()
         return list(pages.values())
 
     # What waits in memory.

@@ -10,10 +10,12 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field, fields
 from itertools import combinations
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
@@ -25,9 +27,20 @@ from log_servers import LogServer
 from dedup.record import Claimed, Committed
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["crawling_process"])
 _NEAR = 3
 _SLACK = 2.0
+
+
+def start_forking() -> None:
+    """Have processes be forked from one that has imported all they need: some start each second."""
+    path = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    _CONTEXT.set_forkserver_preload(["crawling_process", "planted_faults"])
+    forkserver.ensure_running()
+    if path is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = path
 
 
 @dataclass(frozen=True)
@@ -48,7 +61,7 @@ class Plan:
     crashes: float = 0.0
     shrinks: float = 0.0
     keeping: int = 1
-    weather: Weather = Weather(0.01, 0.005, 0.003)
+    weather: Weather = field(default_factory=lambda: Weather(0.01, 0.005, 0.003))
     fault: str | None = None
 
     @property
@@ -153,6 +166,7 @@ class Round:
 
     def play(self) -> Result:
         """Crawl, disturb, and judge what is stored."""
+        start_forking()
         self._begun = time.time() + 0.3
         try:
             for number in range(self._plan.processes):
@@ -218,7 +232,7 @@ class Round:
 
     def _disturb(self) -> None:
         plan, chance, now = self._plan, self._chooser.random, time.time()
-        if now < self._begun:
+        if not self._begun < now < self._begun + 2 * plan.seconds:
             return
         able = [number for number in self._running if number not in self._continue_at]
         if able and chance() < plan.kills * 0.012:

@@ -26,7 +26,7 @@ _LOGS = {
     "redis": "dedup.stores.shared.redis_log:RedisLog",
     "unix": "dedup.stores.shared.redis_log:RedisLog",
     "postgresql": "dedup.stores.shared.postgres_log:PostgresLog",
-    "sqlite": "dedup.stores.shared.sqlite_log:SqliteLog",
+    "sqlite": "sqlite_server:log_at",
 }
 _AT_ONCE = 8
 _STEP = 0.05

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
 from postgres_server import PostgresLogServer
+from redis_server import RedisLogServer
 from remote_memory_log import RemoteMemoryServer
+from sqlite_server import SqliteServer
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
@@ -30,7 +32,9 @@ from dedup.stores.shared.log import (
 
 LOGS = {
     "memory": MemoryServer,
+    "redis": RedisLogServer,
     "remote memory": RemoteMemoryServer,
+    "sqlite": SqliteServer,
     "PostgreSQL": PostgresLogServer,
 }
 """The servers by name."""
@@ -707,6 +711,8 @@ async def test_thousands_of_pages_are_told_at_once(place):
 
 @pytest.mark.parametrize("text", **FIELDS)
 async def test_any_key_and_scope_is_kept(place, text):
+    if text == STRANGE["surrogates"] and not place.server.keeps_any_text:
+        pytest.skip("it is read by tools that know Unicode only")
     process = await joined(place)
     page = record(1, text, text)._replace(key=text)
     [number] = await process.store(page)
@@ -723,6 +729,8 @@ async def test_any_key_and_scope_is_kept(place, text):
 
 @pytest.mark.parametrize("text", **FIELDS)
 async def test_any_name_reason_report_and_text_is_kept(place, text):
+    if text in (STRANGE["surrogates"], STRANGE["long"]) and not place.server.keeps_any_text:
+        pytest.skip("it is read by tools that know Unicode only, and names are cut")
     process = await joined(place, spider=text)
     report = {text: [text, None, 1.5, {"a": True}]}
     texts = [(text, None, text), ("http://a/", text, "")]
@@ -998,6 +1006,7 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
         processes = {owner: Process(log, owner) for owner in OWNERS}
         await processes[OWNERS[0]].join()
         claims, stored, told = [(99, OWNERS[0], 99)] * 9, [], []
+        await processes[OWNERS[0]].join()
         for owner, action, *how in actions:
             process = processes[owner]
             if action == "join":

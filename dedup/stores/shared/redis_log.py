@@ -1,0 +1,385 @@
+"""A log in Redis or Valkey: a list, and what belongs to it, in one slot of the server."""
+
+import asyncio
+import json
+import math
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from struct import Struct
+from typing import Any, TypeVar
+
+from redis import exceptions
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from dedup.record import Claimed, PageRecord, Preferred
+from dedup.sqlite_file import LedgerError, differences
+from dedup.stores.base import DuplicateNote, Texts
+from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.log import (
+    FORMAT,
+    LEASE,
+    MOST_ENTRIES,
+    Answer,
+    CrawlRow,
+    Entry,
+    Found,
+    Joined,
+    Log,
+    Member,
+    Request,
+    StoreDownError,
+)
+from dedup.stores.shared.redis_url import parse_redis_url
+
+_SCRIPT = files(__package__).joinpath("redis_log.lua").read_text("utf-8")
+# The keys, in the order in which the script has them, and their types.
+_TYPES = {
+    "log": "list",
+    "about": "hash",
+    "open": "hash",
+    "owners": "hash",
+    "duplicates": "hash",
+    "seen_again": "hash",
+    "crawls": "list",
+    "ends": "hash",
+    "texts": "list",
+}
+_OLDEST = (7, 0)
+_PIECE = 100
+
+_CLAIM = Struct("<QI")  # number and serial
+_OWNED_CLAIM = Struct("<QI8s")
+_DUPLICATE = Struct("<Idd")  # run, distance, when; the kind follows
+_CRAWL = Struct("<8sIdI")  # owner, run, when, length of the job; job and spider follow
+_END = Struct("<dI")  # when, length of the reason; reason and report follow
+_LENGTH = Struct("<I")
+_NUMBER = Struct("<Q")
+_TIME = Struct("<d")
+
+_DOWN = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.OutOfMemoryError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterDownError,
+    exceptions.TryAgainError,
+    TimeoutError,
+    OSError,
+)
+_CODES_OF_DOWN = ("BUSY ", "MISCONF ", "NOREPLICAS ")
+
+T = TypeVar("T")
+
+
+class RedisLog(Log):
+    """A log in one namespace of a Redis (7.0 or later) or Valkey server.
+
+    What the server acknowledged is lost as it is configured to lose it: with `appendonly yes`, if
+    the machine fails, at most what the last second brought; without, with the server.
+    """
+
+    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
+        """Create it for a server; nothing waits longer than *timeout* seconds for it.
+
+        *url*: `redis://user:password@host:6379/0?namespace=name`, or `rediss://` with TLS (and
+        `ssl_ca_certs`, `ssl_certfile`, `ssl_keyfile` after the ?), or
+        `unix:///run/redis.sock?db=0&namespace=name`; `valkey://` and `valkeys://` are the same.
+        Raises LedgerError if it is another one.
+        """
+        address = parse_redis_url(url)
+        super().__init__(address.name, lease=lease)
+        self._timeout = timeout
+        # What was sent may have been done, so the client may not send anything again.
+        self._client = Redis(
+            **address.arguments,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=None,
+            socket_connect_timeout=None,
+            protocol=2,
+        )
+        self._script = self._client.register_script(_SCRIPT)
+        self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _TYPES}
+        self._made_with = b""
+
+    # Taking part.
+
+    async def open(self) -> Found | None:
+        self._check(await self._call("INFO"))
+        types, made_with, is_in_use = await self._run("open")
+        for (part, right), there in zip(_TYPES.items(), types, strict=True):
+            if there.decode() not in (right, "none"):
+                raise self._strange(f"{self._keys[part]} is a {there.decode()}, not a {right}")
+        if made_with:
+            self._made_with = made_with
+            return Found(self._identity(made_with), bool(is_in_use))
+        if any(there != b"none" for there in types):
+            raise self._strange(f"{self._keys['about']} is missing")
+        return None
+
+    async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
+        made_with = _to_json({"format": FORMAT, "identity": identity})
+        owner, spider, job = member
+        who = (owner, _to_utf8(job or ""), _to_utf8(spider))
+        joined = await self._run("join", made_with, *who, int(reset), self.lease)
+        if isinstance(joined, bytes):
+            raise self._stranger(joined, made_with)
+        self._made_with = made_with
+        run, is_resumed, is_reset = joined
+        return Joined(run, bool(is_resumed), bool(is_reset))
+
+    async def exchange(self, request: Request) -> Answer:
+        owner, turn, run, seen, *_ = request
+        preferred = [
+            Entry(0, owner, 0, run, 0.0, Preferred(number, key))
+            for number, key in request.preferred.items()
+        ]
+        claims = [Entry(0, owner, serial, run, 0.0, claimed) for serial, claimed in request.claims]
+        notes: list[bytes] = []
+        for key, number, kind, distance, at in request.duplicates:
+            notes.append(_NUMBER.pack(number) + _to_utf8(key))
+            notes.append(_DUPLICATE.pack(run, distance, at) + _to_utf8(kind))
+        for number, at in request.seen_again.items():
+            notes += [_NUMBER.pack(number), _TIME.pack(at)]
+        answer = await self._run(
+            "exchange", self._made_with, owner, turn, run, seen, MOST_ENTRIES,
+            self.lease,
+            b"".join(_CLAIM.pack(*claim) for claim in request.commits),
+            b"".join(_CLAIM.pack(*claim) for claim in request.releases),
+            len(preferred), len(claims), len(request.duplicates),
+            *map(to_bytes, [*preferred, *claims]), *notes,
+        )  # fmt: skip
+        if answer == b"late":
+            raise LedgerError(f"{self.name} got a request too late, after a later one")
+        if isinstance(answer, bytes):
+            raise self._stranger(answer, self._made_with)
+        length, lost, entries = answer
+        made = list(range(length - len(claims) + 1, length + 1)) if claims else []
+        return Answer(self._decoded(max(seen, 1), entries), made, lost)
+
+    async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
+        named = b"".join(_OWNED_CLAIM.pack(n, serial, owner) for n, owner, serial in claims)
+        left = await self._run("expire", named)
+        return float(left) if left else math.inf
+
+    async def leave(
+        self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
+    ) -> None:
+        told = b"" if report is None else _to_json(report)
+        why = _to_utf8(reason)
+        await self._run("leave", owner, _LENGTH.pack(len(why)) + why + told)
+        rows = [zlib.compress(_to_json(row)) for row in texts]
+        key = self._keys["texts"]
+        # No process has more than a report shows, so all together keep no more than that.
+        most = max(await self._call("LLEN", key), len(rows))
+        for start in range(0, len(rows), _PIECE):
+            await self._call("RPUSH", key, *rows[start : start + _PIECE])
+            await self._call("LTRIM", key, -most, -1)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    # Reading.
+
+    async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
+        last = None
+        position = 1
+        while True:
+            entries = await self._entries(position)
+            if last is not None and entries[:1] != [last]:
+                raise StoreDownError(f"{self.name} lost what it had while it was read")
+            if last is not None:
+                del entries[0]
+            if not entries:
+                return
+            yield entries
+            last = entries[-1]
+            position = last.position
+
+    async def entries(self, after: int) -> list[Entry]:
+        return await self._entries(after + 1)
+
+    async def _entries(self, first: int) -> list[Entry]:
+        found = await self._call("LRANGE", self._keys["log"], first - 1, first + MOST_ENTRIES - 2)
+        return self._decoded(first, found)
+
+    async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
+        wanted = sorted({number for number in numbers if number > 0})
+        records = {}
+        for start in range(0, len(wanted), _PIECE):
+            pipeline = self._client.pipeline(transaction=False)
+            for number in wanted[start : start + _PIECE]:
+                pipeline.lindex(self._keys["log"], number - 1)
+            found = await self._answer(pipeline.execute())
+            for number, data in zip(wanted[start:], found, strict=False):
+                if data is not None:
+                    (entry,) = self._decoded(number, [data])
+                    if isinstance(entry.event, Claimed):
+                        records[number] = entry.event.record
+        return records
+
+    async def crawls(self) -> list[CrawlRow]:
+        ends = await self._call("HGETALL", self._keys["ends"])
+        rows = []
+        for row in await self._call("LRANGE", self._keys["crawls"], 0, -1):
+            owner, run, started, length = _CRAWL.unpack_from(row)
+            job, spider = _parted(row[_CRAWL.size :], length)
+            finished = reason = report = None
+            if owner in ends:
+                finished, length = _END.unpack_from(ends[owner])
+                reason, told = _parted(ends[owner][_END.size :], length)
+                report = json.loads(told) if told else None
+            rows.append(CrawlRow(run, spider, job or None, started, finished, reason, report))
+        return rows
+
+    async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
+        async for field, value in self._fields("duplicates"):
+            (number,) = _NUMBER.unpack_from(field)
+            run, distance, at = _DUPLICATE.unpack_from(value)
+            kind = _from_utf8(value[_DUPLICATE.size :])
+            key = _from_utf8(field[_NUMBER.size :])
+            yield run, DuplicateNote(key, number, kind, distance, at)
+
+    async def seen_again(self) -> dict[int, float]:
+        return {
+            _NUMBER.unpack(field)[0]: _TIME.unpack(value)[0]
+            async for field, value in self._fields("seen_again")
+        }
+
+    async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
+        shown = set()
+        count = await self._call("LLEN", self._keys["texts"])
+        for last in range(count - 1, -1, -_PIECE):
+            first = max(last - _PIECE + 1, 0)
+            for row in reversed(await self._call("LRANGE", self._keys["texts"], first, last)):
+                url, title, text = json.loads(_from_utf8(zlib.decompress(row)))
+                if url not in shown:
+                    shown.add(url)
+                    yield url, title, text
+
+    async def _fields(self, part: str) -> AsyncIterator[tuple[bytes, bytes]]:
+        """Yield the fields of a hash and their values, each once."""
+        seen = set()
+        cursor = None
+        while cursor != 0:
+            arguments = (self._keys[part], cursor or 0, "COUNT", 10 * _PIECE)
+            cursor, found = await self._call("HSCAN", *arguments)
+            for field, value in found.items():
+                if field not in seen:
+                    seen.add(field)
+                    yield field, value
+
+    # The server.
+
+    async def _run(self, verb: str, *arguments: Any) -> Any:
+        return await self._answer(self._script(list(self._keys.values()), [verb, *arguments]))
+
+    async def _call(self, *command: Any) -> Any:
+        sent = self._client.execute_command(*command)  # type: ignore[no-untyped-call]  # redis-py's
+        return await self._answer(sent)
+
+    async def _answer(self, command: Awaitable[T]) -> T:
+        # The client drops a connection whose answer does not come, or is not waited for.
+        with self._errors():
+            async with asyncio.timeout(self._timeout):
+                return await command
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except exceptions.AuthenticationError as error:
+            raise LedgerError(f"{self.name} refuses its user or password: {error}") from error
+        except exceptions.MovedError as error:
+            raise LedgerError(
+                f"{self.name} is a node of a cluster, and another one has this namespace: connect "
+                f"to {error.host}:{error.port}"
+            ) from error
+        except _DOWN as error:
+            if isinstance(error.__context__, ssl.SSLCertVerificationError):
+                raise LedgerError(
+                    f"{self.name} shows a certificate that is not trusted: {error.__context__}; "
+                    "ssl_ca_certs=FILE in the URL names the authority"
+                ) from error
+            raise self._down(error) from error
+        except exceptions.RedisError as error:
+            if str(error).startswith(_CODES_OF_DOWN):
+                raise self._down(error) from error
+            raise LedgerError(f"{self.name} cannot be used: {error}") from error
+
+    def _down(self, error: Exception) -> StoreDownError:
+        if isinstance(error, TimeoutError):
+            return StoreDownError(f"{self.name} did not answer within {self._timeout:g} seconds")
+        if isinstance(error, exceptions.OutOfMemoryError):
+            return StoreDownError(f"{self.name} cannot write, its memory is full: {error}")
+        return StoreDownError(f"{self.name} cannot be reached or used now: {error}")
+
+    def _check(self, server: Mapping[str, Any]) -> None:
+        """Raise LedgerError if the *server*, as INFO describes it, would forget."""
+        version = str(server.get("redis_version", "0"))
+        numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+        if numbers < _OLDEST:
+            raise LedgerError(f"{self.name} is a server of version {version}; 7.0 is the oldest")
+        if server.get("role") not in (None, "master"):
+            primary = f"{server.get('master_host')}:{server.get('master_port')}"
+            raise LedgerError(f"{self.name} is a read-only replica: connect to {primary}")
+        policy = str(server.get("maxmemory_policy", "noeviction"))
+        if policy != "noeviction" and (server.get("maxmemory") or policy.startswith("allkeys")):
+            raise LedgerError(
+                f"{self.name} has maxmemory-policy {policy}, so it may forget what is stored: "
+                "set maxmemory-policy noeviction"
+            )
+
+    def _identity(self, made_with: bytes) -> dict[str, Any]:
+        try:
+            about = json.loads(_from_utf8(made_with))
+            found, identity = about["format"], about["identity"]
+        except (ValueError, TypeError, LookupError) as error:
+            raise self._strange(f"{self._keys['about']} cannot be read") from error
+        if found != FORMAT or not isinstance(identity, dict):
+            raise LedgerError(
+                f"{self.name} has a log of format {found}, and this version of scrapy-dedup has "
+                f"format {FORMAT}: use another namespace"
+            )
+        return identity
+
+    def _stranger(self, there: bytes, here: bytes) -> LedgerError:
+        stored, own = self._identity(there), self._identity(here)
+        told = "; ".join(differences(stored, own, sorted({*stored, *own})))
+        return LedgerError(
+            f"{self.name} was made with other settings: {told}. Use another namespace, or start "
+            "afresh (DEDUP_RESET)"
+        )
+
+    def _strange(self, what: str) -> LedgerError:
+        return LedgerError(
+            f"{self.name} has something that is no log of scrapy-dedup: {what}. Use another "
+            "namespace"
+        )
+
+    def _decoded(self, first: int, entries: Iterable[bytes]) -> list[Entry]:
+        try:
+            return [from_bytes(position, data) for position, data in enumerate(entries, first)]
+        except ValueError as error:
+            raise LedgerError(f"{self.name} is damaged: {error}") from error
+
+
+def _to_utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _to_json(value: Any) -> bytes:
+    # Not as escapes, which a reader joins to other characters.
+    return _to_utf8(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
+
+
+def _parted(data: bytes, length: int) -> tuple[str, str]:
+    return _from_utf8(data[:length]), _from_utf8(data[length:])
+
+
+def _from_utf8(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")

@@ -1,0 +1,392 @@
+"""The log in a ledger: what processes that share it write into its tables, and read from them."""
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from dedup.record import (
+    Claimed,
+    Committed,
+    PageRecord,
+    Preferred,
+    RecordColumns,
+    Released,
+)
+from dedup.stores import tables
+from dedup.stores.base import DuplicateNote, Texts
+from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
+
+KEPT_EVENTS = 2 * MOST_ENTRIES
+"""How many events stay although all know them: for those who load what is there meanwhile."""
+NOBODY = bytes(8)
+"""The owner of claims that a crawl alone has made, or of which no event is there any more."""
+_ROWS_AT_ONCE = 5_000
+_TEXTS_AT_ONCE = 100
+_VARIABLES_AT_ONCE = 500
+
+
+class LateError(Exception):
+    """A request came after a later one of the same owner."""
+
+
+# Taking part.
+
+
+def somebody_shares(file: sqlite3.Connection, now: float) -> bool:
+    """Return whether some process has a lease."""
+    return bool(tables.value(file, "SELECT EXISTS (SELECT 1 FROM owners WHERE lease > ?)", now))
+
+
+def has_lease(file: sqlite3.Connection, owner: bytes, now: float) -> bool:
+    """Return whether *owner* has a lease."""
+    query = "SELECT EXISTS (SELECT 1 FROM owners WHERE owner = ? AND lease > ?)"
+    return bool(tables.value(file, query, owner, now))
+
+
+def join(
+    file: sqlite3.Connection,
+    member: Member,
+    identity: Mapping[str, Any],
+    *,
+    reset: bool,
+    now: float,
+    lease_end: float,
+) -> Joined:
+    """Have *member* take part until *lease_end*; *reset*: forget what is there, if that may be."""
+    job = member.job and tables.storable(member.job)
+    run = _run_that_goes_on(file, job)
+    is_resumed = run is not None
+    is_reset = reset and not is_resumed and not somebody_shares(file, now)
+    if is_reset:
+        tables.clear(file)
+        tables.set_identity(file, identity)
+    if run is None:
+        run = _run_of_those_who_share(file, now) or tables.new_run(file)
+    known = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (member.owner,))
+    crawl, turn = known.fetchone() or (None, 0)
+    new = tables.insert_crawl(file, member.spider, job, run=run, started=now)
+    if crawl is not None:  # the answer did not come
+        file.execute("DELETE FROM crawls WHERE id = ?", (crawl,))
+        file.execute("UPDATE crawls SET id = ? WHERE id = ?", (crawl, new))
+        new = crawl
+    row = member.owner, new, lease_end, turn, last_position(file)
+    file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)
+    return Joined(run, is_resumed, is_reset)
+
+
+def _run_that_goes_on(file: sqlite3.Connection, job: str | None) -> int | None:
+    """Return the run of the last crawl of *job*; ``None`` if it has finished, or without one."""
+    crawl = None if job is None else tables.unfinished_crawl(file, job)
+    return None if crawl is None else int(_one(file, "SELECT run FROM crawls WHERE id = ?", crawl))
+
+
+def _run_of_those_who_share(file: sqlite3.Connection, now: float) -> int | None:
+    run: int | None = _one(
+        file,
+        "SELECT run FROM owners JOIN crawls ON crawls.id = crawl WHERE lease > ? "
+        "ORDER BY crawls.id DESC LIMIT 1",
+        now,
+    )
+    return run
+
+
+def _one(file: sqlite3.Connection, query: str, *arguments: Any) -> Any:
+    """Return the one value that *query* selects, ``None`` if there is none."""
+    row = file.execute(query, arguments).fetchone()
+    return row and row[0]
+
+
+def leave(
+    file: sqlite3.Connection,
+    owner: bytes,
+    reason: str,
+    report: Mapping[str, Any] | None,
+    texts: Texts,
+    now: float,
+) -> None:
+    """End the lease of *owner*, release its open claims, and keep its report and *texts*."""
+    query = "SELECT id, entry FROM claims WHERE owner = ? ORDER BY id"
+    claims = [from_bytes(*row) for row in file.execute(query, (owner,))]
+    _append(file, [_end(claim, now, Released(claim.position)) for claim in claims])
+    file.execute("UPDATE owners SET lease = 0 WHERE owner = ?", (owner,))
+    crawl = _one(file, "SELECT crawl FROM owners WHERE owner = ?", owner)
+    if crawl is not None:  # else what it took part in is forgotten
+        tables.note_end(file, crawl, reason, now)
+        if report is not None:
+            tables.insert_report(file, crawl, report)
+    tables.insert_texts(file, texts)
+
+
+# What happens.
+
+
+def last_position(file: sqlite3.Connection) -> int:
+    """Return the highest number of an event or a page, 0 if there is none."""
+    query = "SELECT max(coalesce((SELECT max(id) FROM events), 0), coalesce(max(id), 0)) FROM pages"
+    return int(tables.value(file, query))
+
+
+def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: float) -> Answer:
+    """Append the entries of *request*, and renew the lease of its owner until *lease_end*.
+
+    Raises LateError if the turn of *request* has passed.
+    """
+    owner, run = request.owner, request.run
+    row = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (owner,)).fetchone()
+    crawl, turn = row or (None, 0)
+    if request.turn <= turn:
+        raise LateError(f"request {request.turn} came after request {turn}")
+    file.execute(
+        "REPLACE INTO owners VALUES (?, ?, ?, ?, ?)",
+        (owner, crawl, lease_end, request.turn, request.seen),
+    )
+    if crawl is None:  # what it took part in is forgotten, and it goes on
+        crawl = _one(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
+    entries: list[Entry] = []
+    stored: list[tuple[Claimed, float]] = []
+    lost: list[int] = []
+    claims = _open_claims(file, owner, [n for n, _ in (*request.commits, *request.releases)])
+    for name in request.commits:
+        claim = claims.pop(name, None)
+        if claim is None:
+            lost.append(name[1])
+            continue
+        assert isinstance(claim.event, Claimed)
+        stored.append((claim.event, now))
+        entries.append(_end(claim, now, Committed(claim.position)))
+    for name in request.releases:
+        if claim := claims.pop(name, None):
+            entries.append(_end(claim, now, Released(claim.position)))
+    entries += (
+        Entry(0, owner, 0, run, now, Preferred(number, key))
+        for number, key in request.preferred.items()
+    )
+    tables.insert_pages(file, stored, crawl)
+    tables.insert_duplicates(file, request.duplicates, crawl)
+    tables.note_seen(file, request.seen_again)
+    tables.note_preferred(file, request.preferred)
+    entries += (Entry(0, owner, serial, run, now, claim) for serial, claim in request.claims)
+    end = _append(file, entries)
+    made = list(range(end - len(request.claims), end))
+    return Answer(entries_from(file, request.seen), made, lost)
+
+
+def _open_claims(
+    file: sqlite3.Connection, owner: bytes, numbers: Iterable[int]
+) -> dict[tuple[int, int], Entry]:
+    """Return the open claims of *owner* among *numbers*, by number and serial."""
+    return {
+        (number, serial): from_bytes(number, data)
+        for some, marks in _pieces(numbers)
+        for number, serial, data in file.execute(
+            f"SELECT id, serial, entry FROM claims WHERE id IN ({marks}) AND owner = ?",
+            (*some, owner),
+        )
+    }
+
+
+def _pieces(numbers: Iterable[int]) -> Iterator[tuple[list[int], str]]:
+    """Yield some of *numbers*, as many as a query can have, and as many marks for it."""
+    rest = iter(numbers)
+    while some := list(islice(rest, _VARIABLES_AT_ONCE)):
+        yield some, ", ".join("?" * len(some))
+
+
+def _end(claim: Entry, now: float, event: Committed | Released) -> Entry:
+    """Return the entry that ends *claim*."""
+    return claim._replace(position=0, at=now, event=event)
+
+
+def _append(file: sqlite3.Connection, entries: Sequence[Entry]) -> int:
+    """Append *entries*; return the next position.
+
+    Claims are open from now on; the others end those claims that they name.
+    """
+    first = last_position(file) + 1
+    rows = [(position, to_bytes(entry)) for position, entry in enumerate(entries, first)]
+    file.executemany("INSERT INTO events VALUES (?, ?)", rows)
+    file.executemany(
+        "INSERT INTO claims VALUES (?, ?, ?, ?)",
+        (
+            (position, entry.owner, entry.serial, data)
+            for (position, data), entry in zip(rows, entries, strict=True)
+            if isinstance(entry.event, Claimed)
+        ),
+    )
+    file.executemany(
+        "DELETE FROM claims WHERE id = ?",
+        (
+            (entry.event.number,)
+            for entry in entries
+            if isinstance(entry.event, Committed | Released)
+        ),
+    )
+    return first + len(rows)
+
+
+def expire(file: sqlite3.Connection, claims: Iterable[tuple[int, bytes, int]], now: float) -> float:
+    """Release those *claims* whose owners have no lease; return the seconds until the next may."""
+    ends, released = [], {}
+    for number, owner, serial in claims:
+        row = file.execute(
+            "SELECT entry, coalesce(lease, 0) - ? FROM claims "
+            "LEFT JOIN owners ON owners.owner = claims.owner "
+            "WHERE id = ? AND claims.owner = ? AND serial = ?",
+            (now, number, owner, serial),
+        ).fetchone()
+        if row is None:
+            continue
+        data, left = row
+        if left > 0:
+            ends.append(left)
+        else:
+            released[number] = _end(from_bytes(number, data), now, Released(number))
+    _append(file, list(released.values()))
+    return min(ends, default=math.inf)
+
+
+def prune(file: sqlite3.Connection, now: float) -> None:
+    """Remove events that all know who have a lease, but for the last ones."""
+    seen = _one(file, "SELECT min(seen) FROM owners WHERE lease > ?", now)
+    first = last_position(file) + 1 - KEPT_EVENTS
+    if seen is not None:
+        first = min(first, seen)
+    file.execute("DELETE FROM events WHERE id < ?", (first,))
+
+
+# Reading.
+
+
+def entries_from(file: sqlite3.Connection, position: int) -> list[Entry]:
+    """Return the entries from *position* on, that one first, `MOST_ENTRIES` at most.
+
+    None, if not all of them are there.
+    """
+    first = _first_event(file)
+    if max(position, 1) >= first:
+        return _events(file, max(position, 1))
+    if position == first - 1 and (page := _entry_of_page(file, position)):
+        return [page, *_events(file, first)[: MOST_ENTRIES - 1]]
+    return []
+
+
+def entries_after(file: sqlite3.Connection, position: int) -> list[Entry]:
+    """Return the entries after *position*, `MOST_ENTRIES` at most; none, if not all are there."""
+    return _events(file, position + 1) if position + 1 >= _first_event(file) else []
+
+
+def _first_event(file: sqlite3.Connection) -> int:
+    """Return the position of the first event that is there, or of the next one."""
+    return int(_one(file, "SELECT min(id) FROM events") or last_position(file) + 1)
+
+
+def _events(file: sqlite3.Connection, first: int, count: int = MOST_ENTRIES) -> list[Entry]:
+    query = "SELECT id, entry FROM events WHERE id >= ? ORDER BY id LIMIT ?"
+    return [from_bytes(*row) for row in file.execute(query, (first, count))]
+
+
+def _entry_of_page(file: sqlite3.Connection, number: int) -> Entry | None:
+    """Return what stands for the event at *number* if no event is there but a page."""
+    row = file.execute(
+        "SELECT coalesce(run, crawl), stored FROM pages LEFT JOIN crawls ON crawls.id = crawl "
+        "WHERE pages.id = ?",
+        (number,),
+    ).fetchone()
+    if row is None:
+        return None
+    run, stored = row
+    return Entry(number, NOBODY, 0, run, stored, Committed(number))
+
+
+def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
+    """Yield what counts, in pieces: pages, then the claims that are open, then the last events.
+
+    Pages are those that counted when the first of these events happened, and were stored since a
+    time. Raises sqlite3.DatabaseError for a value that cannot be right.
+    """
+    first, last = _first_event(file), last_position(file)
+    yielded = 0
+    runs = dict(file.execute("SELECT id, run FROM crawls"))
+    pages = file.execute(
+        "SELECT id, digest, sketch, tokens, evidence, scope, url, preferred, crawl, stored "
+        "FROM pages WHERE id < ? AND stored >= ? AND (ended IS NULL OR replaced_by >= ?) "
+        "ORDER BY id",
+        (first, since, first),
+    )
+    while rows := pages.fetchmany(_ROWS_AT_ONCE):
+        yielded = rows[-1][0]
+        yield list(_entries_of_pages(rows, runs))
+    claims = file.execute("SELECT id, entry FROM claims WHERE id < ? ORDER BY id", (first,))
+    while rows := claims.fetchmany(_ROWS_AT_ONCE):
+        yield [from_bytes(*row) for row in rows]
+    if first > last:
+        if yielded < last and (entry := _entry_of_page(file, last)):
+            yield [entry]
+        return
+    while piece := _events(file, first, _ROWS_AT_ONCE):
+        yield piece
+        first = piece[-1].position + 1
+
+
+def _entries_of_pages(rows: list[Any], runs: Mapping[int, int]) -> Iterator[Entry]:
+    columns = map(list, zip(*rows, strict=True))
+    tables.check_columns(RecordColumns(*islice(columns, 7)))
+    for number, digest, sketch, tokens, evidence, scope, url, preferred, crawl, stored in rows:
+        run = runs.get(crawl, crawl)
+        record = PageRecord(url, scope, tokens, digest, sketch, evidence)
+        yield Entry(number, NOBODY, 0, run, stored, Claimed(record, (), number))
+        if preferred is not None:
+            yield Entry(number, NOBODY, 0, run, stored, Preferred(number, preferred))
+        yield Entry(number, NOBODY, 0, run, stored, Committed(number))
+
+
+def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
+    """Return the records of pages and claims by their *numbers*, of those that are there."""
+    found: dict[int, PageRecord] = {}
+    for some, marks in _pieces(numbers):
+        query = "SELECT id, url, scope, tokens, digest, sketch, evidence FROM pages"
+        for number, *values in file.execute(f"{query} WHERE id IN ({marks})", some):
+            found[number] = PageRecord(*values)
+        for table in ("claims", "events"):  # these have what pages have not
+            query = f"SELECT id, entry FROM {table} WHERE id IN ({marks})"
+            for number, data in file.execute(query, some):
+                event = from_bytes(number, data).event
+                if isinstance(event, Claimed):
+                    found[number] = event.record
+    return found
+
+
+def crawls(file: sqlite3.Connection) -> list[CrawlRow]:
+    """Return all crawls, the oldest first."""
+    query = "SELECT run, spider, job, started, finished, reason, report FROM crawls ORDER BY id"
+    return [
+        CrawlRow(run, spider, job, started, finished, reason, report and json.loads(report))
+        for run, spider, job, started, finished, reason, report in file.execute(query)
+    ]
+
+
+def duplicates(file: sqlite3.Connection) -> Iterator[list[tuple[int, DuplicateNote]]]:
+    """Yield the duplicates that were met, each with its run, in pieces."""
+    query = (
+        "SELECT coalesce(run, crawl), url, page, kind, distance, found FROM matches "
+        "LEFT JOIN crawls ON crawls.id = crawl ORDER BY matches.rowid"
+    )
+    notes = file.execute(query)
+    while rows := notes.fetchmany(_ROWS_AT_ONCE):
+        yield [(run, DuplicateNote(*values)) for run, *values in rows]
+
+
+def seen_again(file: sqlite3.Connection) -> dict[int, float]:
+    """Return when stored pages were last met again, by number."""
+    return dict(file.execute("SELECT id, seen FROM pages WHERE seen <> stored"))
+
+
+def texts(file: sqlite3.Connection) -> Iterator[list[tuple[str, str | None, str]]]:
+    """Yield the texts that were kept, in pieces: URL, title, main text."""
+    kept = file.execute("SELECT url, title, text FROM texts")
+    while rows := kept.fetchmany(_TEXTS_AT_ONCE):
+        yield [(url, title, tables.text_of(text)) for url, title, text in rows]

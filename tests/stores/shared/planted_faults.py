@@ -1,0 +1,54 @@
+"""Faults that the suite over whole processes has to find: what a wrong store would do."""
+
+from collections.abc import Callable
+
+from dedup.detector import Detector
+from dedup.record import Lost
+from dedup.rule import Kind, Verdict
+from dedup.stores.shared.store import SharedStore
+from dedup.view import View
+
+
+def look_once() -> None:
+    """Claim what the view does not know, without a look at what others claimed meanwhile."""
+    View.claims_so_far = property(lambda self: 0, lambda self, count: None)  # type: ignore[assignment,method-assign]
+
+
+def drop_for_open_claims() -> None:
+    """Call a page a duplicate of one that is not stored yet."""
+    barred = Detector._barred
+
+    async def drop(self, key, look):
+        if look.claim:
+            verdict = Verdict(Kind.NEAR, "simhash", look.claim.record.key, 0)
+            return (await barred(self, key, look))._replace(verdict=verdict)
+        return await barred(self, key, look)
+
+    Detector._barred = drop
+
+
+def ignore_losses() -> None:
+    """Take a commit for published whose claim others have released."""
+    exchange = SharedStore.exchange
+
+    async def hear_nothing(self, claims, news):
+        return [e for e in await exchange(self, claims, news) if not isinstance(e, Lost)]
+
+    SharedStore.exchange = hear_nothing
+
+
+def claim_once() -> None:
+    """Forget the claims whose answers did not come: nobody releases them."""
+    own_claim = SharedStore._own_claim
+
+    def forget(self, entry, serials):
+        claimed = own_claim(self, entry, serials)
+        self._releases.pop(entry.position, None)
+        return claimed
+
+    SharedStore._own_claim = forget
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    fault.__name__: fault for fault in (look_once, drop_for_open_claims, ignore_losses, claim_once)
+}

@@ -1,0 +1,521 @@
+"""What is Redis's own of a log: servers that would forget are refused, and what fails is told.
+
+What every log has to do is in `test_log.py`.
+"""
+
+import asyncio
+import signal
+import subprocess
+import traceback
+
+import pytest
+from proxy import Proxy
+from redis_server import redis_server
+from test_log import IDENTITY, Process, all_entries, collected, events, record
+
+from dedup.record import Claimed, Committed
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote
+from dedup.stores.shared.log import FORMAT, MOST_ENTRIES, Found, Request, StoreDownError
+from dedup.stores.shared.redis_log import RedisLog
+
+QUICK = 0.5
+"""A time limit for tests of what is waited for in vain, in seconds."""
+
+
+class Logs:
+    """The logs of a test, which are closed at its end."""
+
+    def __init__(self):
+        self._logs = []
+
+    def __call__(self, url, **how):
+        self._logs.append(RedisLog(url, **how))
+        return self._logs[-1]
+
+    async def joined(self, url, **how):
+        process = Process(self(url, **how))
+        await process.log.open()
+        await process.join()
+        return process
+
+    async def aclose(self):
+        for log in self._logs:
+            await log.close()
+
+
+@pytest.fixture
+def logs():
+    return Logs()
+
+
+@pytest.fixture(scope="module")
+def shared_server():
+    """A server for tests that leave it as it was, but for what is stored there."""
+    with redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server):
+    with shared_server.client() as client:
+        client.flushall()
+    return shared_server
+
+
+@pytest.fixture
+def own_server():
+    """A server that a test may ruin."""
+    with redis_server() as server:
+        yield server
+
+
+async def refused(log, told):
+    """Expect that *log* is refused for good, and return what is said."""
+    with pytest.raises(LedgerError, match=told) as raised:
+        await log.open()
+    assert not isinstance(raised.value, StoreDownError)
+    return str(raised.value)
+
+
+async def down(step, told="."):
+    """Expect that *step* fails for now."""
+    with pytest.raises(StoreDownError, match=told):
+        await step
+
+
+# Who is refused.
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit"),
+    [("allkeys-lru", "0"), ("allkeys-random", "100mb"), ("volatile-lru", "100mb")],
+)
+async def test_a_server_that_evicts_is_refused_with_the_setting_to_change(
+    server, logs, policy, limit
+):
+    with server.client() as client:
+        client.config_set("maxmemory", limit)
+        client.config_set("maxmemory-policy", policy)
+        try:
+            await refused(logs(server.url), f"{policy}.*: set maxmemory-policy noeviction")
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", "0")
+
+
+@pytest.mark.parametrize(("policy", "limit"), [("volatile-lru", "0"), ("noeviction", "100mb")])
+async def test_a_server_that_only_refuses_to_write_is_taken(server, logs, policy, limit):
+    with server.client() as client:
+        client.config_set("maxmemory", limit)
+        client.config_set("maxmemory-policy", policy)
+        try:
+            assert await logs(server.url).open() is None
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", "0")
+
+
+async def test_a_replica_is_refused_with_the_address_of_its_primary(server, logs):
+    await logs.joined(server.url)
+    with redis_server(replicaof=f"127.0.0.1 {server.port}") as replica:
+        await refused(logs(replica.url), f"replica: connect to 127.0.0.1:{server.port}")
+
+
+async def test_a_password_is_needed_and_never_shown(logs):
+    with redis_server(requirepass="the right one") as server:
+        with server.client(password="the right one") as client:
+            client.acl_setuser("ann", True, passwords=["+anns"], categories=["+@all"], keys=["*"])
+        at = f"127.0.0.1:{server.port}"
+        for who in (":wrongword@", "ann:wrongword@", "bob:wrongword@", "", "ann@"):
+            with pytest.raises(LedgerError, match=f"{at}.* refuses its user or password") as raised:
+                await logs(f"redis://{who}{at}").open()
+            assert not isinstance(raised.value, StoreDownError)
+            shown = "".join(traceback.format_exception(raised.value))
+            assert "wrongword" not in shown
+        for who in (":the%20right%20one@", "ann:anns@"):
+            assert await logs(f"redis://{who}{at}").open() is None
+
+
+async def test_a_user_who_may_not_do_what_is_needed_is_refused(own_server, logs):
+    with own_server.client() as client:
+        client.acl_setuser("ann", True, passwords=["+secret"], commands=["+info", "+select"])
+    log = logs(f"redis://ann:secret@127.0.0.1:{own_server.port}")
+    assert "secret" not in await refused(log, "no permissions to run the 'evalsha'")
+
+
+async def test_keys_of_others_are_refused_and_left_alone(server, logs):
+    with server.client() as client:
+        for key in ("{dedup:a}:log", "{dedup:a}:owners", "{dedup:a}:about"):
+            client.set(key, "theirs")
+            await refused(logs(f"{server.url}?namespace=a"), f"{key} is a string, not a .*another")
+            assert client.get(key) == b"theirs"
+            client.delete(key)
+        client.rpush("{dedup:a}:log", "theirs")
+        await refused(logs(f"{server.url}?namespace=a"), "{dedup:a}:about is missing")
+        for about in ("", "{}", "1", "null", '{"format": 1}', b"\xff"):
+            client.hset("{dedup:a}:about", "made_with", about)
+            if about:
+                await refused(logs(f"{server.url}?namespace=a"), "{dedup:a}:about cannot be read")
+
+
+async def test_another_format_is_refused(server, logs):
+    with server.client() as client:
+        client.hset("{dedup:dedup}:about", "made_with", '{"format": 99, "identity": {}}')
+    await refused(logs(server.url), f"format 99, .* has format {FORMAT}: use another namespace")
+
+
+async def test_what_speaks_another_language_or_an_older_one_is_refused(logs):
+    async def accept(reader, writer):
+        while line := await reader.readline():
+            if line.strip() == b"INFO":
+                info = b"redis_version:6.2.14\r\nrole:master\r\n"
+                writer.write(b"$%d\r\n%b\r\n" % (len(info), info))
+            elif line.startswith(b"*"):
+                pass
+            elif line.strip() in (b"CLIENT", b"SELECT"):
+                writer.write(b"+OK\r\n")
+        writer.close()
+
+    async def speak(reader, writer):
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await reader.read()
+        writer.close()
+
+    for way, told in ((accept, "version 6.2.14; 7.0 is the oldest"), (speak, "Protocol Error")):
+        async with await asyncio.start_server(way, "127.0.0.1", 0) as stranger:
+            log = logs(f"redis://127.0.0.1:{stranger.sockets[0].getsockname()[1]}", timeout=5)
+            await refused(log, told)
+            await log.close()
+
+
+async def test_strangers_are_told_what_differs_but_no_secrets(server, logs):
+    process = await logs.joined(server.url)
+    await process.log.leave(process.owner, "finished", None, [])
+    other = Process(logs(server.url))
+    await other.log.open()
+    told = "method 'simhash' there, 'minhash' here; no secret there, one here"
+    with pytest.raises(LedgerError, match=told) as raised:
+        await other.join(identity={**IDENTITY, "method": "minhash", "secret": "5f"})
+    assert "5f" not in str(raised.value)
+
+
+# How one gets there.
+
+
+async def test_a_server_that_is_not_there_is_down(logs):
+    with redis_server() as server:
+        url = server.url
+    await down(logs(url).open(), f"127.0.0.1:{server.port}/0.* cannot be reached")
+    await down(logs("unix:///nowhere/redis.sock").open(), "/nowhere/redis.sock")
+
+
+async def test_a_socket_of_the_file_system_is_as_good(server, logs):
+    process = await logs.joined(f"unix://{server.socket}")
+    await process.store(record(1))
+    assert await events(logs(server.url)) == [Claimed(record(1), (), 1), Committed(1)]
+
+
+async def test_namespaces_and_databases_are_apart(server, logs):
+    urls = [f"{server.url}?namespace=a", f"{server.url}?namespace=b", server.url[:-1] + "1"]
+    for url in urls:
+        log = logs(url)
+        assert await log.open() is None
+        process = await logs.joined(url)
+        assert (await process.claim(record(1)))[0] == (1, 1)
+    with server.client() as client:
+        assert {key[: key.index(b"}")] for key in client.keys("*")} == {b"{dedup:a", b"{dedup:b"}
+
+
+@pytest.mark.slow
+async def test_tls_needs_a_certificate_that_is_trusted(logs, tmp_path):
+    command = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "
+        f"-subj /CN=test -addext subjectAltName=IP:127.0.0.1 -keyout {tmp_path}/key "
+        f"-out {tmp_path}/certificate"
+    )
+    try:
+        subprocess.run(command.split(), check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"openssl makes no certificate here: {error}")
+    options = {
+        "tls_cert_file": f"{tmp_path}/certificate", "tls_key_file": f"{tmp_path}/key",
+        "tls_ca_cert_file": f"{tmp_path}/certificate", "tls_auth_clients": "no",
+    }  # fmt: skip
+    with redis_server(tls=True, **options) as server:
+        url = server.url.replace("redis://", "rediss://")
+        process = await logs.joined(f"{url}?ssl_ca_certs={tmp_path}/certificate")
+        assert await process.store(record(1)) == [1]
+        await refused(logs(url), "certificate that is not trusted")
+        await down(logs(server.url, timeout=QUICK).open())
+
+
+@pytest.mark.slow
+async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
+    with redis_server(cluster_enabled="yes") as server, server.client() as client:
+        await down(logs(server.url).open(), "slot")
+        client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        async with asyncio.timeout(10):
+            while client.cluster("info")["cluster_state"] != "ok":
+                await asyncio.sleep(0.01)
+        process = await logs.joined(server.url)
+        assert await process.store(record(1)) == [1]
+        assert await process.log.pages([1]) == {1: record(1)}
+        await process.log.leave(process.owner, "finished", None, [("http://a/", None, "a")])
+        client.execute_command("CLUSTER DELSLOTSRANGE", 0, 16383)
+        await down(process.exchange(), "slot")
+
+
+# What fails, and what then holds.
+
+
+async def test_a_request_whose_answer_is_lost_was_done_once(server, logs):
+    async with Proxy(server.port) as proxy:
+        process = await logs.joined(f"redis://127.0.0.1:{proxy.port}")
+        [claim] = await process.claim(record(1))
+        proxy.is_cut = True
+        await down(process.exchange([record(2)], commits=[claim]))
+        proxy.is_cut = False
+        answer = await process.exchange(commits=[claim])
+        assert answer.lost == [claim[1]]
+        assert [entry.event for entry in answer.entries] == [
+            Claimed(record(1), (), 1), Committed(1), Claimed(record(2), (), 3)
+        ]  # fmt: skip
+        await process.log.close()
+
+
+async def test_no_step_is_done_twice_when_answers_are_lost(server, logs):
+    async with Proxy(server.port) as proxy:
+        process = await logs.joined(f"redis://127.0.0.1:{proxy.port}")
+        with server.client() as client:
+            client.config_resetstat()
+            log, owner = process.log, process.owner
+            steps = [
+                process.exchange([record(1)]), log.expire([(1, owner, 1)]), process.join(),
+                log.leave(owner, "finished", None, []),
+            ]  # fmt: skip
+            for step in steps:
+                await log.entries(0)  # so that there is a connection
+                proxy.is_cut = True
+                await down(step)
+                proxy.is_cut = False
+            assert client.info("commandstats")["cmdstat_evalsha"]["calls"] == len(steps)
+        await process.log.close()
+
+
+async def test_a_request_that_comes_after_a_later_one_is_refused(server, logs):
+    async with Proxy(server.port) as proxy:
+        process = await logs.joined(f"redis://127.0.0.1:{proxy.port}", timeout=QUICK)
+        proxy.is_open.clear()
+        await down(process.exchange([record(1)]), "did not answer within 0.5 seconds")
+        slow, process.log = process.log, logs(server.url)
+        await process.log.open()
+        assert await process.store(record(2)) == [1]
+        proxy.answered.clear()
+        proxy.is_open.set()
+        await proxy.answered.wait()
+        assert await events(process.log) == [Claimed(record(2), (), 1), Committed(1)]
+        await slow.close()
+
+
+@pytest.mark.slow
+async def test_an_answer_that_comes_late_is_nobodys(own_server, logs):
+    process = await logs.joined(own_server.url, timeout=QUICK)
+    await process.store(record(1))
+    own_server.signal(signal.SIGSTOP)
+    try:
+        for step in (process.exchange([record(2)]), process.log.pages([1]), process.log.crawls()):
+            await down(step, "did not answer")
+    finally:
+        own_server.signal(signal.SIGCONT)
+    assert await process.log.pages([1]) == {1: record(1)}
+    assert [row.spider for row in await process.log.crawls()] == ["test"]
+    assert (await process.exchange([record(3)])).made in ([3], [4])
+
+
+@pytest.mark.slow
+async def test_no_step_waits_longer_than_the_timeout(own_server, logs):
+    process = await logs.joined(own_server.url, timeout=QUICK)
+    [(number, serial)] = await process.claim(record(1))
+    log, owner, late = process.log, process.owner, logs(own_server.url, timeout=QUICK)
+    steps = [
+        lambda: process.exchange(commits=[(number, serial)]), log.open, late.open, process.join,
+        lambda: log.expire([(number, owner, serial)]), lambda: log.pages([1]),
+        lambda: log.leave(owner, "finished", None, []), log.crawls, log.seen_again,
+        lambda: log.entries(0), lambda: collected(log.snapshot()),
+        lambda: collected(log.duplicates()), lambda: collected(log.texts()), log.close,
+    ]  # fmt: skip
+    own_server.signal(signal.SIGSTOP)
+    loop = asyncio.get_running_loop()
+    try:
+        for step in steps:
+            start = loop.time()
+            if step == log.close:
+                await step()
+            else:
+                await down(step(), "did not answer within 0.5 seconds")
+            assert loop.time() - start < 2 * QUICK
+    finally:
+        own_server.signal(signal.SIGCONT)
+
+
+async def test_what_was_acknowledged_survives_the_server_if_that_is_killed(logs):
+    with redis_server(appendfsync="no") as server:
+        process = await logs.joined(server.url)
+        [stored, opened] = await process.claim(record(1), record(2))
+        note = DuplicateNote("http://b/", 1, "near-duplicate", 1.0, 5.0)
+        await process.exchange(commits=[stored], duplicates=[note], seen_again={1: 6.0})
+        await process.log.leave(b"another!", "finished", {"a": 1}, [("http://a/", None, "a")])
+        before = await all_entries(process.log)
+        server.kill()
+        await down(process.exchange())
+        server.start()
+        assert await all_entries(process.log) == before
+        assert await logs(server.url).open() == Found(IDENTITY, True)
+        assert await collected(process.log.duplicates()) == [(process.run, note)]
+        assert await process.log.seen_again() == {1: 6.0}
+        assert await collected(process.log.texts()) == [("http://a/", None, "a")]
+        with pytest.raises(LedgerError, match="too late"):
+            await process.log.exchange(Request(process.owner, 1, process.run, 0))
+        assert (await process.exchange(commits=[opened])).lost == []
+
+
+async def test_those_who_take_part_go_on_with_a_server_that_has_forgotten_all(own_server, logs):
+    process = await logs.joined(own_server.url)
+    [number] = await process.store(record(1))
+    [claim] = await process.claim(record(2))
+    with own_server.client() as client:
+        client.flushall()
+        client.script_flush()
+    answer = await process.exchange([record(3)], commits=[claim], seen=3)
+    assert answer == ([], [1], [claim[1]])
+    later = Process(logs(own_server.url))
+    assert await later.log.open() == Found(IDENTITY, True)
+    with pytest.raises(LedgerError, match="made with other settings"):
+        await later.join(identity={"method": "minhash"})
+    await process.log.leave(process.owner, "finished", None, [])
+    assert (await later.join()).run == process.run + 1
+    assert number == 1
+
+
+async def test_who_was_away_while_others_began_anew_cannot_bring_in_other_sketches(server, logs):
+    away = await logs.joined(server.url, lease=0.01)
+    await asyncio.sleep(0.02)
+    other = Process(logs(server.url))
+    assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
+    with pytest.raises(LedgerError, match="method 'minhash' there, 'simhash' here"):
+        await away.exchange([record(1)])
+    assert await events(other.log) == []
+
+
+async def test_a_full_server_changes_nothing_can_be_read_and_may_have_room_again(own_server, logs):
+    process = await logs.joined(own_server.url)
+    claims = await process.claim(*(record(number) for number in range(10)))
+    with own_server.client() as client:
+        client.config_set("maxmemory", "1mb")
+        before = {key: client.dump(key) for key in client.keys("*")}
+        for step in (
+            process.exchange([record(11)], commits=claims),
+            process.exchange(),
+            process.join(),
+            process.log.leave(process.owner, "finished", None, [("http://a/", None, "a")]),
+        ):
+            await down(step, "cannot write, its memory is full")
+        assert {key: client.dump(key) for key in client.keys("*")} == before
+        assert len(await events(process.log)) == 10
+        assert len(await process.log.pages(range(20))) == 10
+        assert await logs(own_server.url).open() == Found(IDENTITY, True)
+        client.config_set("maxmemory", "0")
+    assert (await process.exchange(commits=claims)).lost == []
+
+
+async def test_a_primary_that_becomes_a_replica_is_down_until_it_is_primary_again(own_server, logs):
+    process = await logs.joined(own_server.url)
+    claims = await process.claim(record(1))
+    with own_server.client() as client:
+        client.replicaof("127.0.0.1", "1")
+        await down(process.exchange(commits=claims), "read only replica")
+        assert len(await events(process.log)) == 1
+        client.replicaof("NO", "ONE")
+    assert (await process.exchange(commits=claims)).lost == []
+
+
+async def test_a_server_that_is_busy_is_down_until_it_is_free(logs):
+    with redis_server(busy_reply_threshold="1") as server:
+        process = await logs.joined(server.url)
+        with server.client() as client, server.client() as killer:
+
+            def occupy():
+                with pytest.raises(Exception, match="killed"):
+                    client.eval("while true do end", 0)
+
+            task = asyncio.create_task(asyncio.to_thread(occupy))
+
+            async def go_on():
+                while not task.done():
+                    await process.exchange()
+
+            await down(go_on(), "BUSY")
+            killer.script_kill()
+            await task
+        await process.exchange()
+
+
+@pytest.mark.slow
+async def test_a_history_that_shrinks_while_it_is_read_is_noticed(server, logs):
+    process = await logs.joined(server.url)
+    claims = [record(number) for number in range(MOST_ENTRIES + 1)]
+    await process.claim(*claims)
+    snapshot = process.log.snapshot()
+    assert len(await anext(snapshot)) == MOST_ENTRIES
+    with server.client() as client:
+        client.ltrim("{dedup:dedup}:log", 0, 9000)
+    await process.claim(*claims)
+    with pytest.raises(StoreDownError, match="lost what it had while it was read"):
+        await anext(snapshot)
+
+
+async def test_what_is_no_entry_is_told(server, logs):
+    process = await logs.joined(server.url)
+    await process.store(record(1))
+    with server.client() as client:
+        client.lset("{dedup:dedup}:log", 1, "nonsense")
+    for step in (process.exchange(), process.log.entries(0), collected(process.log.snapshot())):
+        with pytest.raises(LedgerError, match="damaged: entry 2 is none: b'nonsense'") as raised:
+            await step
+        assert not isinstance(raised.value, StoreDownError)
+
+
+@pytest.mark.slow
+async def test_there_are_no_more_texts_than_one_process_keeps_at_most(server, logs):
+    process = await logs.joined(server.url)
+    rounds = (250, 3, 0, 120, 250)
+    kept = []
+    for turn, count in enumerate(rounds):
+        texts = [(f"http://{turn}/{number}", None, "text") for number in range(count)]
+        await process.log.leave(process.owner, "finished", None, iter(texts))
+        kept = [*kept, *texts][-250:]
+        assert sorted(await collected(process.log.texts())) == sorted(kept)
+
+
+@pytest.mark.slow
+async def test_many_notes_are_each_told_once(server, logs):
+    process = await logs.joined(server.url)
+    notes = [DuplicateNote(f"http://a/{n}", n, "near-duplicate", 1.0, 5.0) for n in range(5000)]
+    times = {number: float(number) for number in range(5000)}
+    await process.exchange(duplicates=notes, seen_again=times)
+    found = await collected(process.log.duplicates())
+    assert sorted(found) == [(process.run, note) for note in sorted(notes)]
+    assert await process.log.seen_again() == times
+
+
+async def test_closing_ends_all_connections(server, logs):
+    with server.client() as client:
+        before = client.info("clients")["connected_clients"]
+        process = await logs.joined(server.url)
+        await asyncio.gather(*(process.log.entries(0) for _ in range(5)))
+        assert client.info("clients")["connected_clients"] > before
+        await process.log.close()
+        async with asyncio.timeout(10):
+            while client.info("clients")["connected_clients"] > before:
+                await asyncio.sleep(0.01)
