@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -169,9 +170,22 @@ class PostgresLogServer(LogServer):
         self._server = PostgresServer()
         self._database = self._server.new_database()
 
+    can_crash = True
+
+    @property
+    def port(self):
+        return self._server.port
+
+    def url(self, namespace):
+        return self._server.url(self._database, query=f"?namespace={namespace}")
+
     def connect(self, namespace, lease=LEASE):
-        url = self._server.url(self._database, query=f"?namespace={namespace}")
-        return PostgresLog(url, lease=lease)
+        return PostgresLog(self.url(namespace), lease=lease)
+
+    def crash(self, seconds):
+        self._server.kill()
+        time.sleep(seconds)
+        self._server.start()
 
     def contents(self, namespace):
         with psycopg.connect(self._server.url(self._database)) as connection:

@@ -53,6 +53,11 @@ class RedisServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
+    @property
+    def data(self) -> Path:
+        """Where it writes what it has."""
+        return self._folder / "appendonlydir"
+
     def client(self, **how: Any) -> Redis:
         """Return another client, which goes in by a door of its own; close it."""
         return Redis(unix_socket_path=str(self.socket), **how)
@@ -102,12 +107,32 @@ class RedisLogServer(LogServer):
         options = {"requirepass": self.password, "appendfsync": "no"}
         self._server = self._closing.enter_context(redis_server(**options))
 
-    def _url(self, namespace: str) -> str:
-        port = self._server.port
-        return f"redis://:{quote(self.password, '')}@127.0.0.1:{port}/0?namespace={namespace}"
+    can_crash = can_shrink = True
+
+    @property
+    def port(self) -> int:
+        return self._server.port
+
+    def url(self, namespace: str) -> str:
+        return f"redis://:{quote(self.password, '')}@127.0.0.1:{self.port}/0?namespace={namespace}"
 
     def connect(self, namespace: str, lease: float = LEASE) -> RedisLog:
-        return RedisLog(self._url(namespace), lease=lease)
+        return RedisLog(self.url(namespace), lease=lease)
+
+    def crash(self, seconds: float) -> None:
+        self._server.kill()
+        time.sleep(seconds)
+        self._server.start()
+
+    def backup(self) -> None:
+        shutil.rmtree(self.folder / "backup", ignore_errors=True)
+        shutil.copytree(self._server.data, self.folder / "backup")
+
+    def restore(self) -> None:
+        self._server.kill()
+        shutil.rmtree(self._server.data)
+        shutil.copytree(self.folder / "backup", self._server.data)
+        self._server.start()
 
     def contents(self, namespace: str) -> dict[bytes, bytes]:
         with self._server.client(password=self.password) as client:

@@ -23,11 +23,13 @@ from typing import NamedTuple
 import crawling_process
 from crawling_process import Order, Page, Weather, log_of, read_notes
 from log_servers import LogServer
+from stormy_proxy import StormyProxy
 
 from dedup.record import Claimed, Committed
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _NEAR = 3
+_STEP = 0.01
 _SLACK = 2.0
 
 
@@ -48,7 +50,10 @@ class Plan:
     """A round: how many processes crawl how many families for how many seconds.
 
     *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
-    are in a second. *lease* and *timeout* are in seconds; a stop is longer than a lease.
+    are in a second. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many
+    processes as *keeping* says store what they cannot check, the others wait. *weather* is what
+    happens to calls within a process, *storm* what happens to bytes on their way to a server.
+    *fault* is the name of a planted one.
     """
 
     processes: int = 8
@@ -61,13 +66,19 @@ class Plan:
     crashes: float = 0.0
     shrinks: float = 0.0
     keeping: int = 1
-    weather: Weather = field(default_factory=lambda: Weather(0.01, 0.005, 0.003))
+    weather: Weather = field(default_factory=Weather)
+    storm: Weather | None = None
     fault: str | None = None
 
     @property
     def limit(self) -> float:
         """When all have to be done, in seconds."""
-        return 8 * self.seconds + 60
+        return 4 * self.seconds + 40
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nobody dies or is stopped, so that nobody has to wait for long."""
+        return not (self.kills or self.stops or self.crashes or self.shrinks)
 
 
 @dataclass
@@ -82,7 +93,7 @@ class Result:
     stops: int = 0
     crashes: int = 0
     shrinks: int = 0
-    lost_answers: int = 0
+    cuts: int = 0
     claims_lost: int = 0
     waits_over: int = 0
     excused: Counter[str] = field(default_factory=Counter)
@@ -141,6 +152,19 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
     return pages
 
 
+def play(plan: Plan, server: LogServer, folder: Path, seed: int) -> Result:
+    """Have a fleet crawl over a log of its own, with its files in *folder*, and judge it."""
+    folder.mkdir()
+    namespace, url = f"round{seed}", server.url(f"round{seed}")
+    if plan.storm is None or server.port is None:
+        return Round(plan, server, url, folder, namespace, seed).play()
+    with StormyProxy(server.port, plan.storm.lost, plan.storm.late, seed) as proxy:
+        url = url.replace(f":{server.port}/", f":{proxy.port}/")
+        result = Round(plan, server, url, folder, namespace, seed).play()
+        result.cuts = proxy.cuts
+        return result
+
+
 class Round:
     """One crawl of a fleet, disturbed as planned."""
 
@@ -167,7 +191,7 @@ class Round:
     def play(self) -> Result:
         """Crawl, disturb, and judge what is stored."""
         start_forking()
-        self._begun = time.time() + 0.3
+        self._disturbed = self._begun = time.time() + 0.3
         try:
             for number in range(self._plan.processes):
                 self._start(number)
@@ -177,7 +201,7 @@ class Round:
                     break
                 self._look_after_all()
                 self._disturb()
-                time.sleep(0.01)
+                time.sleep(_STEP)
         finally:
             for process in self._running.values():
                 process.kill()
@@ -232,10 +256,11 @@ class Round:
 
     def _disturb(self) -> None:
         plan, chance, now = self._plan, self._chooser.random, time.time()
+        seconds, self._disturbed = now - self._disturbed, now
         if not self._begun < now < self._begun + 2 * plan.seconds:
             return
         able = [number for number in self._running if number not in self._continue_at]
-        if able and chance() < plan.kills * 0.012:
+        if able and chance() < plan.kills * seconds:
             number = self._chooser.choice(able)
             self._running[number].kill()
             self._running[number].join()
@@ -244,15 +269,15 @@ class Round:
                 self._killed.add((self._name(number), self._starts[number] - 1))
                 self._start_at[number] = now + chance() * 0.4
             del self._running[number]
-        elif able and chance() < plan.stops * 0.012:
+        elif able and chance() < plan.stops * seconds:
             number = self._chooser.choice(able)
             os.kill(self._running[number].pid or 0, signal.SIGSTOP)
             self._result.stops += 1
             self._continue_at[number] = now + plan.lease * (1.2 + 1.5 * chance())
-        elif chance() < plan.crashes * 0.012:
+        elif chance() < plan.crashes * seconds:
             self._server.crash(chance())
             self._result.crashes += 1
-        elif not self._restore_at and chance() < plan.shrinks * 0.012:
+        elif not self._restore_at and chance() < plan.shrinks * seconds:
             self._restores.append((time.time(), float("inf")))
             self._server.backup()
             self._restore_at = now + 0.2 + chance()
@@ -364,10 +389,10 @@ class _Judge:
                 result.claims_lost += 1
                 if more[0] < self._plan.lease * 0.95 and not self._restores:
                     result.violate("claims lost within the lease", name, start, key, *more)
-            elif kind == "down":
-                result.lost_answers += 1
             elif kind == "waited":
                 result.waits_over += 1
+                if self._plan.is_calm:
+                    result.violate("waits for nobody", name, start, key, *more)
                 if more[0] > self._plan.timeout + self._longest_stop + _SLACK:
                     result.violate("waits beyond the timeout", name, start, key, *more)
         for key in pages.keys() - done:
@@ -382,7 +407,8 @@ class _Judge:
 
     @property
     def _longest_stop(self) -> float:
-        return 2.7 * self._plan.lease if self._plan.stops else 0.0
+        # While the server is being started again, nobody is told to go on.
+        return 2.7 * self._plan.lease + (3.0 if self._plan.crashes or self._plan.shrinks else 0.0)
 
 
 def _stored_pages(name: str, pages: dict[str, Page], notes: list[list]) -> list[StoredPage]:

@@ -260,8 +260,8 @@ class Process:
             self._detector = Detector(SimHash(), store=self._store, count=self._count)
             try:
                 await self._store.open()
-                await self._detector.load()
                 await self._store.join("conformance")
+                await self._detector.load()
                 break
             except StoreDownError as error:
                 self._notes.write("down", "", repr(error))
