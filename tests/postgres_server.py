@@ -84,15 +84,26 @@ class PostgresServer:
         return path.read_text() if path.exists() else ""
 
     def start(self):
-        # Its output is not that of the tests, or they would wait for its end.
-        self._run("pg_ctl", "start", "-w", "-l", self.folder / "log")
+        # It is a child of the tests, so that it is gone for everybody as soon as it has ended.
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._as,
+            )  # fmt: skip
+        while True:
+            try:
+                return self.run("SELECT 1")
+            except psycopg.OperationalError:
+                assert self._process.poll() is None, self.log
+                time.sleep(0.02)
 
     def stop(self):
-        self._run("pg_ctl", "stop", "-w", "-m", "fast")
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(60)
 
     @property
     def process(self):
-        return int((self._data / "postmaster.pid").read_text().split()[0])
+        return self._process.pid
 
     def processes(self):
         """Return the ids of all of its processes, the one that starts the others first."""
@@ -115,7 +126,8 @@ class PostgresServer:
         """End it at once, as a crash does; `start` works again."""
         processes = self.processes()
         self.signal(signal.SIGKILL)
-        for process in processes:
+        self._process.wait(60)
+        for process in processes[1:]:
             wait_for_end(process)
         # Somebody may not have taken note of its end yet, and the next one would take it for alive.
         (self._data / "postmaster.pid").unlink(missing_ok=True)

@@ -16,8 +16,9 @@ from typing import Any, LiteralString
 from urllib.parse import parse_qsl, quote, urlencode
 
 from dedup.record import Claimed, PageRecord, Preferred
-from dedup.sqlite_file import LedgerError, differences
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
+from dedup.stores.identity import check_identity
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
@@ -31,7 +32,6 @@ from dedup.stores.shared.log import (
     Log,
     Member,
     Request,
-    StoreDownError,
 )
 
 try:
@@ -100,11 +100,13 @@ class PostgresLog(Log):
         hosts = str(options.get("host") or "").split(",")
         options.setdefault("connect_timeout", max(2, int(timeout / len(hosts))))
         options.setdefault("fallback_application_name", "scrapy-dedup")
+        options["client_encoding"] = "UTF8"
         self._options = make_conninfo("", **options)
         super().__init__(_name(options, self._namespace), lease=lease)
         self._timeout = timeout
         self._lock = asyncio.Lock()
         self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._role = ""
         self._signature: bytes | None = None
         self._was_opened = False
 
@@ -138,9 +140,7 @@ class PostgresLog(Log):
             None if member.job is None else _bytes(member.job), self.lease, reset,
         )  # fmt: skip
         if other is not None:
-            there, here = json.loads(other), json.loads(text)
-            told = "; ".join(differences(there, here, sorted({*there, *here})))
-            raise LedgerError(f"{self.name} was made with other settings: {told}")
+            check_identity(self.name, json.loads(other), json.loads(text), is_resumed=is_resumed)
         self._signature = signature
         while await self._query("SELECT dedup.sweep(%s)", str(MOST_ENTRIES)) == [(True,)]:
             pass
@@ -217,10 +217,16 @@ class PostgresLog(Log):
     # Reading.
 
     async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
-        after = 0
-        while entries := await self.entries(after):
-            yield entries
-            after = entries[-1].position
+        last: list[Entry] = []
+        while True:
+            # From the last one on, which shows whether the log is still the same.
+            entries = await self.entries(last[0].position - 1 if last else 0)
+            if entries[:1] != last and last:
+                raise HistoryChangedError(f"{self.name} lost what it had while it was read")
+            if entries == last:
+                return
+            yield entries[len(last) :]
+            last = entries[-1:]
 
     async def entries(self, after: int) -> list[Entry]:
         rows = await self._query(
@@ -387,7 +393,7 @@ class PostgresLog(Log):
     async def _connect(self) -> None:
         await self._disconnect()
         connection = await psycopg.AsyncConnection.connect(self._options, autocommit=True)
-        self._connection = connection
+        self._connection, self._role = connection, connection.info.user
         version = connection.info.server_version
         if version < _OLDEST_SERVER:
             raise LedgerError(
@@ -418,10 +424,11 @@ class PostgresLog(Log):
         for secret in self._secrets:
             told = told.replace(secret, "***")
         if state == "42501":
+            role = '"{}"'.format(self._role.replace('"', '""'))
             told += (
-                ". If nobody has used the database for this: CREATE SCHEMA dedup AUTHORIZATION "
-                "<role>; else: GRANT USAGE ON SCHEMA dedup TO <role>; GRANT SELECT, INSERT, "
-                "UPDATE, DELETE ON ALL TABLES IN SCHEMA dedup TO <role>"
+                f". If there is no schema dedup yet: CREATE SCHEMA dedup AUTHORIZATION {role}; "
+                f"else: GRANT USAGE ON SCHEMA dedup TO {role}; "
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA dedup TO {role}"
             )
         is_down = (
             state.startswith(_DOWN)
@@ -435,7 +442,8 @@ def _parts(url: str) -> tuple[dict[str, Any], str]:
     """Return libpq's options in *url*, and the namespace; errors show nothing of a password."""
     start, _, query = url.partition("?")
     scheme, _, rest = start.partition("://")
-    is_clear = "@" not in query and "@" not in rest.partition("/")[2] and "#" not in url
+    place, _, path = rest.partition("/")
+    is_clear = place.count("@") < 2 and "@" not in path + query and "#" not in url
     if scheme not in ("postgresql", "postgres") or not is_clear:
         raise LedgerError(
             "a URL of PostgreSQL is postgresql://user:password@host:port/database, with %40 for "
