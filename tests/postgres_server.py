@@ -129,8 +129,9 @@ class PostgresServer:
         self._process.wait(60)
         for process in processes[1:]:
             wait_for_end(process)
-        # Somebody may not have taken note of its end yet, and the next one would take it for alive.
-        (self._data / "postmaster.pid").unlink(missing_ok=True)
+        # Where nobody takes note of its end soon, the next one would take it for alive.
+        for file in (self._data / "postmaster.pid", self.folder / f".s.PGSQL.{self.port}.lock"):
+            file.unlink(missing_ok=True)
 
     def pause(self):
         self.signal(signal.SIGSTOP)
