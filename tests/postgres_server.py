@@ -159,7 +159,7 @@ class PostgresServer:
         return name
 
     def remove(self):
-        self.stop()
+        self.kill()  # a proper end would write all that is about to be removed
         shutil.rmtree(self.folder)
 
 

@@ -85,7 +85,9 @@ _MAKE = """
 class PostgresLog(Log):
     """A log in a schema `dedup` of a PostgreSQL database, which may have several, by namespace.
 
-    Calls wait for each other: there is one connection. After an error the next call makes another.
+    Calls wait for each other: there is one connection, which is the log's own (PgBouncer must pool
+    by session). After an error the next call makes another. Acknowledged commits are lost only with
+    the disks of the server, or if a standby that lags behind takes its place.
     """
 
     def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
@@ -246,8 +248,8 @@ class PostgresLog(Log):
         while part := list(islice(left, MOST_ENTRIES)):
             for position, data in await self._query(
                 """
-                SELECT position, entry FROM dedup.logs, dedup.entries
-                WHERE namespace = %s AND log = id AND position = ANY (%s)
+                SELECT position, entry FROM dedup.entries
+                WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND position = ANY (%s)
                 """,
                 self._namespace, _array(part),
             ):  # fmt: skip
@@ -260,8 +262,8 @@ class PostgresLog(Log):
         rows = await self._query(
             """
             SELECT run, spider, job, started, finished, reason, report
-            FROM dedup.logs JOIN dedup.crawls ON log = logs.id
-            WHERE namespace = %s ORDER BY crawls.id
+            FROM dedup.crawls WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+            ORDER BY id
             """,
             self._namespace,
         )
@@ -279,8 +281,9 @@ class PostgresLog(Log):
         while rows := await self._query(
             """
             SELECT number, digest, run, key, kind, distance, at
-            FROM dedup.logs, dedup.matches
-            WHERE namespace = %s AND log = id AND (number, digest) > (%s::bigint, %s::bytea)
+            FROM dedup.matches
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+                AND (number, digest) > (%s::bigint, %s::bytea)
             ORDER BY number, digest LIMIT %s
             """,
             self._namespace, str(last[0]), last[1], str(MOST_ENTRIES),
@@ -294,8 +297,8 @@ class PostgresLog(Log):
         last = -1
         while rows := await self._query(
             """
-            SELECT number, at FROM dedup.logs, dedup.seen
-            WHERE namespace = %s AND log = id AND number > %s
+            SELECT number, at FROM dedup.seen
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND number > %s
             ORDER BY number LIMIT %s
             """,
             self._namespace, str(last), str(MOST_ENTRIES),
@@ -308,9 +311,9 @@ class PostgresLog(Log):
         last = -1
         while rows := await self._query(
             """
-            SELECT texts.id, url, title, text FROM dedup.logs, dedup.texts
-            WHERE namespace = %s AND log = logs.id AND texts.id > %s
-            ORDER BY texts.id LIMIT %s
+            SELECT id, url, title, text FROM dedup.texts
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND id > %s
+            ORDER BY id LIMIT %s
             """,
             self._namespace, str(last), str(_TEXTS_AT_A_TIME),
         ):  # fmt: skip

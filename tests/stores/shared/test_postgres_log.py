@@ -284,6 +284,7 @@ async def test_all_may_join_an_empty_database_at_once(server, database, logs):
 # What fails.
 
 
+@pytest.mark.slow
 async def test_a_password_is_shown_nowhere(server, database, logs, caplog):
     caplog.set_level(logging.DEBUG)
     shown = []
@@ -342,6 +343,7 @@ async def test_a_call_that_is_cancelled_ends_at_once_though_the_server_hangs(
     assert (await process.exchange([record(2)])).made[0] in (1, 2)
 
 
+@pytest.mark.slow
 async def test_a_lock_of_others_is_waited_for_no_longer_than_allowed(server, database, logs):
     process = await logs.joined(server.url(database), timeout=QUICK)
     with psycopg.connect(server.url(database)) as other:
@@ -379,10 +381,12 @@ async def test_an_answer_that_is_lost_on_its_way_says_nothing_of_the_step(server
         assert [event.record for event in await events(process.log)] == [record(1), record(2)]
 
 
+@pytest.mark.slow
 async def test_a_request_that_arrives_after_a_later_one_is_refused(server, database, logs):
     async with Proxy(server.port) as way:
         process = await logs.joined(server.url(database, port=way.port), timeout=QUICK)
         late = process.log
+        await process.exchange()  # which prepares the statement
         way.is_open.clear()
         await down(process.exchange([record(1)]))
         process.log = logs(server.url(database))
@@ -454,6 +458,7 @@ async def test_one_process_of_the_server_that_dies_takes_the_others_along(own_se
     assert found == [Claimed(record(1), (), 1), Committed(1)]
 
 
+@pytest.mark.slow
 async def test_the_strictest_isolation_by_default_does_no_harm(server, database, logs):
     server.run(f"ALTER DATABASE {database} SET default_transaction_isolation = serializable")
     processes = [await logs.joined(server.url(database)) for _ in range(4)]
