@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     sources = options.one, options.other
     notes: list[str] = []
     if options.ledger:
-        stored = _stored(options.ledger, sources, notes)
+        stored = _read_ledger(options.ledger, sources, notes)
         one, other = (Side.of(*side, method) for side in zip(sources, stored, strict=True))
     else:
         one, other = (Side.of(s, extracted_of(read_source(s), extractor), method) for s in sources)
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
     output.print(color(explanation.diff))
 
 
-def _stored(path: str, urls: Sequence[str], notes: list[str]) -> list[Extraction]:
+def _read_ledger(path: str, urls: Sequence[str], notes: list[str]) -> list[Extraction]:
     """Return what a ledger has kept of the texts of *urls*; add to *notes* what is to be known."""
     found = []
     with LedgerReader(path) as ledger:

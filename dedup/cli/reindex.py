@@ -110,7 +110,7 @@ def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueE
     """Yield what the items of *feed* hold, in order: a record, or why there is none."""
     raws = feed.raw_records()
     while batch := list(islice(raws, _ITEMS_AT_ONCE)):
-        parsed = [_parsed(feed, raw) for raw in batch]
+        parsed = [_parse(feed, raw) for raw in batch]
         found = iter(reader.read([values for values in parsed if isinstance(values, dict)]))
         for raw, values in zip(batch, parsed, strict=True):
             result = next(found) if isinstance(values, dict) else values
@@ -121,7 +121,7 @@ def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueE
             )
 
 
-def _parsed(feed: Format, raw: RawRecord) -> dict[str, Any] | ValueError:
+def _parse(feed: Format, raw: RawRecord) -> dict[str, Any] | ValueError:
     if raw.error is not None:
         return ValueError(raw.error)
     try:
