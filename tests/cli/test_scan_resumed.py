@@ -361,7 +361,7 @@ def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monke
             assert count(path) == int(record.page.key[-1:]) + 1  # a kill would leave it there
         opened.end()
     with closing(ScanLedger(path, identity)) as whole:
-        assert (list(whole.stored()), whole.is_whole) == ([records], True)
+        assert (list(whole.read_records()), whole.is_whole) == ([records], True)
 
 
 @pytest.mark.slow
