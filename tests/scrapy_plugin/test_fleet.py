@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import subprocess
 import time
 from collections import Counter

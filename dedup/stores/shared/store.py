@@ -74,6 +74,8 @@ class SharedStore(Store):
         self.run = 0
         self.is_resumed = False
         self._up_since = math.inf
+        # Whether nothing was there when it was opened.
+        self._is_empty = False
         self._has_to_read = False
         # The last entry that was followed.
         self._last_entry: Entry | None = None
@@ -100,6 +102,7 @@ class SharedStore(Store):
         Raises StoreDownError or LedgerError.
         """
         found = await self._log.open()
+        self._is_empty = found is None
         if found is None:
             self._reset = False
         elif self._reset and found.is_in_use:
@@ -120,7 +123,7 @@ class SharedStore(Store):
         self.has_joined = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
-        self._reset = False
+        self._reset = self._is_empty = False
         self._is_up()
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
@@ -136,7 +139,7 @@ class SharedStore(Store):
     # From the start.
 
     async def since(self, number: int) -> RecordColumns | None:
-        if self._reset:
+        if self._reset or self._is_empty:
             return None
         try:
             return await self._since(number)
