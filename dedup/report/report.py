@@ -289,6 +289,7 @@ class Report:
     seconds_per_page: dict[str, StageTime]
     index: IndexSize
     claims: dict[str, int]
+    store: dict[str, int]
     unread: dict[str, int]
     errors: int
     texts_lost: int

@@ -232,6 +232,7 @@ class Summary:
             seconds_per_page={stage: _stage_time(times) for stage, times in self._stages.items()},
             index=index,
             claims=self._counts.below("claims"),
+            store=self._counts.below("store"),
             unread=self._counts.below("unread"),
             errors=self._counts.value("errors"),
             texts_lost=texts_lost,

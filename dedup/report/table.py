@@ -222,6 +222,10 @@ def _cost_rows(report: Report) -> Rows:
         missing = ledger.pages_not_written
         without = f", without {count_of(missing, 'page')}" if missing else ""
         yield "ledger", printable(ledger.path) + without
+    if report.store:
+        counts = {**report.store, "claims lost": report.claims.get("lost", 0)}
+        told = (f"{name.replace('_', ' ')}: {count:,}" for name, count in counts.items() if count)
+        yield "  shared", printable(", ".join(told))
 
 
 def _setting_rows(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Rows:

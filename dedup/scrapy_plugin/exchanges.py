@@ -16,6 +16,7 @@ from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.outages import Outages
 from dedup.stores import HistoryChangedError, News, StoreDownError
 from dedup.stores.shared.log import LEASE
+from dedup.stores.shared.opening import without_secrets
 from dedup.stores.shared.store import SharedStore
 
 logger = get_logger(__name__)
@@ -74,7 +75,7 @@ class Exchanges(Checkpoints):
                 "The crawl does not start: other crawls share %s, and would wait until the end of "
                 "this one for what it stores, since a feed cannot be flushed before: %s. Use local "
                 "feeds without compression, or set DEDUP_COMMIT = \"passed\" if your pipelines "
-                "store the items", self._store.name, ", ".join(held),
+                "store the items", self._store.name, ", ".join(map(_shown, held)),
             )  # fmt: skip
             raise CloseSpider(FEEDS_HELD_BACK)
         logger.info(
@@ -152,9 +153,10 @@ class Exchanges(Checkpoints):
         """Tell all; an item that was not checked has to be claimed before it can be published."""
         deadline = monotonic() + _SECONDS_FOR_THE_REST
         while self._has_news or self._detector.has_claims_to_make:
-            if not await self._write():
-                if monotonic() > deadline:
-                    return
+            is_told = await self._write()
+            if monotonic() > deadline:
+                return
+            if not is_told:
                 await asyncio.sleep(_SECONDS_OF_A_TICK)
 
     @property
@@ -180,3 +182,7 @@ class Exchanges(Checkpoints):
                 await self._shared.disconnect()
         except Exception as error:
             logger.warning("%s: the connection was not closed: %s", self._store.name, error)
+
+
+def _shown(uri: str) -> str:
+    return without_secrets(uri) if "://" in uri else uri

@@ -15,7 +15,7 @@ from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError, as_switch
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
-from dedup.stores.shared.opening import LogUrl, open_log
+from dedup.stores.shared.opening import open_log
 from dedup.stores.shared.store import SharedStore
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ def shared_store(settings: DedupSettings, crawler: "Crawler") -> SharedStore:
     Raises LedgerError if its client is not installed; SettingError without an event loop of
     asyncio.
     """
-    assert isinstance(settings.index, LogUrl)
+    assert settings.index
     if not is_asyncio_available():
         raise SettingError(
-            f"DEDUP_INDEX {settings.index.name} needs asyncio: remove TWISTED_REACTOR, or set it "
-            'to "twisted.internet.asyncioreactor.AsyncioSelectorReactor"'
+            f"DEDUP_INDEX {settings.shown['DEDUP_INDEX']} is shared, which needs asyncio: remove "
+            'TWISTED_REACTOR, or set it to "twisted.internet.asyncioreactor.AsyncioSelectorReactor"'
         )
     return SharedStore(
-        open_log(settings.index),
+        open_log(settings.index, fsync=settings.fsync),
         settings.identity,
         job=_token(settings.job) if settings.job else None,
         reset=_is_reset(settings, crawler),

@@ -76,6 +76,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "revisits": {"unchanged": [], "changed": []},
         "ledger": None,
         "claims": {},
+        "store": {},
         "distances": {},
         "groups": 0,
         "largest_groups": [],

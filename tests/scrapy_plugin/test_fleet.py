@@ -71,6 +71,7 @@ class Fleet:
             folder / "fleet",
             dict(zip(SPIDERS, urls, strict=True)),
             DEDUP_WORKERS=0,
+            DEDUP_MAX_DISTANCE=8,
             DEDUP_LOG_LEVEL="INFO",
             RETRY_ENABLED=False,
             **settings,

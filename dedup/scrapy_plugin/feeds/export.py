@@ -16,7 +16,6 @@ from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
 from dedup.scrapy_plugin.feeds.sinks import has_other_sink
 from dedup.scrapy_plugin.feeds.torn_lines import TornFeedError
-from dedup.stores.shared.opening import without_secrets
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -190,13 +189,9 @@ class Feeds:
 
     @property
     def held_back(self) -> list[str]:
-        """What may be shown of the URIs of open feeds that cannot be flushed."""
+        """The URIs of open feeds that cannot be flushed; they may have passwords."""
         slots = self._exporter.slots if self._exporter else []
-        return [
-            without_secrets(slot.uri) if "://" in slot.uri else slot.uri
-            for slot in slots
-            if not self._feed_of(slot).can_be_flushed
-        ]
+        return [slot.uri for slot in slots if not self._feed_of(slot).can_be_flushed]
 
     def flush(self) -> None:
         """Hand everything that was exported to the operating system.

@@ -106,7 +106,7 @@ class DedupSettings:
     extractor: Annotated[Extractor, extractor()]
     item_field: Annotated[str | None, item_field()]
     index: Annotated[Path | LogUrl | None, index()]
-    index_in_use: Annotated[str, choice(("stop", "wait", "own"))]
+    index_in_use: Annotated[str, choice(("stop", "wait", "own", "share"))]
     commit: Annotated[str, choice(("stored", "passed"))]
     store_down: Annotated[str, choice(("keep", "wait", "stop"))]
     workers: Annotated[int, whole_number(1, at_least=0)]
@@ -170,7 +170,8 @@ class DedupSettings:
             values["index"] = Path(values["job"], LEDGER_OF_A_JOB).absolute()
             # A second crawl would want not only its ledger, but also its requests.
             values["index_in_use"] = "stop"
-        if isinstance(values["index"], LogUrl) and settings.get(_INTERVAL) is None:
+        is_shared = isinstance(values["index"], LogUrl) or values["index_in_use"] == "share"
+        if is_shared and settings.get(_INTERVAL) is None:
             # Others wait for what is not published.
             values["checkpoint_interval"] = reader.shown[_INTERVAL] = _SECONDS_IN_A_FLEET
         result = cls(**values, shown=reader.shown)
@@ -236,7 +237,9 @@ class DedupSettings:
     @property
     def is_shared(self) -> bool:
         """Whether other crawls use the store of pages at the same time."""
-        return self.enabled and isinstance(self.index, LogUrl)
+        if isinstance(self.index, Path):
+            return self.enabled and self.index_in_use == "share"
+        return self.enabled and self.index is not None
 
     @classmethod
     def defaults(cls) -> Mapping[str, Any]:

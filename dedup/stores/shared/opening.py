@@ -1,11 +1,13 @@
-"""URLs of the servers that a fleet shares, and the logs in them."""
+"""Where the log of a fleet is: the URL of a server, or the path of a file."""
 
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.shared.log import Log
+from dedup.stores.shared.sqlite_log import SqliteLog
 
 
 class _Adapter(NamedTuple):
@@ -61,11 +63,14 @@ def without_secrets(url: str) -> str:
     return f"{scheme}://{'?'.join([place.partition('#')[0], *shown[:1]])}"
 
 
-def open_log(place: LogUrl) -> Log:
-    """Return the log at *place*, which is not connected yet.
+def open_log(place: LogUrl | Path, *, fsync: bool = False) -> Log:
+    """Return the log at *place*, which is not connected yet; a path is that of an SQLite file.
 
-    Raises LedgerError, which shows no password, if its client is not installed, or the URL wrong.
+    *fsync*: what is written to a file survives a power failure. Raises LedgerError, which shows no
+    password, if its client is not installed, or the URL wrong.
     """
+    if isinstance(place, Path):
+        return SqliteLog(place, fsync=fsync)
     adapter = _ADAPTERS[place.url.partition("://")[0]]
     try:
         module = import_module(adapter.module)

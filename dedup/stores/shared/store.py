@@ -76,6 +76,7 @@ class SharedStore(Store):
         self.run = 0
         self.is_resumed = False
         self._up_since = math.inf
+        # Whether nothing was there when it was opened.
         self._has_to_read = False
         # The last entry that was followed.
         self._last_entry: Entry | None = None

@@ -1,0 +1,361 @@
+"""Crawls with a store that others share, in the tests' own process, over a real Redis server."""
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import run
+from typing import Any
+
+import pytest
+from crawls import ADDON, Crawl, crawl, logged, spider_over
+from redis import Redis
+from redis_server import RedisServer, redis_server
+from scrapy.crawler import AsyncCrawlerRunner
+from texts import article, edited, page, replaced
+from web import served
+
+pytestmark = [
+    pytest.mark.slow,
+    # Scrapy does not close aiohttp's client where a spider is not opened.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+PASSWORD = "hush-0f-the-fleet"
+BACK = "The store that crawls share is back"
+
+
+class Storage:
+    """A pipeline that stores what it gets, or seems to."""
+
+    def process_item(self, item: Any) -> Any:
+        return item
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    with redis_server(requirepass=PASSWORD) as server:
+        yield server
+
+
+@pytest.fixture
+def index(server: RedisServer) -> str:
+    return f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0?namespace=%(name)s"
+
+
+@pytest.fixture
+def pages() -> dict[str, Any]:
+    """/0 to /5 are different, /0b to /5b copies of them."""
+    pages = {f"/{number}": page(article(number + 1)) for number in range(6)}
+    return pages | {f"/{number}b": page(edited(article(number + 1))) for number in range(6)}
+
+
+@pytest.fixture
+def site(pages: dict[str, Any]) -> Iterator[str]:
+    with served(pages) as url:
+        yield url
+
+
+def fleet_crawl(
+    site: str, *paths: str, before: Callable[[str], object] | None = None, **settings: Any
+) -> Crawl:
+    """Crawl *paths* in their order; *before* is called with each path before its item is judged."""
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        if before:
+            before(response.url.removeprefix(site))
+        yield {"url": response.url, "text": response.css("p::text").get(), "dedup": None}
+
+    spider = spider_over(*(site + path for path in paths), parse=parse)
+    settings = {"DEDUP_MAX_DISTANCE": 8, "ITEM_PIPELINES": {Storage: 300}, **settings}
+    return crawl(spider, **settings)
+
+
+def stored(crawl: Crawl, site: str) -> list[str]:
+    return [item["url"].removeprefix(site) for item in crawl.items]
+
+
+def contents_of(server: RedisServer) -> dict[bytes, bytes]:
+    with Redis(port=server.port, password=PASSWORD) as client:
+        return {key: client.dump(key) for key in sorted(client.keys("*"))}
+
+
+def test_a_later_crawl_knows_what_was_stored_under_whichever_url(
+    site: str, index: str, pages: dict[str, Any]
+):
+    first = fleet_crawl(site, "/0", "/1", "/2", DEDUP_INDEX=index)
+    assert stored(first, site) == ["/0", "/1", "/2"]
+    pages["/2"] = page(article(50))
+    later = fleet_crawl(site, "/0", "/1b", "/2", "/3", DEDUP_INDEX=index)
+    assert stored(later, site) == ["/2", "/3"]
+    assert later.dedup_stats["unchanged"] == later.dedup_stats["near_duplicates"] == 1
+    assert later.dedup_stats["changed"] == 1
+    # What was replaced does not count any more.
+    last = fleet_crawl(site, "/2b", DEDUP_INDEX=index)
+    assert stored(last, site) == ["/2b"]
+    assert [one.messages() for one in (first, later, last)] == [[], [], []]
+
+
+def test_a_reset_forgets_what_all_have_stored(site: str, index: str):
+    fleet_crawl(site, "/0", DEDUP_INDEX=index)
+    assert stored(fleet_crawl(site, "/0", DEDUP_INDEX=index, DEDUP_RESET=True), site) == ["/0"]
+    assert stored(fleet_crawl(site, "/0b", DEDUP_INDEX=index), site) == []
+
+
+def test_a_crawl_without_items_changes_nothing(site: str, server: RedisServer, index: str):
+    fleet_crawl(site, "/none", DEDUP_INDEX=index)
+    assert contents_of(server) == {}
+    fleet_crawl(site, "/0", DEDUP_INDEX=index)
+    before = contents_of(server)
+    fleet_crawl(site, "/none", DEDUP_INDEX=index, DEDUP_RESET=True)
+    assert contents_of(server) == before
+
+
+def test_each_spider_can_have_its_namespace(site: str, server: RedisServer, index: str):
+    fleet_crawl(site, "/0", DEDUP_INDEX=index)
+    keys = list(contents_of(server))
+    assert keys
+    assert all(key.startswith(b"{dedup:test}:") for key in keys)
+
+
+def refused(caplog: pytest.LogCaptureFixture, site: str, **settings: Any) -> str:
+    """Return why a crawl does not start."""
+    with caplog.at_level(logging.DEBUG), pytest.raises(ValueError) as caught:  # noqa: PT011
+        fleet_crawl(site, "/0", **settings)
+    messages = [record.getMessage() for record in caplog.records]
+    [refusal] = [m for m in messages if m.startswith("The crawl does not start: ")]
+    assert refusal.endswith(str(caught.value))
+    assert PASSWORD not in caplog.text
+    return refusal
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("redis://:{0}@127.0.0.1:1/0", "redis://127.0.0.1:1/0?namespace=dedup cannot be reached"),
+        ("redis://:{0}x@127.0.0.1:{1}/0", "refuses its user or password"),
+        ("redis://:{0}@127.0.0.1:{1}/0?password={0}", "after the ? are namespace"),
+        ("mongodb://me:{0}@host/0", "got the URL 'mongodb://host/0'"),
+        ("redis://:{0}@127.0.0.1:{1}/0?namespace=%(nme)s", "there is no %(nme)s"),
+        ("redis://:{0}/@127.0.0.1:{1}/0", "wrong"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_without_the_password(
+    caplog: pytest.LogCaptureFixture, site: str, server: RedisServer, url: str, message: str
+):
+    url = url.format(PASSWORD, server.port)
+    assert message in refused(caplog, site, DEDUP_INDEX=url)
+
+
+def test_other_methods_are_refused(caplog: pytest.LogCaptureFixture, site: str, index: str):
+    fleet_crawl(site, "/0", DEDUP_INDEX=index)
+    assert "minhash" in refused(caplog, site, DEDUP_INDEX=index, DEDUP_METHOD="minhash")
+
+
+def test_a_file_is_shared_as_a_server_is(tmp_path: Path, site: str):
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"), "DEDUP_INDEX_IN_USE": "share"}
+    assert stored(fleet_crawl(site, "/0", "/1", **settings), site) == ["/0", "/1"]
+    later = fleet_crawl(site, "/0b", "/1", "/2", **settings)
+    assert stored(later, site) == ["/2"]
+    assert later.stats["dedup/store/exchanges"] > 0
+    settings["DEDUP_INDEX_IN_USE"] = "stop"
+    alone = fleet_crawl(site, "/2b", "/3", **settings)
+    assert stored(alone, site) == ["/3"]
+    assert "dedup/store/exchanges" not in alone.stats
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("DEDUP_WAIT_TIMEOUT", 20), ("DEDUP_CHECKPOINT_INTERVAL", 0)]
+)
+def test_settings_that_have_others_wait_in_vain_are_refused(
+    caplog: pytest.LogCaptureFixture, site: str, index: str, setting: str, value: float
+):
+    assert setting in refused(caplog, site, DEDUP_INDEX=index, **{setting: value})
+
+
+def test_other_reactors_are_refused_with_the_setting_to_change(site: str, index: str):
+    script = Path(__file__).with_name("reactor_crawl.py")
+    settings = json.dumps({"DEDUP_INDEX": index})
+    command = [sys.executable, script, "select", "0", settings, f"{site}/0"]
+    done = run(command, capture_output=True, text=True, timeout=60)
+    assert "TWISTED_REACTOR" in done.stderr
+    assert "The crawl does not start" in done.stderr
+    assert PASSWORD not in done.stderr
+
+
+def test_feeds_that_are_stored_at_their_end_are_refused(tmp_path: Path, site: str, index: str):
+    feeds = {str(tmp_path / "items.jsonl.gz"): {
+        "format": "jsonlines",
+        "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
+    }}  # fmt: skip
+    crawled = fleet_crawl(site, "/0", DEDUP_INDEX=index, FEEDS=feeds)
+    assert crawled.stats["finish_reason"] == "dedup_feeds_held_back"
+    [refusal] = crawled.messages(logging.ERROR)
+    assert 'DEDUP_COMMIT = "passed"' in refusal
+    assert crawled.items == []
+    passed = fleet_crawl(site, "/0", DEDUP_INDEX=index, FEEDS=feeds, DEDUP_COMMIT="passed")
+    assert stored(passed, site) == ["/0"]
+    assert stored(fleet_crawl(site, "/0b", DEDUP_INDEX=index), site) == []
+
+
+def test_an_item_field_is_judged_among_the_items_of_all(site: str, index: str):
+    settings = {"DEDUP_INDEX": index, "DEDUP_ITEM_FIELD": "text"}
+    fleet_crawl(site, "/0", "/1", **settings)
+    later = fleet_crawl(site, "/0b", "/1", "/2", **settings)
+    assert stored(later, site) == ["/2"]
+
+
+def test_links_of_duplicates_of_others_are_not_followed(site: str, index: str):
+    settings = {"DEDUP_INDEX": index, "DEDUP_FOLLOW_DUPLICATES": False}
+    fleet_crawl(site, "/0", **settings)
+    later = fleet_crawl(site, "/0b", "/1", **settings)
+    assert stored(later, site) == ["/1"]
+
+
+def test_near_misses_are_named_by_the_urls_that_others_have_stored(
+    tmp_path: Path, site: str, index: str, pages: dict[str, Any]
+):
+    pages["/far"] = page(replaced(article(1), 60))
+    settings = {"DEDUP_INDEX": index, "DEDUP_REPORT": str(tmp_path / "reports")}
+    fleet_crawl(site, "/0", **settings, DEDUP_MAX_DISTANCE=1)
+    crawled = fleet_crawl(site, "/far", **settings, DEDUP_MAX_DISTANCE=1)
+    assert stored(crawled, site) == ["/far"]
+    report = max((tmp_path / "reports").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    told = json.loads(report.read_text())
+    assert [miss["other"] for miss in told["near_misses"]] == [site + "/0"]
+    assert told["store"]["exchanges"] > 0
+    assert PASSWORD not in report.read_text()
+
+
+class Outage:
+    """Kills the server before one page, and starts it again before another."""
+
+    def __init__(self, server: RedisServer, first: str, last: str = "") -> None:
+        self._server, self._first, self._last = server, first, last
+
+    def __call__(self, path: str) -> None:
+        if path == self._first:
+            self._server.kill()
+        if path == self._last:
+            self._server.start()
+
+
+def test_items_are_kept_while_the_store_is_down_and_entered_when_it_is_back(
+    site: str, server: RedisServer, index: str
+):
+    outage = Outage(server, "/2", "/4")
+    paths = ["/0", "/1", "/2", "/0b", "/3", "/4"]
+    crawled = fleet_crawl(site, *paths, before=outage, DEDUP_INDEX=index, DEDUP_ACTION="mark")
+    assert stored(crawled, site) == paths
+    marks = {item["url"].removeprefix(site): item["dedup"]["verdict"] for item in crawled.items}
+    unchecked = {path for path, verdict in marks.items() if verdict == "unchecked"}
+    assert {"/2", "/3"} <= unchecked <= {"/2", "/3", "/4"}
+    assert marks["/0b"] == "near-duplicate", "what is known is decided as ever"
+    assert crawled.dedup_stats["skipped/unchecked"] == len(unchecked)
+    assert crawled.dedup_stats["store/outages"] == 1
+    gone, back = crawled.messages()
+    assert "cannot be reached" in gone
+    assert "items are kept meanwhile" in gone
+    assert back == BACK
+    later = fleet_crawl(site, *(f"/{n}b" for n in range(6)), DEDUP_INDEX=index)
+    assert stored(later, site) == ["/5b"]
+
+
+def test_pages_wait_while_the_store_is_down(site: str, server: RedisServer, index: str):
+    def outage(path: str) -> None:
+        if path == "/2":
+            server.kill()
+            asyncio.get_running_loop().call_later(3, server.start)
+
+    paths = ["/0", "/2", "/3", "/2b", "/3b", "/4"]
+    crawled = fleet_crawl(site, *paths, before=outage, DEDUP_INDEX=index, DEDUP_STORE_DOWN="wait")
+    assert sorted(stored(crawled, site)) == ["/0", "/2", "/3", "/4"]
+    assert "skipped/unchecked" not in crawled.dedup_stats
+    assert crawled.messages()[-1] == BACK
+
+
+def test_the_crawl_stops_when_the_store_is_down_and_keeps_what_is_under_way(
+    site: str, server: RedisServer, index: str
+):
+    paths = ["/0", "/1", "/2", "/3", "/4"]
+    crawled = fleet_crawl(
+        site, *paths, before=Outage(server, "/1"), DEDUP_INDEX=index, DEDUP_STORE_DOWN="stop"
+    )
+    assert crawled.stats["finish_reason"] == "dedup_store_down"
+    assert stored(crawled, site)[:2] == ["/0", "/1"]
+    assert len(crawled.items) == crawled.stats["response_received_count"]
+    [left] = [message for message in crawled.messages() if "not in the ledger" in message]
+    assert int(left.split()[0]) >= 1
+    server.start()  # as the fixture ends it
+
+
+def test_a_duplicate_of_a_page_whose_url_cannot_be_asked_for_is_a_duplicate(
+    site: str, server: RedisServer, index: str
+):
+    fleet_crawl(site, "/0", DEDUP_INDEX=index)
+    crawled = fleet_crawl(site, "/1", "/0b", before=Outage(server, "/0b"), DEDUP_INDEX=index)
+    assert stored(crawled, site) == ["/1"]
+    [(_, reason)] = crawled.dropped
+    name = f"redis://127.0.0.1:{server.port}/0?namespace=test"
+    assert reason.verdict.original == f"page 1 of {name}"
+    assert "errors" not in crawled.dedup_stats
+    server.start()
+
+
+class Gate:
+    """A pipeline that holds items of the spider "holder" until it is opened, and then fails."""
+
+    fails = False
+    opened: asyncio.Event
+    entered: asyncio.Event
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> "Gate":
+        gate = cls()
+        gate.name = crawler.spider.name
+        return gate
+
+    async def process_item(self, item: Any) -> Any:
+        if self.name == "holder":
+            Gate.entered.set()
+            await Gate.opened.wait()
+            if Gate.fails:
+                raise OSError("no storage")
+        return item
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: str, *, fails: bool):
+    index = index.replace("%(name)s", "both")
+    settings = {
+        "TWISTED_REACTOR_ENABLED": False,
+        "ADDONS": ADDON,
+        "DEDUP_WORKERS": 0,
+        "DEDUP_MAX_DISTANCE": 8,
+        "DEDUP_INDEX": index,
+        "LOG_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "ITEM_PIPELINES": {Gate: 300},
+    }
+
+    async def crawls() -> list[dict[str, Any]]:
+        Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), fails
+        runner = AsyncCrawlerRunner(settings)
+        holder = runner.create_crawler(spider_over(f"{site}/0", name="holder"))
+        waiter = runner.create_crawler(spider_over(f"{site}/0b", name="waiter"))
+        holding = asyncio.ensure_future(runner.crawl(holder))
+        await Gate.entered.wait()
+        waiting = asyncio.ensure_future(runner.crawl(waiter))
+        while not waiter.crawling or not waiter.stats.get_value("dedup/claims/waited"):
+            await asyncio.sleep(0.05)
+        Gate.opened.set()
+        await asyncio.gather(holding, waiting)
+        return [dict(one.stats.get_stats()) for one in (holder, waiter)]
+
+    with logged([]):
+        holder, waiter = asyncio.run(crawls())
+    counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
+    assert counts == ([0, 1] if fails else [1, 0])
+    assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
