@@ -44,7 +44,7 @@ def name_of(server, namespace):
 
 @pytest.fixture(scope="module")
 def town(server):
-    """The store of two crawls, the second with changed pages, and the URL of the site."""
+    """The store of two crawls, the second with a changed page, and the URL of the site."""
     store = url_of(server, "town")
     pages = {
         "/a": page(article(1), title="The first"),
@@ -53,10 +53,10 @@ def town(server):
         "/d": page(article(2)),
     }
     with served(pages) as site:
-        spider = spider_over(*(site + path for path in pages))
-        crawl(spider, DEDUP_INDEX=store)
-        pages["/c"] = pages["/d"] = page(article(3))
-        crawl(spider, DEDUP_INDEX=store)
+        crawl(spider_over(*(site + path for path in pages)), DEDUP_INDEX=store)
+        pages["/c"] = page(article(3))
+        # Not /d: whether it repeats /c would depend on which of them is stored first.
+        crawl(spider_over(*(site + path for path in ("/a", "/b", "/c"))), DEDUP_INDEX=store)
     return store, site
 
 
@@ -87,8 +87,8 @@ def test_stats_are_those_of_the_ledger(town, server, tmp_path, capsys):
         json.loads(shown(capsys, "stats", place, "--json", "-")) for place in (store, file)
     )
     assert of_store == of_file | {"ledger": name_of(server, "town"), "bytes": None}
-    assert (of_store["pages"], of_store["ended"], of_store["matches"]) == (2, 1, 3)
-    assert [(row["run"], row["pages"]["judged"]) for row in of_store["crawls"]] == [(1, 4), (2, 4)]
+    assert (of_store["pages"], of_store["ended"], of_store["matches"]) == (2, 1, 2)
+    assert [(row["run"], row["pages"]["judged"]) for row in of_store["crawls"]] == [(1, 4), (2, 3)]
     out = shown(capsys, "stats", store)
     assert out.startswith(f"{name_of(server, 'town')}\npages        2 that count, 1 replaced")
     assert "size" not in out
