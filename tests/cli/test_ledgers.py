@@ -1,5 +1,6 @@
 """The commands that take a ledger take the URL of a store that crawls share, too."""
 
+import asyncio
 import json
 import sys
 import tempfile
@@ -8,10 +9,12 @@ from urllib.parse import quote
 
 import pytest
 from commands import run
-from crawls import crawl, spider_over
+from crawls import ADDON, crawl, spider_over
 from ledgers import add, joined, leave, publish, record
 from redis import Redis
 from redis_server import free_port, redis_server
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page
 from web import served
 
@@ -141,6 +144,44 @@ def test_calibrate_takes_the_texts_of_a_store(town, tmp_path, capsys):
     store, _ = town
     out = shown(capsys, "calibrate", store, "--pairs-out", tmp_path / "pairs.tsv")
     assert "pages with different texts" in out
+
+
+@pytest.mark.slow
+def test_a_report_is_made_of_all_processes_of_a_fleet(url, tmp_path, capsys):
+    path = tmp_path / "report.html"
+    pages = {f"/{name}{n}": page(article(n)) for n in range(1, 5) for name in "ab"}
+    with served(pages) as site:
+        spiders = [spider_over(*(site + p for p in pages if p[1] == name)) for name in "ab"]
+        crawl_together(*spiders, DEDUP_INDEX=url)
+    stats = json.loads(shown(capsys, "stats", url, "--json", "-"))
+    assert [row["run"] for row in stats["crawls"]] == [1, 1]
+    assert sum(row["pages"]["judged"] for row in stats["crawls"]) == 8
+    assert (stats["pages"], stats["matches"]) == (4, 4)
+    told = shown(capsys, "why", f"{site}/a1", url)
+    assert "in run 1 of test on" in told
+    for choice in (), ("--crawl", 1), ("--crawl", 2):
+        out = shown(capsys, "report", url, "-o", path, "--overwrite", *choice)
+        assert out == f"{path}: 8 pages, 4 groups\n"
+
+
+def crawl_together(*spiders, **settings):
+    """Run several crawls at once, each as another process would."""
+    settings = {
+        "TWISTED_REACTOR_ENABLED": False, "ADDONS": ADDON, "DEDUP_WORKERS": 0, "LOG_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False, **settings,
+    }  # fmt: skip
+
+    async def run_all():
+        runner = AsyncCrawlerRunner(settings)
+        crawlers = list(map(runner.create_crawler, spiders))
+        for crawler in crawlers:
+            crawler.signals.connect(store, signals.item_scraped)
+        await asyncio.gather(*map(runner.crawl, crawlers))
+
+    def store(item):
+        """Be somebody who may store the items: else their pages do not count as stored."""
+
+    asyncio.run(run_all())
 
 
 COMMANDS = {
