@@ -11,6 +11,7 @@ import pytest
 from commands import run
 from crawls import ADDON, crawl, spider_over
 from ledgers import add, joined, leave, publish, record
+from postgres_server import PostgresLogServer
 from redis import Redis
 from redis_server import free_port, redis_server
 from scrapy import signals
@@ -335,3 +336,43 @@ def test_a_store_moves_into_another_one(url, ledger, capsys):
     code, _, err = run(capsys, "reindex", url, "-o", url, "--overwrite")
     assert code == 2
     assert "is the ledger itself; give the new one another name" in err
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    server = PostgresLogServer(tmp_path_factory.mktemp("postgres"))
+    yield server
+    server.stop()
+
+
+@pytest.mark.slow
+def test_a_ledger_moves_into_postgresql_and_back(postgres, ledger, tmp_path, capsys):
+    file, store = tmp_path / "back.sqlite", postgres.url("moved")
+    password = quote(postgres.password, "")
+    for arguments in (
+        ["reindex", ledger, "-o", store],
+        ["stats", store, "--json", "-"],
+        ["reindex", store, "-o", file],
+    ):
+        code, out, err = run(capsys, *arguments)
+        assert (code, err) == (0, "")
+        assert not [secret for secret in (password, postgres.password) if secret in out]
+    assert pages_of(file) == pages_of(ledger)
+    code, _, err = run(capsys, "stats", store.replace(password, "wrong-one"))
+    assert code == 2
+    assert "password authentication failed" in err
+    assert (err.count("\n"), "wrong-one" in err) == (1, False)
+
+
+@pytest.mark.slow
+def test_a_ledger_is_made_of_records_in_a_store(url, tmp_path, capsys):
+    pages = {f"/{n}": page(article(n)) for n in range(1, 4)}
+    feed = tmp_path / "pages.jsonl"
+    feeds = {str(feed): {"format": "jsonlines"}}
+    with served(pages) as site:
+        spider = spider_over(*(site + path for path in pages))
+        crawl(spider, FEEDS=feeds, DEDUP_SKETCH_FIELD="dedup_record")
+        out = shown(capsys, "reindex", "--records", feed, "-o", url)
+        assert out == f"{without_secrets(url)}: 3 pages\n"
+        again = crawl(spider, DEDUP_INDEX=url)
+    assert again.dedup_stats["unchanged"] == 3
