@@ -145,7 +145,7 @@ class SharedStore(Store):
         try:
             return await self._since(number)
         except BaseException:
-            self._has_to_read = True  # the view has a part only
+            self._reading, self._has_to_read = None, True  # the view has a part only
             raise
 
     async def _since(self, number: int) -> RecordColumns | None:
