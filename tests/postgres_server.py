@@ -14,8 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
-import pytest
-from log_servers import LogServer
+from log_servers import LogServer, skip_without_server
 
 from dedup.stores.shared.log import LEASE
 from dedup.stores.shared.postgres_log import PostgresLog
@@ -30,7 +29,9 @@ def programs():
     for folder in (os.path.dirname(shutil.which("initdb") or ""), *FOLDERS):
         if folder and Path(folder, "initdb").exists():
             return Path(folder)
-    pytest.skip("PostgreSQL is not installed: initdb is neither in the path nor in its folder")
+    skip_without_server(
+        "PostgreSQL is not installed: initdb is neither in the path nor in its folder"
+    )
 
 
 def free_port():

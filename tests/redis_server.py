@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pytest
-from log_servers import LogServer
+from log_servers import LogServer, skip_without_server
 from redis import Redis
 
 from dedup.stores.shared.log import LEASE
@@ -169,7 +168,7 @@ class RedisLogServer(LogServer):
 def redis_server(**options: Any) -> Iterator[RedisServer]:
     """Run a server; skips the test if there is none to run."""
     if not shutil.which("redis-server"):
-        pytest.skip("redis-server is not installed")
+        skip_without_server("redis-server is not installed")
     # The path of a socket has little room, so pytest's folder is too long.
     with tempfile.TemporaryDirectory(prefix="redis") as folder:
         server = RedisServer(Path(folder), **options)
