@@ -17,7 +17,7 @@ from opencc import OpenCC
 from dedup.extraction import language_of_script
 from dedup.methods import Method, SimHash
 from dedup.methods.verified import Verified
-from dedup.text import Document, simplified
+from dedup.text import Document, simplify
 
 CONVERSIONS = ("s2t", "s2tw", "s2hk", "s2twp")
 TEXTS = 150
@@ -63,9 +63,9 @@ def main() -> None:
     texts = [text for folder in sys.argv[1:] for text in texts_of(Path(folder))]
     print(f"{len(texts)} texts of {sum(map(len, texts)) / len(texts):,.0f} characters")
     print(*rows(texts), sep="\n")
-    simplified("字")
+    simplify("字")
     for name, work in (
-        ("simplifying", simplified),
+        ("simplifying", simplify),
         ("words", lambda text: Document.from_main_text(text).tokens),
     ):
         start = process_time()

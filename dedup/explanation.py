@@ -1,19 +1,20 @@
 """Two pages -> why they are, or are not, near-duplicates."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from dedup.diff import Part, word_diff
-from dedup.evidence import Evidence, Names
+from dedup.evidence import Evidence, Names, Objection
 from dedup.extraction import Extraction
 from dedup.methods import METHODS
 from dedup.methods.base import Method
 from dedup.page import evidence_for
 from dedup.record import PageRecord, digest_of
 from dedup.rule import Finding, Kind, Rule, Witness
+from dedup.scopes import host
 from dedup.search import index_for
 from dedup.text import Document
 
@@ -92,6 +93,8 @@ class Explanation:
     other: Side
     method: Method
     rule: Rule
+    names: Names | None = None
+    """What the pages of the host of the other page share in their titles, where that is known."""
 
     @property
     def are_equal(self) -> bool:
@@ -144,7 +147,8 @@ class Explanation:
     def _judge(self, method: Method) -> Comparison:
         evidence = self.one.evidence, self.other.evidence
         documents = self.one.document, self.other.document
-        return judge(method, *documents, self.rule, evidence)
+        of_host = host(self.other.source)
+        return judge(method, *documents, self.rule, evidence, names=self.names, of_host=of_host)
 
     @cached_property
     def judgements(self) -> list[Comparison]:
@@ -192,10 +196,14 @@ def judge(
     second: Document,
     rule: Rule,
     evidence: tuple[bytes | None, bytes | None] = (None, None),
+    *,
+    names: Names | None = None,
+    of_host: str = "",
 ) -> Comparison:
     """Return what *method* says of two pages, as a crawl would that stores the first one.
 
-    *evidence*: what the pages show besides, ``None`` for texts.
+    *evidence*: what the pages show besides, ``None`` for texts. *names* knows what the pages
+    of a host, that of the second page, share in their titles; else that is what the first page has.
     """
     sketches = [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
@@ -209,7 +217,22 @@ def judge(
         )
         for document, sketch, own in zip((first, second), sketches, evidence, strict=True)
     ]
-    return Comparison(method, _verdict(method, rule, records, sketches, distance), distance)
+
+    if names is None:
+        names = _names_of(records[0], of_host)
+
+    def objection(page: Witness, original: Witness, *, is_exact: bool) -> Objection | None:
+        return rule.objection(
+            page,
+            original,
+            is_exact=is_exact,
+            finds_parts=method.finds_parts,
+            names=names,
+            host=of_host,
+        )
+
+    verdict = _verdict(method, rule, records, sketches, distance, objection)
+    return Comparison(method, verdict, distance)
 
 
 def _verdict(
@@ -218,6 +241,7 @@ def _verdict(
     records: Sequence[PageRecord],
     sketches: Sequence[Any],
     distance: float | None,
+    objection: Callable[..., Objection | None],
 ) -> str:
     stored, page = records
     if any(rule.reason_to_skip(record) for record in records):
@@ -233,11 +257,8 @@ def _verdict(
     if finding.kind is not Kind.NEW:
         is_exact = finding.kind is Kind.EXACT
         witnesses = Witness.of(page), Witness.of(stored)
-        objection = rule.objection(
-            *witnesses, is_exact=is_exact, finds_parts=method.finds_parts, names=_names_of(stored)
-        )
-        if objection:
-            return f"kept ({objection})"
+        if against := objection(*witnesses, is_exact=is_exact):
+            return f"kept ({against})"
         return "duplicate" if finding.kind is Kind.EXACT else "near-duplicate"
     if any(record.tokens < rule.min_tokens for record in records):
         return "too short"
@@ -246,11 +267,11 @@ def _verdict(
     return "different" if distance > method.max_distance else "not compared"
 
 
-def _names_of(stored: PageRecord) -> Names:
+def _names_of(stored: PageRecord, of_host: str) -> Names:
     """Return what a crawl knows of the names of a host, of which it has met one page."""
     names = Names()
     if stored.evidence is not None:
-        names.learn("", Evidence.from_bytes(stored.evidence))
+        names.learn(of_host, Evidence.from_bytes(stored.evidence))
     return names
 
 

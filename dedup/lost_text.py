@@ -149,13 +149,13 @@ class LostTextSample:
 
     def add_kept(self, sequences: Sequences) -> None:
         """Take note of a page that is stored."""
-        sampled = self._sampled(sequences)  # this may replace the sets
+        sampled = self._cut_to_sample(sequences)  # this may replace the sets
         self._kept.update(sampled.tolist())
         self._shrink()
 
     def add_dropped(self, sequences: Sequences, key: str = "", original: str = "") -> None:
         """Take note of a page *key* that was dropped for *original*."""
-        sampled = self._sampled(sequences)
+        sampled = self._cut_to_sample(sequences)
         self._sequences += sequences.different
         values = sampled.tolist()
         self._dropped.update(values)
@@ -202,7 +202,7 @@ class LostTextSample:
             self._drops.sort(key=lambda one: -one[0])
             del self._drops[self.drops_remembered :]
 
-    def _sampled(self, sequences: Sequences) -> Array:
+    def _cut_to_sample(self, sequences: Sequences) -> Array:
         """Return the hashes in the sample, which has no more than that of *sequences* from now."""
         self._halve(sequences.halvings)
         hashes = np.frombuffer(sequences.sample, "<u8")

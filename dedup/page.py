@@ -16,7 +16,7 @@ from dedup.extraction import Extraction, Extractor, text_of_fragment
 from dedup.lost_text import Sequences, sequences_of
 from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
-from dedup.text import Document, simplified, without_surrogates
+from dedup.text import Document, simplify, without_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class PageReader:
 
     def read_html(self, html: str, halvings: int | None = None) -> Page:
         """Return the page of a whole HTML document."""
-        return self._page(lambda: _checked(self._extractor(without_surrogates(html))), halvings)
+        return self._page(lambda: _check(self._extractor(without_surrogates(html))), halvings)
 
     def read_texts(self, texts: Sequence[str], halvings: int | None = None) -> list[Page]:
         """Return the pages of main texts; together, they take less time than one by one."""
@@ -101,12 +101,12 @@ class PageReader:
 
     def _page(self, extract: Callable[[], Extraction], halvings: int | None) -> Page:
         seconds: dict[str, float] = {}
-        with _timed(seconds, "extraction"):
+        with _time(seconds, "extraction"):
             extracted = extract()
-        with _timed(seconds, "tokens"):
+        with _time(seconds, "tokens"):
             document = self._method.document(extracted.text, extracted.description)
             tokens = len(document.tokens)
-        with _timed(seconds, "sketch"):
+        with _time(seconds, "sketch"):
             sketch = self._method.sketch(document)
             record = self._record(tokens, document, sketch, evidence_for(self._method, extracted))
             [sequences] = self._sequences([document], halvings)
@@ -122,7 +122,7 @@ def extracted_of(value: str, extractor: Extractor) -> Extraction:
     """
     value = without_surrogates(value)
     if _HTML_DOCUMENT.match(value):
-        return _checked(extractor(value))
+        return _check(extractor(value))
     return Extraction(_text_of(value))
 
 
@@ -131,7 +131,7 @@ def evidence_for(method: Method, extracted: Extraction) -> Evidence | None:
     evidence = extracted.evidence
     if evidence is None or not method.simplifies_chinese:
         return evidence
-    return evidence.with_title(simplified(extracted.title or ""))
+    return evidence.with_title(simplify(extracted.title or ""))
 
 
 def page_of_bytes(body: bytes) -> Page:
@@ -161,7 +161,7 @@ _TAG = regex.compile(r"<[^<>]*+>")
 _NO_CHARACTER = regex.compile(r"&#[0-9]{8,}+")
 
 
-def _checked(extracted: Extraction | str | None) -> Extraction:
+def _check(extracted: Extraction | str | None) -> Extraction:
     """Return what an extractor gave as an `Extraction` that can be stored anywhere.
 
     Raises TypeError if it is anything else than an extractor may return.
@@ -226,7 +226,7 @@ def _outside_markup(html: str) -> Iterator[str]:
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+def _time(seconds: dict[str, float], stage: str) -> Iterator[None]:
     start = perf_counter()
     try:
         yield

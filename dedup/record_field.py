@@ -88,7 +88,7 @@ class FieldReader:
             if isinstance(result, FieldRecord) and result.record.sketch is not None
         ]
         if sketches and not self._are_right(sketches):  # together, since that is faster
-            results = [self._checked(result) for result in results]
+            results = [self._check(result) for result in results]
         return results
 
     def _read(self, values: Any) -> FieldRecord | ValueError:
@@ -109,7 +109,7 @@ class FieldReader:
             return ValueError(f"the record is damaged: {values!r:.200}")
         return FieldRecord(record.under(shorten_url(_writable(record.key)), scope), made_with)
 
-    def _checked(self, result: FieldRecord | ValueError) -> FieldRecord | ValueError:
+    def _check(self, result: FieldRecord | ValueError) -> FieldRecord | ValueError:
         sketch = result.record.sketch if isinstance(result, FieldRecord) else None
         if sketch is None or self._are_right([sketch]):
             return result

@@ -137,12 +137,22 @@ class SqliteFile:
         return ""
 
     def _sharers(self) -> int:
-        """Return how many processes share the file; 0 for one that is none of this kind."""
-        if self._kind.sharers and self.path.exists():
-            with suppress(sqlite3.Error), closing(self._connect("mode=rw")) as file:
+        """Return how many processes share the file; 0 for one that is none of this kind.
+
+        Raises LedgerInUseError if somebody writes it for too long.
+        """
+        if not self._kind.sharers or not self.path.exists():
+            return 0
+        try:
+            with closing(self._connect("mode=rw")) as file:
+                # After whoever is about to say that he goes on.
+                file.execute("BEGIN IMMEDIATE")
                 [count] = file.execute(self._kind.sharers, (time(),)).fetchone()
                 return int(count)
-        return 0
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                raise LedgerInUseError(f"{self.path} is in use: {error}") from error
+            return 0
 
     @contextmanager
     def own(self, identity: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
@@ -298,7 +308,7 @@ class SqliteFile:
         )
 
 
-def _shown(identity: Mapping[str, Any], name: str) -> str:
+def _show(identity: Mapping[str, Any], name: str) -> str:
     return repr(identity[name]) if name in identity else "missing"
 
 
@@ -311,7 +321,7 @@ def differences(
         if old == new and (name in there) == (name in here):
             continue
         if name != "secret":
-            yield f"{name} {_shown(there, name)} there, {_shown(here, name)} here"
+            yield f"{name} {_show(there, name)} there, {_show(here, name)} here"
         else:
             here_is = "another" if old and new else "one" if new else "none"
             yield f"{'a' if old else 'no'} secret there, {here_is} here (DEDUP_SECRET)"

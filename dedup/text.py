@@ -104,9 +104,9 @@ class Document:
     def paragraphs(self) -> list[str]:
         """The normalised non-empty lines of the main text."""
         lines = (self.text if self.main_text is None else self.main_text).splitlines()
-        return [paragraph for line in lines if (paragraph := self.normalised(line))]
+        return [paragraph for line in lines if (paragraph := self.normalise(line))]
 
-    def normalised(self, text: str) -> str:
+    def normalise(self, text: str) -> str:
         """Return another *text* of the page as `text` is normalised."""
         return normalise(text, simplify_chinese=self.simplify_chinese)
 
@@ -115,7 +115,7 @@ def normalise(text: str, *, simplify_chinese: bool = False) -> str:
     """Return *text* in NFKC and lower case, white space collapsed, unpaired surrogates replaced.
 
     Invisible characters are removed: soft hyphens, joiners, variation selectors. *simplify_chinese*
-    as in `simplified`.
+    as in `simplify`.
 
     >>> normalise(" ﬁne\\u00a0 Ｔｅｘｔ\\ud800 ")
     'fine text�'
@@ -126,10 +126,10 @@ def normalise(text: str, *, simplify_chinese: bool = False) -> str:
     # Lower case may undo the composition (İ), hence the second normalisation.
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     text = " ".join(text.split())
-    return simplified(text) if simplify_chinese else text
+    return simplify(text) if simplify_chinese else text
 
 
-def simplified(text: str) -> str:
+def simplify(text: str) -> str:
     """Return *text* with Traditional Chinese characters replaced by Simplified ones.
 
     OpenCC's t2s: words of several readings are told apart (乾隆, 乾燥), and no word is replaced by

@@ -65,6 +65,11 @@ class LogServer(ABC):
     can_shrink: ClassVar[bool] = False
     """Whether it can `restore` what it had at the last `backup`."""
 
+    @property
+    def port(self) -> int | None:
+        """Where on loopback it listens; ``None`` if there is no network between."""
+        return None
+
     def url(self, namespace: str) -> str:
         """Return the address of a log, as other processes need it (`crawling_process.log_of`)."""
         raise NotImplementedError

@@ -55,6 +55,16 @@ class Server:
         self.log.append(to_bytes(Entry(0, owner, serial, run, self.now, event)))
         return len(self.log)
 
+    def shrink(self, length):
+        """Be what a backup has: the first *length* entries, and what follows from them."""
+        self.log = self.log[:length]
+        self.open = {}
+        for entry in map(self.entry, range(1, length + 1)):
+            if isinstance(entry.event, Claimed):
+                self.open[entry.position] = entry.owner, entry.serial, entry.run
+            elif isinstance(entry.event, Committed | Released):
+                self.open.pop(entry.event.number)
+
     def entry(self, position):
         return from_bytes(position, self.log[position - 1])
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
@@ -83,15 +84,26 @@ class PostgresServer:
         return path.read_text() if path.exists() else ""
 
     def start(self):
-        # Its output is not that of the tests, or they would wait for its end.
-        self._run("pg_ctl", "start", "-w", "-l", self.folder / "log")
+        # It is a child of the tests, so that it is gone for everybody as soon as it has ended.
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._as,
+            )  # fmt: skip
+        while True:
+            try:
+                return self.run("SELECT 1")
+            except psycopg.OperationalError:
+                assert self._process.poll() is None, self.log
+                time.sleep(0.02)
 
     def stop(self):
-        self._run("pg_ctl", "stop", "-w", "-m", "fast")
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(60)
 
     @property
     def process(self):
-        return int((self._data / "postmaster.pid").read_text().split()[0])
+        return self._process.pid
 
     def processes(self):
         """Return the ids of all of its processes, the one that starts the others first."""
@@ -114,8 +126,12 @@ class PostgresServer:
         """End it at once, as a crash does; `start` works again."""
         processes = self.processes()
         self.signal(signal.SIGKILL)
-        for process in processes:
+        self._process.wait(60)
+        for process in processes[1:]:
             wait_for_end(process)
+        # Where nobody takes note of its end soon, the next one would take it for alive.
+        for file in (self._data / "postmaster.pid", self.folder / f".s.PGSQL.{self.port}.lock"):
+            file.unlink(missing_ok=True)
 
     def pause(self):
         self.signal(signal.SIGSTOP)
@@ -143,7 +159,7 @@ class PostgresServer:
         return name
 
     def remove(self):
-        self.stop()
+        self.kill()  # a proper end would write all that is about to be removed
         shutil.rmtree(self.folder)
 
 
@@ -169,9 +185,22 @@ class PostgresLogServer(LogServer):
         self._server = PostgresServer()
         self._database = self._server.new_database()
 
+    can_crash = True
+
+    @property
+    def port(self):
+        return self._server.port
+
+    def url(self, namespace):
+        return self._server.url(self._database, query=f"?namespace={namespace}")
+
     def connect(self, namespace, lease=LEASE):
-        url = self._server.url(self._database, query=f"?namespace={namespace}")
-        return PostgresLog(url, lease=lease)
+        return PostgresLog(self.url(namespace), lease=lease)
+
+    def crash(self, seconds):
+        self._server.kill()
+        time.sleep(seconds)
+        self._server.start()
 
     def contents(self, namespace):
         with psycopg.connect(self._server.url(self._database)) as connection:

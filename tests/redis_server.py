@@ -23,6 +23,12 @@ from dedup.stores.shared.redis_log import RedisLog
 _SECONDS_TO_START = 30.0
 
 
+def free_port() -> int:
+    """Return a port of loopback that nobody listens to."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
 class RedisServer:
     """A server with a folder of its own, which ends with the process that started it.
 
@@ -33,8 +39,7 @@ class RedisServer:
     def __init__(self, folder: Path, *, tls: bool = False, **options: str) -> None:
         self._log = folder / "log"
         self.socket = folder / "socket"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self._options = {
             "bind": "127.0.0.1",
             "port": "0" if tls else str(self.port),
@@ -52,6 +57,11 @@ class RedisServer:
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def data(self) -> Path:
+        """Where it writes what it has."""
+        return self._folder / "appendonlydir"
 
     def client(self, **how: Any) -> Redis:
         """Return another client, which goes in by a door of its own; close it."""
@@ -112,21 +122,21 @@ class RedisLogServer(LogServer):
         # Then it writes before it answers, and what it has acknowledged is there when it is killed.
         options = {"requirepass": self.password, "appendfsync": "no"}
         self._server = self._closing.enter_context(redis_server(**options))
-        self._backup: dict[bytes, bytes] = {}
+
+    @property
+    def port(self) -> int:
+        return self._server.port
 
     def url(self, namespace: str) -> str:
-        port = self._server.port
-        return f"redis://:{quote(self.password, '')}@127.0.0.1:{port}/0?namespace={namespace}"
+        return f"redis://:{quote(self.password, '')}@127.0.0.1:{self.port}/0?namespace={namespace}"
 
     def connect(self, namespace: str, lease: float = LEASE) -> RedisLog:
         return RedisLog(self.url(namespace), lease=lease)
 
     def contents(self, namespace: str) -> dict[bytes, bytes]:
-        return self._dump(f"{{dedup:{namespace}}}:*")
-
-    def _dump(self, pattern: str) -> dict[bytes, bytes]:
         with self._server.client(password=self.password) as client:
-            return {key: client.dump(key) for key in client.keys(pattern)}
+            keys = client.keys(f"{{dedup:{namespace}}}:*")
+            return {key: client.dump(key) for key in keys}
 
     @contextmanager
     def down(self) -> Iterator[None]:
@@ -140,15 +150,15 @@ class RedisLogServer(LogServer):
 
     def backup(self) -> None:
         self._server.wait()
-        self._backup = self._dump("*")
+        shutil.rmtree(self.folder / "backup", ignore_errors=True)
+        shutil.copytree(self._server.data, self.folder / "backup")
 
     def restore(self) -> None:
         self._server.wait()
-        with self._server.client(password=self.password) as client, client.pipeline() as changes:
-            changes.flushall()
-            for key, data in self._backup.items():
-                changes.restore(key, 0, data)
-            changes.execute()
+        self._server.kill()
+        shutil.rmtree(self._server.data)
+        shutil.copytree(self.folder / "backup", self._server.data)
+        self._server.start()
 
     def stop(self) -> None:
         self._closing.close()

@@ -171,6 +171,10 @@ class RemoteMemoryServer(LogServer):
 
     can_shrink = True
 
+    @property
+    def port(self):
+        return self._process.port
+
     def backup(self):
         asyncio.run(self.connect("").call("backup"))
 

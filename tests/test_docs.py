@@ -2,7 +2,8 @@
 
 A document is a session in a folder of its own, from its top to its end:
 
-* ``sh`` is run by a shell in which ``dedup``, ``scrapy`` and ``python`` are those of the tests,
+* ``sh`` is run by a shell in which ``dedup``, ``scrapy`` and ``python`` are those of the tests, and
+  ``scrapy`` crawls one page after the other, so that each crawl meets them in the same order,
 * ``text`` or ``json`` after it is what it prints; after a crawl, these are lines of its log,
 * ``python`` that sets settings is loaded as the settings of a crawl, in a copy of the folder; any
   other is executed,
@@ -23,6 +24,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir, closing
 from pathlib import Path
+from socket import create_server, socket
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ from crawls import crawl, spider_over
 from texts import article, page, replaced
 from web import served
 
+from crawler.demo import server
 from crawler.demo.server import DemoServer
 from dedup.cli import main
 
@@ -54,7 +57,7 @@ if not hasattr(scrapy.squeues, "PickleLifoSQLiteQueue"):
     NOT_RUN["docs/guarantees.md: SCHEDULER_DISK_QUEUE"] = "queues of Scrapy 2.19"
 
 INSTEAD = {
-    # Which of two pages is dropped is another one each time, and the port may be, too.
+    # Which of two pages is dropped: the one that came last.
     "dedup why http://127.0.0.1:8642/article/seed-library.html": (
         'dedup why "$(sqlite3 town.sqlite "SELECT url FROM matches WHERE distance > 0")"'
     ),
@@ -72,19 +75,32 @@ CHANGING = {
     # The last columns of an evaluation: pages a second, milliseconds and bytes of a page.
     r"  [\d,]+ +\d+\.\d\d +[\d,]+$": "  # # #",
     r"\d[\d,.]* (pages )?a second": "# a second",
-    # The demonstration takes another port if its own is taken.
-    r"127\.0\.0\.1:\d+": "127.0.0.1:#",
 }
 """Figures that are others each time, and what is compared in their place."""
 
 
 SERVES = re.compile(r"\.venv/bin/python -m crawler\.demo(?: --edition (?P<edition>\d))?\n")
 """What another terminal runs until Ctrl-C; the server itself is tested in crawler/test_demo.py."""
-DEMO = "http://127.0.0.1:8642/"
-"""Where it is, unless the port is taken."""
+DEMO = "127.0.0.1:8642"
+"""Where the documentation has it; a session has ports of its own."""
 
-HURRIED = "from crawler.settings import *\n\nAUTOTHROTTLE_ENABLED = False\n"
-"""The settings of the project; a server of one's own needs no politeness."""
+IN_ORDER = {
+    "CONCURRENT_REQUESTS": 1,
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1,  # bytes: the next page is asked for once this one is done
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "AUTOTHROTTLE_ENABLED": 0,  # a server of one's own needs no politeness
+}
+"""Settings with which a crawl meets pages in the same order, however busy the machine is.
+
+Which of two copies is kept, and thus the figures, depend on that order. First in, first out gives
+the figures that a polite crawl has, whose requests all wait for a while.
+"""
+
+SCRAPY = (
+    "from crawler.demo import server; server.PORTS = {ports}; "
+    "from scrapy.cmdline import execute; execute()"
+)
+"""The command ``scrapy``, with ports for the demonstration that are free."""
 
 SQLITE = """
 import sqlite3, sys
@@ -138,22 +154,29 @@ WITH_BLOCKS = [document for document in DOCUMENTS if blocks_of(document)]
 class Session:
     """Runs the blocks of a document, one after the other, in *folder*."""
 
-    def __init__(self, folder: Path, site: str, *, starts_a_project: bool) -> None:
+    def __init__(
+        self, folder: Path, site: str, ports: tuple[int, int], *, starts_a_project: bool
+    ) -> None:
         self._folder = folder
         self._demo = DemoServer()
+        self._demo_host = f"127.0.0.1:{ports[0]}"
         self._site = site
         self._names: dict[str, Any] = {}
         commands = folder / ".venv" / "bin"
         commands.mkdir(parents=True)
-        for name, arguments in (("dedup", "-m dedup"), ("scrapy", "-m scrapy"), ("python", "")):
-            _write_command(commands / name, f'exec "{sys.executable}" {arguments} "$@"')
+        in_order = " ".join(f"-s {name}={value}" for name, value in IN_ORDER.items())
+        for name, run in {
+            "dedup": '-m dedup "$@"',
+            "scrapy": f'-c "{SCRAPY.format(ports=ports)}" "$@" {in_order}',
+            "python": '"$@"',
+        }.items():
+            _write_command(commands / name, f'exec "{sys.executable}" {run}')
         if not shutil.which("sqlite3"):
             _write_command(commands / "sqlite3", f'exec "{sys.executable}" -c "{SQLITE}" "$@"')
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
         self._environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
         if not starts_a_project:
-            (folder / "scrapy.cfg").write_text("[settings]\ndefault = hurried\n")
-            (folder / "hurried.py").write_text(HURRIED)
+            (folder / "scrapy.cfg").write_text("[settings]\ndefault = crawler.settings\n")
 
     def run(self, block: Block) -> None:
         runs = {"sh": self._run_sh, "python": self._run_python, "sql": self._run_sql}
@@ -173,21 +196,23 @@ class Session:
         if serves := SERVES.fullmatch(block.text):
             self._serve(int(serves["edition"] or 1))
             return
-        commands = block.text.replace(DEMO, self._demo.url or DEMO)
+        commands = block.text
         for written, run in INSTEAD.items():
             commands = commands.replace(written, run.format(site=self._site))
+        commands = commands.replace(DEMO, self._demo_host)
         shows_errors = re.search(r"^dedup \w+: ", block.printed or "", re.MULTILINE)
         done = subprocess.run(
             ["sh", *([] if shows_errors else ["-e"]), "-c", commands],
             cwd=self._folder, env=self._environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0 or shows_errors, done.stdout
         if block.printed is None:
             return
-        printed, shown = _steady(done.stdout), _steady(block.printed)
+        printed = _steady(done.stdout.replace(self._demo_host, DEMO))
+        shown = _steady(block.printed)
         if "scrapy crawl" in commands:
-            # Pages arrive in another order each time.
+            # Between these lines are others.
             assert [line for line in shown if line not in printed and "..." not in line] == []
         else:
             assert printed == shown
@@ -367,6 +392,27 @@ RESULTS: dict[str, Callable[[Path], None]] = {
 """What has to be there after the last block."""
 
 
+@pytest.fixture
+def ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
+    """Two ports for the demonstration that stay free between one crawl and the next.
+
+    They are none of those that systems give out, and no other session of these tests takes them.
+    """
+    for first in range(8650, 9990, 3):
+        ports = first, first + 1
+        with socket() as taken:
+            try:
+                taken.bind(("127.0.0.1", first + 2))
+                for port in ports:
+                    create_server(("127.0.0.1", port)).close()
+            except OSError:
+                continue
+            monkeypatch.setattr(server, "PORTS", ports)
+            yield ports
+            return
+    pytest.fail("no port is free")
+
+
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     with served({"/": page(article(1))}) as url:
@@ -376,7 +422,11 @@ def site() -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("document", WITH_BLOCKS)
 def test_every_block_works(
-    document: str, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    document: str,
+    site: str,
+    ports: tuple[int, int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.chdir(tmp_path)  # what is executed may write files
     monkeypatch.syspath_prepend(tmp_path)
@@ -384,7 +434,7 @@ def test_every_block_works(
         INPUTS[document](tmp_path)
     blocks = blocks_of(document)
     starts = any("scrapy startproject" in block.text for block in blocks)
-    with closing(Session(tmp_path, site, starts_a_project=starts)) as session:
+    with closing(Session(tmp_path, site, ports, starts_a_project=starts)) as session:
         for block in blocks:
             if block.reason:
                 continue

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from texts import article
+from texts import PARAGRAPHS, article
 
 from dedup.evidence import Weakness
 from dedup.extraction import (
@@ -16,14 +16,6 @@ from dedup.extraction import (
     trafilatura,
 )
 
-PARAGRAPHS = [
-    "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
-    "began to number its blocks and carry them, one by one, to the meadow on the left bank.",
-    "Every stone went back to where it had lain, except for eleven that frost had split. For these "
-    "the quarry at Harrow Edge was opened for a single week, the first time since the war.",
-    "The mayor cut no ribbon. She walked across with the oldest and the youngest citizen of the "
-    "town, and the brass band followed with a march that nobody had rehearsed.",
-]
 ARTICLE = f"""<!DOCTYPE html>
 <html lang="en-GB"><head><title> The bridge
  opens again </title><style>p {{ color: red }}</style><script>var tracking = 1;</script></head>

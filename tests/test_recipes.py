@@ -31,6 +31,7 @@ process = AsyncCrawlerProcess({
     "ADDONS": {"dedup.scrapy_plugin.Addon": 500},
     "FEEDS": {"items.jsonl": {"format": "jsonlines"}},
     "CONCURRENT_REQUESTS": 1,
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1,  # bytes: one page after the other, links and all
     "TELNETCONSOLE_ENABLED": False,
     **{name: value for name, value in globals().items() if name.isupper()},
 })

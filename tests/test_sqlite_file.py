@@ -101,7 +101,7 @@ def test_what_a_killed_process_left_of_a_removed_file_is_not_taken_for_the_new_o
     with closing(scanned(path, "one")):
         pass
     with closing(ScanLedger(path, SCAN)) as scan:
-        assert [record.page.key for records in scan.stored() for record in records] == ["one"]
+        assert [record.page.key for records in scan.read_records() for record in records] == ["one"]
 
 
 @pytest.mark.parametrize("script", [KILLED_CRAWL, KILLED_WITH_JOURNAL])

@@ -14,7 +14,7 @@ from dedup.text import (
     jieba_cutter,
     normalise,
     printable,
-    simplified,
+    simplify,
     tokenise,
 )
 
@@ -237,21 +237,21 @@ def test_ascii_gives_the_same_tokens_beside_chinese(text):
 )
 def test_traditional_characters_become_simplified_ones(text, expected):
     assert normalise(text, simplify_chinese=True) == expected
-    assert simplified(expected) == expected
+    assert simplify(expected) == expected
 
 
 @given(ANY_TEXT)
 def test_simplified_text_is_normalised_text(text):
     found = normalise(text, simplify_chinese=True)
     assert normalise(found, simplify_chinese=True) == found
-    assert found == simplified(normalise(text))
+    assert found == simplify(normalise(text))
 
 
 def test_all_that_a_method_sees_of_a_document_is_simplified():
     document = Document.from_main_text("乾燥的\n漢字", "說明", simplify_chinese=True)
     assert document.text == "干燥的 汉字"
     assert document.paragraphs == ["干燥的", "汉字"]
-    assert document.normalised(document.description) == "说明"
+    assert document.normalise(document.description) == "说明"
     assert document.main_text == "乾燥的\n漢字"
 
 

@@ -17,6 +17,14 @@ CHINESE = """\
 老人们说，从前这里是一个码头，船工们在凌晨上岸，吃完一碗热汤的米粉就要出发，所以店家都起得很早。
 后来公路通了，码头没有了，船工也不在了，可是这个习惯却被保留了下来，一直到今天也没有改变过。
 """
+PARAGRAPHS = [
+    "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
+    "began to number its blocks and carry them, one by one, to the meadow on the left bank.",
+    "Every stone went back to where it had lain, except for eleven that frost had split. For these "
+    "the quarry at Harrow Edge was opened for a single week, the first time since the war.",
+    "The mayor cut no ribbon. She walked across with the oldest and the youngest citizen of the "
+    "town, and the brass band followed with a march that nobody had rehearsed.",
+]
 _WORDS = (
     "river bridge market station harvest council weather library orchard engine window teacher "
     "winter garden lantern postman bakery railway concert doctor village summer mountain painter "

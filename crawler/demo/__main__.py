@@ -12,8 +12,10 @@ def main() -> None:
         "--edition", type=int, choices=(1, 2), default=1, help="2: the magazine some days later"
     )
     with DemoServer(parser.parse_args().edition) as server:
-        print(f"Serving {server.url} and its mirror {server.mirror_url} until Ctrl-C", flush=True)
         try:
+            print(
+                f"Serving {server.url} and its mirror {server.mirror_url} until Ctrl-C", flush=True
+            )
             Event().wait()
         except KeyboardInterrupt:
             print()

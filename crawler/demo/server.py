@@ -12,7 +12,7 @@ from typing import Self
 
 from crawler.demo.site import Page, mirror_pages, missing, pages
 
-_PORTS = 8642, 8643
+PORTS = 8642, 8643
 
 Request = socket | tuple[bytes, socket]
 
@@ -38,7 +38,7 @@ class DemoServer:
         """
         if self._hosts:
             raise RuntimeError(f"already serving at {self.url}")
-        site, mirror = self._hosts = [_Host(port) for port in _PORTS]
+        site, mirror = self._hosts = [_Host(port) for port in PORTS]
         self.url, self.mirror_url = site.url, mirror.url
         site.serve(pages(self.url, self.mirror_url, self._edition))
         mirror.serve(mirror_pages(self.url))

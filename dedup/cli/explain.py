@@ -19,12 +19,13 @@ from dedup.cli.methods import (
 )
 from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
-from dedup.evidence import DEMANDS, Evidence
+from dedup.evidence import DEMANDS, Evidence, Names
 from dedup.explanation import Comparison, Explanation, Feature, Side
 from dedup.extraction import Extraction
 from dedup.limits import LONGEST_TEXT, shorten_url
 from dedup.page import extracted_of
 from dedup.rule import Kind, Rule
+from dedup.scopes import host
 from dedup.stores.reader import LedgerReader
 from dedup.text import printable
 
@@ -71,13 +72,14 @@ def run(options: argparse.Namespace) -> None:
     extractor = extractor_of(options.extractor)
     sources = options.one, options.other
     notes: list[str] = []
+    names = None
     if options.ledger:
-        stored = _stored(options.ledger, sources, notes)
+        stored, names = _read_ledger(options.ledger, sources, notes)
         one, other = (Side.of(*side, method) for side in zip(sources, stored, strict=True))
     else:
         one, other = (Side.of(s, extracted_of(read_source(s), extractor), method) for s in sources)
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
-    explanation = Explanation(one, other, method, rule)
+    explanation = Explanation(one, other, method, rule, names)
     write_json(options.json, {**explanation.as_json(), "notes": notes})
     output = console(options.json)
     _show_pages(output, explanation, notes)
@@ -91,8 +93,13 @@ def run(options: argparse.Namespace) -> None:
     output.print(color(explanation.diff))
 
 
-def _stored(path: str, urls: Sequence[str], notes: list[str]) -> list[Extraction]:
-    """Return what a ledger has kept of the texts of *urls*; add to *notes* what is to be known."""
+def _read_ledger(
+    path: str, urls: Sequence[str], notes: list[str]
+) -> tuple[list[Extraction], Names]:
+    """Return what a ledger has kept of the texts of *urls*, and what its pages share in titles.
+
+    Add to *notes* what is to be known.
+    """
     found = []
     with LedgerReader(path) as ledger:
         for name, url in zip("AB", urls, strict=True):
@@ -120,7 +127,18 @@ def _stored(path: str, urls: Sequence[str], notes: list[str]) -> list[Extraction
                 )
             found.append(Extraction(text, title, evidence=_evidence_of(ledger, url)))
         notes += _found_by_crawls(ledger, urls)
-    return found
+        return found, _names(ledger, host(urls[-1]))
+
+
+def _names(ledger: LedgerReader, of_host: str) -> Names:
+    """Return what the pages of a host share in their titles, which crawls learn while they run."""
+    names, number = Names(), 0
+    while piece := ledger.columns_since(number):
+        number = piece.numbers[-1]
+        for key, evidence in zip(piece.keys, piece.evidence, strict=False):
+            if key is not None and evidence is not None and host(key) == of_host:
+                names.learn(of_host, Evidence.from_bytes(evidence))
+    return names
 
 
 def _evidence_of(ledger: LedgerReader, url: str) -> Evidence | None:

@@ -1,7 +1,7 @@
 """``dedup reindex``: a ledger made of another one, or of the records in feeds."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from dedup.cli.methods import (
 )
 from dedup.cli.terminal import progress
 from dedup.record_field import FieldReader, FieldRecord
-from dedup.records import Fields, Folder, Format, RawRecord, RecordError, format_of
+from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError, format_of
 from dedup.records.warc import Warc
+from dedup.scopes import Scope, replace_base
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import reindex
 from dedup.text import printable
@@ -35,7 +36,8 @@ the main text in a field (DEDUP_FIELDS). A page whose text is not there is store
 met.
 
 --records makes a ledger that is lost again, of feeds whose items have the records of their pages
-(DEDUP_SKETCH_FIELD), the oldest feed first; --method and --args are those of the crawls.
+(DEDUP_SKETCH_FIELD), the oldest feed first; --method and --args are those of the crawls. With
+--scope, its pages are in another scope than theirs, which the fields of the items may tell.
 """
 
 _ITEMS_AT_ONCE = 256
@@ -76,8 +78,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _rebuild(options: argparse.Namespace) -> None:
-    if options.scope or options.texts:
-        raise CommandError("--scope and --texts are for LEDGER: convert what --records makes")
+    if options.texts:
+        raise CommandError("--texts is for LEDGER: convert what --records makes")
+    scope = None if options.scope is None else scope_of(options.scope)
+    if scope and scope.needs_language:
+        raise CommandError(f"--scope {scope.name} needs a language, which no record of a page has")
     method = create_method(
         method_class(options.method or "simhash"),
         json_object("--args", options.args),
@@ -85,8 +90,8 @@ def _rebuild(options: argparse.Namespace) -> None:
     )
     check_outputs(options, options.output)
     reader = FieldReader(method)
-    fields = Fields(options.record_field, is_object=True)
-    feeds = [(path, _records(_feed(path, fields), reader)) for path in options.records]
+    fields = Fields(options.record_field, is_object=True, with_all=scope is not None)
+    feeds = [(path, _records(_feed(path, fields), reader, scope)) for path in options.records]
     if options.output.resolve() in {path.resolve() for path in options.records}:
         raise CommandError(f"{options.output} is a feed; give the ledger another name")
     with progress(None) as advance:
@@ -106,14 +111,23 @@ def _feed(path: Path, fields: Fields) -> Format:
     return kind([path], fields)
 
 
-def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueError]:
-    """Yield what the items of *feed* hold, in order: a record, or why there is none."""
+def _records(
+    feed: Format, reader: FieldReader, scope: Scope | None
+) -> Iterator[FieldRecord | ValueError]:
+    """Yield what the items of *feed* hold, in order: a record, or why there is none.
+
+    Where there is a *scope*, they are in that.
+    """
     raws = feed.raw_records()
     while batch := list(islice(raws, _ITEMS_AT_ONCE)):
-        parsed = [_parsed(feed, raw) for raw in batch]
-        found = iter(reader.read([values for values in parsed if isinstance(values, dict)]))
-        for raw, values in zip(batch, parsed, strict=True):
-            result = next(found) if isinstance(values, dict) else values
+        parsed = [_parse(feed, raw) for raw in batch]
+        found = iter(
+            reader.read([item.values or {} for item in parsed if isinstance(item, Record)])
+        )
+        for raw, item in zip(batch, parsed, strict=True):
+            result = next(found) if isinstance(item, Record) else item
+            if scope and isinstance(item, Record) and isinstance(result, FieldRecord):
+                result = _in_scope(result, scope, item.fields)
             yield (
                 ValueError(f"{raw.source}, record {raw.number}: {result}")
                 if isinstance(result, ValueError)
@@ -121,14 +135,29 @@ def _records(feed: Format, reader: FieldReader) -> Iterator[FieldRecord | ValueE
             )
 
 
-def _parsed(feed: Format, raw: RawRecord) -> dict[str, Any] | ValueError:
+def _in_scope(
+    found: FieldRecord, scope: Scope, item: Mapping[str, Any]
+) -> FieldRecord | ValueError:
+    """Return *found*, the record of *item*, in *scope*; an error if that has no value."""
+    try:
+        name = scope.name_of(found.record.key, item=item)
+    except Exception as error:  # of a function of somebody else's, which crawls survive, too
+        return ValueError(f"{type(error).__name__} in the scope {scope.name!r}: {error}")
+    if name is None:
+        return ValueError(f"it has no value for the scope {scope.name!r}")
+    base = replace_base(found.record.scope, name)
+    made_with = found.made_with._replace(scope=scope.name)
+    return FieldRecord(found.record.under(found.record.key, base), made_with)
+
+
+def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
     if raw.error is not None:
         return ValueError(raw.error)
     try:
-        values = feed.parse(raw.data).values
+        record = feed.parse(raw.data)
     except RecordError as error:
         return error
-    return values or ValueError(f"it has no field {feed.fields.content!r}")
+    return record if record.values else ValueError(f"it has no field {feed.fields.content!r}")
 
 
 def _convert(options: argparse.Namespace) -> None:

@@ -1,30 +1,24 @@
 """``dedup restore``: items that were dropped, as the feed would have them."""
 
 import argparse
-import csv
-import io
 import json
-import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import unquote
 
-from dedup.atomic_file import replacing
 from dedup.cli.errors import CommandError
 from dedup.cli.files import STDOUT, add_json, check_outputs, write_json
 from dedup.cli.ledgers import method_of_ledger
+from dedup.cli.restore_output import ItemWriter, item_writer
 from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
 from dedup.record_field import FieldRecord
-from dedup.records import Format, format_of_name
-from dedup.records.compressed import writing
-from dedup.records.delimited import Delimited
-from dedup.records.lines import JsonLines
 from dedup.stores.reader import LedgerReader
 from dedup.stores.restore import restoring
 from dedup.text import printable
@@ -82,15 +76,21 @@ def run(options: argparse.Namespace) -> int:
         # The items come first: the ledger names only what is stored.
         if options.ledger:
             restore.use_ledger(stack)
-        with _output(options, restore) as write:
-            for dropped in restore.chosen():
+        with _writer(options, restore) as write:
+            for dropped in restore.choose():
                 write(dropped.item)
         sys.stdout.flush()
     figures = restore.figures()
     write_json(options.json, figures)
-    for line in _told(figures, options):
+    for line in _describe(figures, options):
         print(printable(line, None), file=sys.stderr)
     return 1 if figures["unread"] else 0
+
+
+def _writer(options: argparse.Namespace, restore: "_Restore") -> AbstractContextManager[ItemWriter]:
+    if options.dry_run:
+        return nullcontext(lambda item: None)
+    return item_writer(options.output, restore.fields, is_new=not options.overwrite)
 
 
 class _Restore:
@@ -121,7 +121,7 @@ class _Restore:
             restoring(path, lambda identity: method_of_ledger(identity, crawls), names)
         )
 
-    def chosen(self, *, is_last: bool = True) -> Iterator[DroppedItem]:
+    def choose(self, *, is_last: bool = True) -> Iterator[DroppedItem]:
         """Yield the items that are to be restored, each once, and count anew.
 
         Unless it *is_last*, nothing is said to the ledger.
@@ -143,6 +143,11 @@ class _Restore:
                     self._verdicts[found.verdict] += 1
                     self._groups.add(found.original)
                     yield found
+
+    def fields(self) -> list[str]:
+        """Return the names of the fields of all items that are to be restored."""
+        items = (dropped.item for dropped in self.choose(is_last=False))
+        return list(dict.fromkeys(chain.from_iterable(items)))
 
     def _is_repeated(self, dropped: DroppedItem) -> bool:
         item = json.dumps([dropped.url, dropped.item], sort_keys=True)
@@ -171,7 +176,7 @@ class _Restore:
         return {
             "items": self._items,
             "restored": self._verdicts.total(),
-            "by_verdict": dict(self._verdicts),
+            "by_verdict": {kind: self._verdicts[kind] for kind in DROPPED if self._verdicts[kind]},
             "groups": len(self._groups),
             "repeated": self._repeated,
             "stored_already": self._stored_already,
@@ -220,86 +225,7 @@ def _choice(options: argparse.Namespace) -> Callable[[DroppedItem], bool]:
     return lambda dropped: all(test(dropped, value) for test, value in asked)
 
 
-@contextmanager
-def _output(
-    options: argparse.Namespace, restore: _Restore
-) -> Iterator[Callable[[dict[str, Any]], object]]:
-    """Yield what writes an item."""
-    if options.dry_run:
-        yield lambda item: None
-    elif options.output is None:
-        sys.stdout.flush()
-        output = sys.stdout.buffer
-        if _ends_torn(output):
-            output.write(b"\n")
-        yield lambda item: output.write(_line(item))
-    else:
-        form = _format(options.output)
-        with (
-            replacing(options.output, is_new=not options.overwrite) as file,
-            writing(file, options.output) as output,
-        ):
-            if form is JsonLines:
-                yield lambda item: output.write(_line(item))
-            else:
-                yield _rows(output, options.output, restore)
-
-
-def _format(path: Path) -> type[Format]:
-    form = format_of_name(path)
-    if form not in (JsonLines, Delimited):
-        raise CommandError(f"{path} must end in .jsonl or .csv; a {form.name} cannot be written")
-    return form
-
-
-def _line(item: dict[str, Any]) -> bytes:
-    # Halves of characters stay as they stood in the file: escaped.
-    return json.dumps(item, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _rows(output: BinaryIO, path: Path, restore: _Restore) -> Callable[[dict[str, Any]], object]:
-    """Return what writes items as rows below the fields of all, objects and lists as JSON."""
-    fields = dict.fromkeys(
-        field for dropped in restore.chosen(is_last=False) for field in dropped.item
-    )
-    delimiter = "\t" if ".tsv" in path.name.lower() else ","
-    row = io.StringIO(newline="")
-    rows = csv.DictWriter(row, list(fields), delimiter=delimiter)
-
-    def write(item: dict[str, Any] | None) -> None:
-        if item is None:
-            rows.writeheader()
-        else:
-            rows.writerow({name: _cell(value) for name, value in item.items()})
-        output.write(row.getvalue().encode("utf-8", "backslashreplace"))
-        row.seek(0)
-        row.truncate()
-
-    write(None)
-    return write
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
-
-
-def _ends_torn(output: BinaryIO) -> bool:
-    """Return whether *output* appends to a file whose last line has no end."""
-    try:
-        import fcntl
-
-        if not fcntl.fcntl(output.fileno(), fcntl.F_GETFL) & os.O_APPEND:
-            return False
-        with open(f"/dev/fd/{output.fileno()}", "rb") as file:
-            if not file.seek(0, os.SEEK_END):
-                return False
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) != b"\n"
-    except (ImportError, OSError):  # a pipe, a terminal, or a system without such files
-        return False
-
-
-def _told(figures: dict[str, Any], options: argparse.Namespace) -> Iterator[str]:
+def _describe(figures: dict[str, Any], options: argparse.Namespace) -> Iterator[str]:
     would = "would be restored" if options.dry_run else "restored"
     verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in figures["by_verdict"].items())
     yield (

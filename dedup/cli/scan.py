@@ -8,17 +8,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import Any
-
-from rich.table import Table
-from rich.text import Text
 
 from dedup.atomic_file import replacing
-from dedup.cli.errors import CommandError
-from dedup.cli.files import STDOUT, add_json, check_numbers, check_outputs, write_json
+from dedup.cli.files import STDOUT, add_json, check_numbers, write_json
 from dedup.cli.methods import (
     add_evidence,
     add_extractor,
@@ -28,20 +22,17 @@ from dedup.cli.methods import (
     preference_of,
     scope_of,
 )
-from dedup.cli.terminal import console, progress
+from dedup.cli.scan_figures import figures_of, show_figures
+from dedup.cli.scan_options import check_scan_outputs, format_from
+from dedup.cli.terminal import progress
 from dedup.evidence import DEMANDS
-from dedup.lost_text import LostText
 from dedup.methods.base import Method
-from dedup.preference import CRITERIA, Preference, canonical, first, newest
-from dedup.records import Fields, Folder, Format, format_of
-from dedup.records.warc import Warc
+from dedup.preference import CRITERIA
+from dedup.records import Folder, Format
 from dedup.rule import Rule
-from dedup.scan import Fate, Outcome, RecordReader, ScanLedger, scan, write_clusters
+from dedup.scan import Outcome, RecordReader, ScanLedger, scan, write_clusters
 from dedup.scopes import Scope
 from dedup.text import printable
-from dedup.units import format_bytes
-
-_DROPS_SHOWN = 3
 
 EXAMPLES = """\
 examples:
@@ -113,8 +104,8 @@ def run(options: argparse.Namespace) -> None:
     check_numbers(options, min_tokens=0, workers=1)
     scope = None if options.scope is None else scope_of(options.scope)
     keep = preference_of(options.keep)
-    format_ = _format(options, scope, keep)
-    _check_outputs(options, format_)
+    format_ = format_from(options, scope, keep)
+    check_scan_outputs(options, format_)
     with _ledger(options, format_, method, scope) as ledger, progress(None) as advance:
         outcome = scan(
             RecordReader(format_, method, extractor, scope),
@@ -139,7 +130,7 @@ def run(options: argparse.Namespace) -> None:
         if clusters_file:
             write_clusters(clusters_file, outcome)
         format_.check_unchanged()
-        figures = _figures(format_, outcome, options)
+        figures = figures_of(format_, outcome, options)
         figures["from_ledger"] = ledger.count_before if ledger else 0
         figures |= {"bytes_written": written, "seconds": round(perf_counter() - start, 3)}
         if json_file:
@@ -147,108 +138,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json == STDOUT:
         write_json(STDOUT, figures)
     else:
-        _show(figures, options)
-
-
-def _format(options: argparse.Namespace, scope: Scope | None, keep: Preference) -> Format:
-    """Return the format of the inputs; raises CommandError for options that are not for it."""
-    kind = format_of(options.inputs)
-    problems = chain(_problems(options, kind, keep), _problems_of_scope(options, kind, scope))
-    if problem := next(problems, None):
-        raise CommandError(problem)
-    fields = Fields(
-        options.html_field or options.record_field or options.text_field or "text",
-        bool(options.html_field),
-        options.key_field,
-        "WARC-Date" if kind is Warc and newest in keep.criteria else options.date_field,
-        options.encoding,
-        bool(options.record_field),
-        scope is not None and scope.needs_item,
-        options.canonical_field,
-    )
-    if kind is Folder:
-        return Folder(options.inputs, fields, follow_links=options.follow_links)
-    return kind(options.inputs, fields)
-
-
-def _problems(options: argparse.Namespace, kind: type[Format], keep: Preference) -> Iterator[str]:
-    """Yield what is wrong with the options for inputs of a *kind*."""
-    has_fields = kind not in (Folder, Warc)
-    needs_date = has_fields and newest in keep.criteria
-    takes_canonical = has_fields and canonical in keep.criteria
-    named = options.text_field, options.html_field, options.record_field, options.key_field
-    checks = (
-        (any(named) and not has_fields, f"a {kind.name} has no fields to be named"),
-        (
-            options.record_field and options.ledger,
-            "--ledger is for texts: what --record-field names is read as fast",
-        ),
-        (
-            options.date_field and not needs_date,
-            "--date-field is for --keep newest, of formats with fields",
-        ),
-        (
-            options.canonical_field and not takes_canonical,
-            "--canonical-field is for --keep canonical, of formats with fields",
-        ),
-        (first in keep.criteria[:-1], "--keep: after first, nothing is left to decide"),
-        (options.follow_links and kind is not Folder, "--follow-links is for folders"),
-        (needs_date and not options.date_field, "--keep newest needs --date-field"),
-        (
-            not _is_ascii(options.encoding),
-            f"--encoding must be a superset of ASCII that Python knows, got {options.encoding!r}",
-        ),
-    )
-    for is_wrong, problem in checks:
-        if is_wrong:
-            yield problem
-
-
-def _problems_of_scope(
-    options: argparse.Namespace, kind: type[Format], scope: Scope | None
-) -> Iterator[str]:
-    """Yield what inputs of a *kind* lack that *scope* needs."""
-    if scope is None:
-        return
-    if scope.needs_item and kind in (Folder, Warc):
-        yield f"--scope {scope.name} needs fields, and a {kind.name} has none"
-    if scope.name in ("host", "domain") and kind is Folder:
-        yield f"--scope {scope.name} needs URLs, and a {kind.name} has none"
-    if scope.needs_language and options.record_field:
-        yield f"--scope {scope.name} needs a language, which no record of a page has"
-
-
-def _is_ascii(encoding: str) -> bool:
-    try:
-        return b'\n",{'.decode(encoding) == '\n",{'
-    except (LookupError, UnicodeDecodeError):
-        return False
-
-
-def _check_outputs(options: argparse.Namespace, format_: Format) -> None:
-    """Raise CommandError if an output cannot be written, or would replace another file in use."""
-    format_.check_output(options.output)
-    files = [path for path in (options.clusters, options.json) if path and path != STDOUT]
-    if isinstance(format_, Folder):
-        if os.path.lexists(options.output):
-            raise CommandError(f"{options.output} exists; name a folder that does not")
-        if not options.output.resolve().parent.is_dir():
-            raise CommandError(f"{options.output} must be in a folder that exists")
-        check_outputs(options, *files)
-    else:
-        check_outputs(options, options.output, *files)
-    outputs = [options.output, *files]
-    if ledger := options.ledger:
-        if ledger.is_dir() or not ledger.resolve().parent.is_dir():
-            raise CommandError(f"{ledger} must be a file in a folder that exists")
-        if ledger.resolve() in {path.resolve() for path in outputs}:
-            raise CommandError(f"{ledger} is named for the ledger and for an output")
-        outputs.append(ledger)
-    inputs = {path.resolve() for path in options.inputs}
-    for path in outputs:
-        # A file has no parents among the inputs that are files.
-        if not inputs.isdisjoint({path.resolve(), *path.resolve().parents}):
-            raise CommandError(f"{path} is an input, or in one")
+        show_figures(figures, options)
 
 
 @contextmanager
@@ -307,108 +197,3 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _figures(format_: Format, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
-    return {
-        "records": len(outcome.fates),
-        "kept": sum(outcome.keep),
-        "exact_duplicates": outcome.count(Fate.EXACT),
-        "near_duplicates": outcome.count(Fate.NEAR),
-        "clusters": len(set(outcome.originals)),
-        "kept_empty": outcome.count(Fate.EMPTY),
-        "kept_short": outcome.short,
-        "kept_unread": outcome.count(Fate.UNREAD),
-        "kept_without_scope": outcome.count(Fate.NO_SCOPE),
-        "with_evidence": outcome.with_evidence,
-        "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
-        "lost_text": _lost_text(outcome),
-        "weak": {str(what): count for what, count in outcome.weak.items()},
-        "bad": outcome.count(Fate.BAD),
-        "links_left_out": format_.links_left_out,
-        "first_bad": outcome.first_bad,
-        "first_unread": outcome.first_unread,
-        "method": options.method,
-        "keep": options.keep,
-        "evidence": options.evidence,
-        "bytes_read": format_.nbytes,
-    }
-
-
-def _lost_text(outcome: Outcome) -> dict[str, Any] | None:
-    if outcome.lost_text is None:
-        return None
-
-    def name(number: int) -> dict[str, Any]:
-        key = outcome.key(number) if len(outcome.keys) else None
-        return {"number": number + 1} if key is None else {"number": number + 1, "key": key}
-
-    lossiest = [
-        {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
-        for number, original, lost, sequences in outcome.lossiest
-    ]
-    return {**outcome.lost_text._asdict(), "lossiest": lossiest}
-
-
-def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Iterator[str]:
-    *estimate, lossiest = lost_text.values()
-    yield f"{'extracted ' * is_extracted}text of duplicates: {LostText(*estimate)}"
-    for drop in lossiest[:_DROPS_SHOWN]:
-        key = f" ({drop['key']})" if "key" in drop else ""
-        yield (
-            f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
-            f"left out for record {drop['original']['number']:,}"
-        )
-
-
-def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the labels and the values of the table of *figures*."""
-    records = figures["records"]
-
-    def share(count: int) -> str:
-        return f"{count:,} ({count / records:.1%})"
-
-    a_second = records / max(figures["seconds"], 0.001)
-    yield "records", f"{records:,} ({a_second:,.0f} a second)"
-    if figures["from_ledger"]:
-        yield "  of these, from the ledger", share(figures["from_ledger"])
-    yield "  kept", share(figures["kept"])
-    for name, label in (
-        ("kept_empty", "    without text"),
-        ("kept_short", "    too short for near-duplicates"),
-        ("kept_unread", "    that could not be read"),
-        ("kept_without_scope", "    without a value for --scope"),
-    ):
-        if figures[name]:
-            yield label, share(figures[name])
-    for objection, count in figures["kept_by_evidence"].items():
-        yield f"    no duplicates: {objection}", share(count)
-    for weakness, count in figures["weak"].items():
-        yield f"  of which too little was extracted: {weakness}", share(count)
-    yield "  exact duplicates", share(figures["exact_duplicates"])
-    yield "  near-duplicates", share(figures["near_duplicates"])
-    if figures["bad"]:
-        yield "  bad, left out", share(figures["bad"])
-    if figures["evidence"] != "off" and not figures["with_evidence"]:
-        yield "evidence (--evidence)", "none: no record is a page of HTML"
-    if figures["links_left_out"]:
-        yield "links, left out (--follow-links)", f"{figures['links_left_out']:,}"
-    yield "kept records that others repeat", f"{figures['clusters']:,}"
-    sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
-    yield "read and written", " and ".join(sizes)
-
-
-def _show(figures: dict[str, Any], options: argparse.Namespace) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for label, value in _rows(figures):
-        table.add_row(label, value)
-    output = console()
-    output.print(table)
-    for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
-        if figures[name]:
-            output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
-    if figures["lost_text"] and figures["lost_text"]["sequences"]:
-        is_extracted = figures["with_evidence"] > 0
-        for line in _lines_of_lost_text(figures["lost_text"], is_extracted=is_extracted):
-            output.print(Text(printable(line)), soft_wrap=True)
-    output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)

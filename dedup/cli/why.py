@@ -136,7 +136,7 @@ class _Report:
         return history
 
 
-class _Dropped:
+class _DroppedItems:
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -163,7 +163,7 @@ class _Dropped:
         return result
 
 
-def _source(path: Path, stack: ExitStack) -> _Ledger | _Report | _Dropped:
+def _source(path: Path, stack: ExitStack) -> _Ledger | _Report | _DroppedItems:
     if is_sqlite(path):
         return _Ledger(stack.enter_context(LedgerReader(path)))
     if path.suffix == ".json":
@@ -173,7 +173,7 @@ def _source(path: Path, stack: ExitStack) -> _Ledger | _Report | _Dropped:
             raise CommandError(f"{path} is no report of a crawl ({error})") from error
     if _has_only_other_lines(path):
         raise CommandError(f"{path} is no ledger, no report and no file of dropped items")
-    return _Dropped(path)
+    return _DroppedItems(path)
 
 
 def _has_only_other_lines(path: Path) -> bool:
@@ -185,7 +185,7 @@ def _has_only_other_lines(path: Path) -> bool:
     return is_other
 
 
-def _known_urls(source: _Ledger | _Report | _Dropped) -> Iterable[str]:
+def _known_urls(source: _Ledger | _Report | _DroppedItems) -> Iterable[str]:
     return source.known_urls()
 
 

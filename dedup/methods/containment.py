@@ -84,7 +84,7 @@ class Containment(KeyMethod):
         return keys.tolist()  # type: ignore[no-any-return]
 
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
-        hashes, of_sketch, sizes = _joined(sketches)
+        hashes, of_sketch, sizes = _join(sketches)
         is_key = hashes % _HASHES_A_KEY == 0
         # Equal sketches always share one.
         is_key[np.cumsum(sizes) - sizes] = True
@@ -99,8 +99,8 @@ class Containment(KeyMethod):
         return self.distances_of_pairs(own, payloads).tolist()  # type: ignore[no-any-return]
 
     def distances_of_pairs(self, payloads: Sequence[bytes], others: Sequence[bytes]) -> Array:
-        own, of_own, sizes = _joined(payloads)
-        known, of_known, known_sizes = _joined(others)
+        own, of_own, sizes = _join(payloads)
+        known, of_known, known_sizes = _join(others)
         greatest = known[np.cumsum(known_sizes) - 1]
         # A sketch that is not full has all hashes of its page.
         greatest[known_sizes < self.hashes] = 2**32 - 1
@@ -122,7 +122,7 @@ class Containment(KeyMethod):
         return np.frombuffer(data, "<u4")
 
 
-def _joined(sketches: Sequence[bytes]) -> tuple[Array, Array, Array]:
+def _join(sketches: Sequence[bytes]) -> tuple[Array, Array, Array]:
     """Return the hashes of all *sketches*, the number of the sketch of each, and the sizes.
 
     Raises ValueError for bytes that are not a sketch.

@@ -102,7 +102,7 @@ class Keywords(SingleDigestMethod):
 
     def _description(self, document: Document) -> str:
         if self.description == "page" and document.description:
-            own = document.normalised(document.description)
+            own = document.normalise(document.description)
             if tokenise(own):
                 return own
         return document.text.encode()[:_DESCRIPTION_BYTES].decode(errors="ignore")

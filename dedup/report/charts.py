@@ -21,11 +21,13 @@ def draw_bars(
     *,
     title_id: str,
     threshold: int | None = None,
+    width: float | None = None,
 ) -> Markup:
     """Return bars over *labels*; *series* are pairs of a CSS class and a number for each label.
 
     *title_id* is the HTML element that names the chart. A line behind the first *threshold* bars
-    parts them from the others. Of many labels, only some are shown.
+    parts them from the others. Of many labels, only some are shown; where each bar is *width* wide
+    in what it is about, from 0 on, round numbers of that stand there instead.
     """
     pygal = _import_pygal()
     chart = pygal.StackedBar(
@@ -43,9 +45,8 @@ def draw_bars(
     # Their numbers, since pygal takes equal labels for one.
     chart.x_labels = [str(number) for number in range(len(labels))]
     stacks = zip(*(values for _, values in series), strict=True)
-    chart.y_labels = _axis_steps(
-        max((sum(bar or 0 for bar in stack) for stack in stacks), default=0)
-    )
+    steps = _axis_steps(max((sum(bar or 0 for bar in stack) for stack in stacks), default=0))
+    chart.y_labels = [{"label": f"{step:,}", "value": step} for step in steps]
     for name, values in series:
         chart.add(name, list(values))
     svg = chart.render_tree()
@@ -53,7 +54,7 @@ def draw_bars(
     for number, (name, _) in enumerate(series):
         for group in plot.xpath(f".//*[contains(@class, 'serie-{number} ')]"):
             group.set("class", name)
-    centres = _place_labels(plot, labels)
+    centres = _place_labels(plot, labels, width)
     _tidy(plot, labels)
     if threshold is not None:
         _draw_threshold(plot, centres, threshold)
@@ -70,26 +71,42 @@ def draw_bars(
     return Markup(etree.tostring(root, encoding="unicode"))
 
 
-def _place_labels(plot: Any, labels: Sequence[str]) -> list[float]:
-    """Give the x axis as many *labels* as there is room for; return the places of all of them."""
-    widest = max(map(len, labels), default=1) * _CHARACTER + _GAP
-    every = max(1, math.ceil(len(labels) * widest / _WIDTH))
-    centres = []
-    for guide in plot.xpath(".//*[contains(@class, 'axis x')]//*[local-name()='text']"):
-        number = int(guide.text)
-        centres.append(float(guide.get("x")))
-        if number % every:
-            guide.getparent().getparent().remove(guide.getparent())
-        else:
-            guide.text = labels[number]
+def _place_labels(plot: Any, labels: Sequence[str], width: float | None) -> list[float]:
+    """Give the x axis as many *labels* as there is room for; return the places of all of them.
+
+    With a *width* of bars, these are round numbers where they belong.
+    """
+    guides = plot.xpath(".//*[contains(@class, 'axis x')]//*[local-name()='text']")
+    centres = [float(guide.get("x")) for guide in guides]
+    if width is None:
+        widest = max(map(len, labels), default=1) * _CHARACTER + _GAP
+        every = max(1, math.ceil(len(labels) * widest / _WIDTH))
+        shown = [(centres[number], labels[number]) for number in range(0, len(labels), every)]
+    else:
+        left, right = _sides(plot, centres)
+        steps = _axis_steps(width * len(labels))
+        places = [(left + (right - left) * step / (width * len(labels)), step) for step in steps]
+        shown = [(place, f"{step:,}") for place, step in places if place <= right]
+    for guide, (place, label) in zip(guides, shown, strict=False):
+        guide.set("x", f"{place:.1f}")
+        guide.text = label
+    for guide in guides[len(shown) :]:
+        guide.getparent().getparent().remove(guide.getparent())
     return centres
+
+
+def _sides(plot: Any, centres: Sequence[float]) -> tuple[float, float]:
+    """Return where the first of the bars around *centres* begins, and the last one ends."""
+    [ground] = plot.xpath("*[@class='background']")[:1]
+    half = float(ground.get("width")) / max(1, len(centres)) / 2
+    return centres[0] - half, centres[-1] + half
 
 
 def _draw_threshold(plot: Any, centres: Sequence[float], threshold: int) -> None:
     """Draw a line behind the first *threshold* of the bars around *centres*."""
     [ground] = plot.xpath("*[@class='background']")[:1]
-    step = float(ground.get("width")) / max(1, len(centres))
-    x = centres[0] + step * (threshold - 0.5) if centres else 0
+    left, right = _sides(plot, centres) if centres else (0, 0)
+    x = left + (right - left) * threshold / max(1, len(centres))
     etree.SubElement(
         plot, "path", {"class": "threshold", "d": f"M{x:.1f} 0v{float(ground.get('height')):.0f}"}
     )

@@ -109,7 +109,7 @@ def _distance_chart(report: Report) -> Chart | None:
     if not any(near) and not any(beyond):
         return None
     legend = [("dropped", "legend_dropped"), ("kept", "legend_kept")]
-    return _draw("distances", labels, [near, beyond], legend, place)
+    return _draw("distances", labels, [near, beyond], legend, threshold=place)
 
 
 def threshold_of(report: Report) -> float | None:
@@ -122,7 +122,8 @@ def _timeline_chart(report: Report) -> Chart | None:
     course = report.timeline
     if not course.buckets:
         return None
-    labels = [shorten_number(course.pages_per_bucket * n) for n in range(len(course.buckets))]
+    width = course.pages_per_bucket
+    labels = [f"{width * number:,}" for number in range(len(course.buckets))]
     counts = dict(zip(course.kinds, zip(*course.buckets, strict=True), strict=True))
     names = {
         kind: name
@@ -130,7 +131,8 @@ def _timeline_chart(report: Report) -> Chart | None:
         if kind in counts and (any(counts[kind]) or name not in _SELDOM)
     }
     legend = [(name, name) for name in names.values()]
-    return _draw("timeline", labels, [counts[kind] for kind in names], legend)
+    bars = [counts[kind] for kind in names]
+    return _draw("timeline", labels, bars, legend, width=width)
 
 
 def _length_chart(report: Report) -> Chart | None:
@@ -150,10 +152,12 @@ def _draw(
     labels: Sequence[str],
     bars: Sequence[Sequence[float]],
     legend: list[tuple[str, str]],
+    *,
     threshold: int | None = None,
+    width: float | None = None,
 ) -> Chart:
     series = [(css_class, values) for (css_class, _), values in zip(legend, bars, strict=True)]
-    svg = draw_bars(labels, series, title_id=f"{name}-title", threshold=threshold)
+    svg = draw_bars(labels, series, title_id=f"{name}-title", threshold=threshold, width=width)
     rows = [row for row in zip(labels, *bars, strict=True) if any(row[1:])]
     return Chart(svg, rows, legend)
 

@@ -62,7 +62,6 @@ def as_html(
     advice = report.url_advice.advice if report.url_advice else ()
     # Where there is one host only, its name tells nothing.
     only_host = report.hosts.largest[0].name if report.hosts.names == 1 else ""
-    script, language = map(templating.read_template, ("report.js", "language.js"))
     messages = templating.messages().items()
     return templating.render(
         "report.html",
@@ -91,7 +90,6 @@ def as_html(
                 ),
             ],
             "stages": list(figures.bars_of_stages(report.seconds_per_page)),
-            "groups": len(rows),
             "first_groups": [
                 (
                     row["url"],
@@ -118,10 +116,5 @@ def as_html(
                 "diffs": diffs.parts,
                 "messages": {name: text for name, text in messages if name.startswith("js_")},
             },
-            "script": script,
-            "script_hash": templating.hash_of(script),
-            "language": language,
-            "language_hash": templating.hash_of(language),
-            "style": templating.read_template("report.css"),
         },
     )

@@ -102,14 +102,4 @@ def _as_html(crawls: list[CrawlFigures], folder: Path) -> str:
         key = crawl.site, crawl.spider
         rows.append(_Row(crawl, last.get(key), (folder / crawl.file).is_file()))
         last[key] = crawl
-    script = templating.read_template("language.js")
-    return templating.render(
-        "index.html",
-        {
-            "rows": rows[::-1],
-            "most": max((crawl.pages for crawl in crawls), default=0) or 1,
-            "script": script,
-            "script_hash": templating.hash_of(script),
-            "style": templating.read_template("report.css"),
-        },
-    )
+    return templating.render("index.html", {"rows": rows[::-1]})

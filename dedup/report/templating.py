@@ -61,7 +61,7 @@ def _environment() -> "Environment":
         "separators": (",", ":"),
         "default": str,
     }
-    environment.globals["t"] = _translate
+    environment.globals |= {"t": _translate, "attribute": _attribute}
     environment.filters |= {
         "number": lambda value: f"{value:,}",
         "percent": lambda value: f"{value:.1f} %",
@@ -71,6 +71,8 @@ def _environment() -> "Environment":
         "distance": lambda value: f"{value:.3g}",
         "shown": lambda value: cut_url(str(value)),
         "is_address": is_address,
+        "read": read_template,
+        "sha256": hash_of,
         "messages": lambda name: messages()[name],
         "pretty": lambda rules: json.dumps(rules, indent=1),
     }
@@ -87,6 +89,14 @@ def _translate(name: str, *values: Any) -> Markup:
     values = tuple(f"{value:,}" if isinstance(value, int) else value for value in values)
     return Markup("").join(
         Markup('<span class="t" lang="{}">{}</span>').format(language, Markup(text).format(*values))
+        for language, text in zip(_LANGUAGES, messages()[name], strict=True)
+    )
+
+
+def _attribute(name: str) -> Markup:
+    """Return the attributes that have a text of the interface in all languages, for scripts."""
+    return Markup(" ").join(
+        Markup('data-{}="{}"').format(language, text)
         for language, text in zip(_LANGUAGES, messages()[name], strict=True)
     )
 

@@ -75,13 +75,13 @@ class ScanLedger:
     def _check_identity(self) -> None:
         stored = self._file.identity(self._records)
         if stored != self._identity:
-            told = "; ".join(_told(stored, self._identity))
+            told = "; ".join(_describe(stored, self._identity))
             raise LedgerError(
                 f"{self._file.path} is of another scan: {told}. Name another file, or "
                 "remove this one if it is of no use any more"
             )
 
-    def stored(self) -> Iterator[list[ReadRecord]]:
+    def read_records(self) -> Iterator[list[ReadRecord]]:
         """Yield the records that are there, in order, in pieces."""
         number = 0
         with self._file.errors():
@@ -136,7 +136,7 @@ def _check_rows(rows: Sequence[tuple[Any, ...]], first: int) -> None:
         raise sqlite3.DatabaseError(f"record {first + 1} or one after it is not as it must be")
 
 
-def _told(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
+def _describe(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
     yield from differences(stored, own, sorted({*stored, *own} - {"inputs"}))
     there, here = ({path: state for path, *state in of["inputs"]} for of in (stored, own))
     if list(there) != list(here):

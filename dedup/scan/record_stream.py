@@ -34,7 +34,7 @@ def all_records(
     *halvings* tells which sample of the sequences is wanted of the next records.
     """
     number = 0
-    for records in ledger.stored() if ledger else ():
+    for records in ledger.read_records() if ledger else ():
         number += len(records)
         yield records
     if ledger and ledger.is_whole:

@@ -74,7 +74,8 @@ class Canonicals:
         self._credit = _CREDIT
         self.is_watching = False
 
-    def named_by(self, response: Response) -> str | None:
+    @staticmethod
+    def named_by(response: Response) -> str | None:
         """Return the URL of the other page that *response* names as canonical, or ``None``.
 
         Only one of the same registered domain counts.
@@ -121,6 +122,10 @@ class Canonicals:
             self._arrived.discard(key)
             for call in self._to_call.pop(key, ()):
                 call()
+
+    def is_awaited(self, request: Request) -> bool:
+        """Return whether pages wait for that of *request*, their canonical page."""
+        return self._key(request) in self._waiting.values()
 
     async def wait_for(self, url: str, response: Response) -> bool:
         """Wait for the page at *url*, which *response* names, if it comes or is to be had.

@@ -1,5 +1,6 @@
 """The course of a response and its items through Scrapy: what the components tell, in order."""
 
+from functools import partial
 from typing import Any
 
 from scrapy import Request, Spider
@@ -63,7 +64,10 @@ class Course:
     async def hold_back(self, request: Request, response: Response) -> bool:
         """Return whether *request*, which *response* has led to, is not to be followed."""
         try:
-            if self._links and await self._links.hold_back(request, response):
+            visit, of_page = self._visits.of(response), response.request
+            if self._links and await self._links.hold_back(
+                request, response, visit, partial(self._may_wait, of_page)
+            ):
                 self._summary.count("links_held_back")
                 return True
             await self._provenance.request_leaves(request, response)
@@ -83,6 +87,16 @@ class Course:
         if self._links:
             self._links.output_ends(response, failed=failed)
         self._request_ends(response.request)
+
+    def _may_wait(self, request: Request | None) -> bool:
+        """Return whether the page of *request* may wait for others, though it may not be judged.
+
+        Not if others wait for its verdict; from now on, nobody does.
+        """
+        if self._canonicals and request and self._canonicals.is_awaited(request):
+            return False
+        self._request_ends(request)
+        return True
 
     def request_fails(self, request: Request) -> None:
         """There is no response to *request*: not allowed, or not to be had."""

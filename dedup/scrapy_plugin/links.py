@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
@@ -18,6 +19,7 @@ from dedup.scrapy_plugin.handover import hands_on_values
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.scrapy_plugin.visits import Visit
 from dedup.scrapy_plugin.wishes import wishes_of
 from dedup.workers.base import ReadError
 
@@ -52,11 +54,15 @@ class Links:
         self._links: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
         self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
         self._detector = Detector(settings.method, settings.rule)
+        self._holders: dict[Claim, Visit] = {}
 
-    async def hold_back(self, request: Request, response: Response) -> bool:
+    async def hold_back(
+        self, request: Request, response: Response, visit: Visit, may_wait: Callable[[], bool]
+    ) -> bool:
         """Return whether *request*, a link of *response*, is not to be followed.
 
         One that hands on a value is more than a link: the items that are made with it may differ.
+        *visit* is that of *response*; if it must not wait for others now, its links are followed.
         """
         if hands_on_values(request):
             return False
@@ -64,7 +70,7 @@ class Links:
         if links is None:
             links = _PageLinks()
             try:
-                await self._decide(links, response)
+                await self._decide(links, response, visit, may_wait)
             except ReadError:  # which is told of where its items are judged
                 pass
             except Exception:
@@ -76,7 +82,9 @@ class Links:
             self._requests[request] = links
         return links.are_held_back
 
-    async def _decide(self, links: _PageLinks, response: Response) -> None:
+    async def _decide(
+        self, links: _PageLinks, response: Response, visit: Visit, may_wait: Callable[[], bool]
+    ) -> None:
         if not (self._settings.enabled and wishes_of(response, self._notices).is_on):
             return
         if reason_not_to_read(response, self._settings.max_page_bytes):
@@ -91,9 +99,21 @@ class Links:
             if verdict:
                 links.are_held_back = verdict.kind in _HAVE_LINKS_ALREADY
                 links.claim = claim
+                if claim:
+                    self._holders[claim] = visit
+                    claim.when_ended(partial(self._holders.pop, claim))
                 return
             assert claim
-            if not await self._gone.wait_for_call(self._settings.wait_timeout, claim.when_ended):
+            holder = self._holders[claim]
+            if holder.ends_after(visit) or not may_wait():
+                return
+            visit.waits_for.append(holder)
+            try:
+                timeout = self._settings.wait_timeout
+                has_ended = await self._gone.wait_for_call(timeout, claim.when_ended)
+            finally:
+                visit.waits_for.remove(holder)
+            if not has_ended:
                 return
 
     def output_ends(self, response: Response, *, failed: bool) -> None:

@@ -57,7 +57,7 @@ class Visit:
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
     waits_for: list["Visit"] = field(default_factory=list)
-    """Those whose open claims its items wait for."""
+    """Those whose open claims its items or links wait for."""
     is_in_callback: bool = False
     open_outputs: int = 0
     items_under_way: int = 0
@@ -109,6 +109,13 @@ class Visit:
         # One that was not recognised may have been judged otherwise than what a claim is for.
         is_any_stored = None in stored and len(self.claims) == 1 and len(self.judgements) <= 1
         self.end_claims(lambda claim: is_any_stored or claim in claims)
+
+    def ends_after(self, other: "Visit") -> bool:
+        """Return whether it ends only after *other*, which it waits for, or is that."""
+        met = [self]
+        for one in met:
+            met += [holder for holder in one.waits_for if holder not in met]
+        return other in met
 
     def end_claims(self, is_stored: Callable[[Claim], bool]) -> None:
         """Commit or release all claims that are open."""
@@ -171,10 +178,14 @@ class Visits:
         self._holders[claim] = visit
         claim.when_ended(lambda: self._holders.pop(claim))
 
+    def claim_on(self, key: str) -> Claim | None:
+        """Return an open claim on what the page at *key* shows, or ``None``."""
+        return next((claim for claim in self._holders if claim.record.key == key), None)
+
     def is_waiting(self, claim: Claim, visit: Visit | None) -> bool:
         """Return whether the visit that holds *claim* waits for *visit*, also through others."""
         holder = self._holders.get(claim)
-        return visit is not None and holder is not None and _waits(holder, visit)
+        return visit is not None and holder is not None and holder.ends_after(visit)
 
     async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> None:
         """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*."""
@@ -235,11 +246,3 @@ class Visits:
         """Return the number of responses and items that are on their way."""
         self.gone.settle()
         return len(self._visits) + sum(map(len, self._by_item.values()))
-
-
-def _waits(visit: Visit, other: Visit) -> bool:
-    """Return whether *visit* ends only after *other*, or is that."""
-    met = [visit]
-    for one in met:
-        met += [holder for holder in one.waits_for if holder not in met]
-    return other in met

@@ -9,7 +9,8 @@ import time
 from importlib import import_module
 
 import pytest
-from test_evaluation import WORDS, write
+from commands import run
+from labelled import WORDS, write
 from texts import ENGLISH, article, page
 from trafilatura import load_html
 
@@ -25,13 +26,6 @@ from dedup.scrapy_plugin.settings import DedupSettings
 @pytest.fixture
 def collection(tmp_path):
     return write(tmp_path / "news")
-
-
-def run(capsys, *arguments):
-    """The exit code of the command, its output and what it says on stderr."""
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_a_collection_is_scored_by_the_default_method(collection, capsys):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import read_terminal
 from texts import CHINESE, article, edited, page
 from web import served
 
@@ -238,13 +239,7 @@ def in_a_terminal(*arguments, **environment):
         [sys.executable, "-m", "dedup", "explain", *arguments], stdout=terminal, env=environment
     ) as process:
         os.close(terminal)
-        output = b""
-        while True:
-            try:
-                output += os.read(control, 65536)
-            except OSError:  # that is how a terminal ends
-                break
-    os.close(control)
+        output = read_terminal(control)
     assert process.returncode == 0
     return output.decode()
 

@@ -7,11 +7,11 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from commands import run
 from crawls import crawl, spider_over
 from texts import article, edited, page, replaced
 from web import served
 
-from dedup.cli import main
 from dedup.stores import SqliteStore
 from dedup.stores.reader import LedgerReader
 
@@ -32,12 +32,6 @@ def town(tmp_path_factory):
         pages["/c"] = page(article(3))
         crawl(spider, DEDUP_INDEX=ledger)
     return ledger, url
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.mark.slow
@@ -224,6 +218,22 @@ def test_of_long_pages_the_beginnings_are_explained_and_what_the_crawl_found_is_
     assert explained["a"]["characters"] == 40_000
     code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/c", f"{url}/a")
     assert (code, "simhash: different" in out) == (0, True)
+
+
+def test_a_title_that_all_pages_of_a_host_have_counts_as_little_as_in_the_crawl(tmp_path, capsys):
+    def of_shop(number, text):
+        html = page(text, title=f"Product {number}")
+        return html.replace(f"<title>Product {number}<", "<title>The shop<")
+
+    ledger, texts = tmp_path / "pages.sqlite", [article(number) for number in range(10)]
+    pages = {f"/{number}": of_shop(number, text) for number, text in enumerate(texts)}
+    pages["/copy"] = of_shop("copy", edited(texts[1]))
+    with served(pages) as url:
+        result = crawl(spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger)
+    assert result.stats["dedup/objections/other_title"] == 1
+    code, out, _ = run(capsys, "explain", "--ledger", ledger, f"{url}/1", f"{url}/copy")
+    assert code == 0
+    assert "simhash: kept (other title)" in out
 
 
 def test_stored_pages_are_explained_with_what_they_showed(tmp_path, capsys):

@@ -10,20 +10,14 @@ import time
 
 import pytest
 from collections_on_disk import NAMES, warc_page, write, write_warc
+from commands import read_terminal, run
 from texts import article, edited, page
 
-from dedup.cli import main
 from dedup.records import Fields, RecordError, format_of
 
 # The edited copy is at distance 2.
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short"]
 KEPT = [0, 1, 4, 5]
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def contents(path):
@@ -370,13 +364,7 @@ def test_progress_is_shown_on_a_terminal_and_taken_away(pages, tmp_path):
         stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm"},
     ) as process:  # fmt: skip
         os.close(terminal)
-        out, shown = process.stdout.read(), b""
-        while True:
-            try:
-                shown += os.read(control, 65536)
-            except OSError:  # that is how a terminal ends
-                break
-    os.close(control)
+        out, shown = process.stdout.read(), read_terminal(control)
     assert process.returncode == 0
     assert b"\x1b" not in out
     counted, _, rest = shown.rpartition(b"6/?")

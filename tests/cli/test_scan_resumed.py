@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 
 import pytest
 from collections_on_disk import NAMES, write
+from commands import run
 from texts import article, edited, page
 
 from dedup.cli import main
@@ -40,12 +41,6 @@ def add_and_end(self, records):
 ScanLedger.add = add_and_end
 sys.exit(main(sys.argv[3:]))
 """
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def count(ledger):
@@ -366,7 +361,7 @@ def test_what_was_added_is_there_when_the_ledger_is_opened_again(tmp_path, monke
             assert count(path) == int(record.page.key[-1:]) + 1  # a kill would leave it there
         opened.end()
     with closing(ScanLedger(path, identity)) as whole:
-        assert (list(whole.stored()), whole.is_whole) == ([records], True)
+        assert (list(whole.read_records()), whole.is_whole) == ([records], True)
 
 
 @pytest.mark.slow

@@ -4,12 +4,12 @@ import json
 import re
 from itertools import combinations
 
+import commands
 import pytest
 from crawls import crawl, spider_over
 from texts import article, edited, page
 from web import served
 
-from dedup.cli import main
 from dedup.methods import METHODS, SimHash
 from dedup.methods.keyed import KeyedHashing
 from dedup.stores.reader import LedgerReader
@@ -38,10 +38,9 @@ def crawled(tmp_path):
 
 
 def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    assert SECRET not in captured.out + captured.err
-    return code, captured.out, captured.err
+    code, out, err = commands.run(capsys, *arguments)
+    assert SECRET not in out + err
+    return code, out, err
 
 
 def sketches_of(ledger):

@@ -4,13 +4,12 @@ import json
 import sys
 
 import pytest
+from commands import run
 from crawls import crawl, spider_over
+from labelled import write
 from opencc import OpenCC
-from test_evaluation import write
 from texts import CHINESE, page
 from web import served
-
-from dedup.cli import main
 
 TRADITIONAL = OpenCC("s2t").convert(CHINESE)
 SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL, title="遷徙")}
@@ -23,12 +22,6 @@ def feed(tmp_path):
     pages = [{"url": "cn", "text": CHINESE}, {"url": "tw", "text": TRADITIONAL}]
     path.write_text("".join(f"{json.dumps(page)}\n" for page in pages))
     return path
-
-
-def run(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from contextlib import closing
 
+import commands
 import pytest
 from crawls import crawl, spider_over
 from texts import article, edited, page, replaced
@@ -40,9 +41,7 @@ def left(tmp_path_factory):
 
 
 def run(capsys, *arguments):
-    code = main(["why", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return commands.run(capsys, "why", *arguments)
 
 
 def told(capsys, url, *sources):

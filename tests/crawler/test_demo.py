@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -70,33 +71,31 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return (*json.loads(done.stdout), json.loads(report.read_text()))
 
 
-RENAMED = {"lock-keeper": "lock-keeper-reprint", "ferry": "ferry-reprint"}
-"""Reprints under a title of their own, by content: pages of their own, so both are stored."""
-
-
-def test_every_content_is_stored_once_and_again_under_another_title(outcome: Any):
+def test_every_content_is_stored_once(outcome: Any):
     stored, _, _, contents, _ = outcome
-    judged = {content for content in contents.values() if content} - {"editors"}
-    pages = defaultdict(list)
-    for item in stored:
-        pages[contents[item["url"]]].append(item["url"])
-    once = {content: urls for content, urls in pages.items() if content}
-    assert set(once) == judged  # "editors" is what robots.txt disallows
-    twice = {content: urls for content, urls in once.items() if len(urls) > 1}
-    assert {content: len(urls) for content, urls in twice.items()} == dict.fromkeys(RENAMED, 2)
-    for content, urls in twice.items():
-        assert any(f"/{RENAMED[content]}." in url for url in urls)
+    judged = sorted({content for content in contents.values() if content} - {"editors"})
+    kept = sorted(filter(None, (contents[item["url"]] for item in stored)))
+    assert kept == judged  # "editors" is what robots.txt disallows
+
+
+WORSE = re.compile(r"sid=|sessionid=|/print/|reprint|%3Bjsess")
+
+
+def test_no_url_of_a_session_a_print_view_or_a_reprint_is_kept(outcome: Any):
+    stored, dropped, *_ = outcome
+    assert [item["url"] for item in stored if WORSE.search(item["url"])] == []
+    assert len([url for url, *_ in dropped if WORSE.search(url)]) == 11
 
 
 def test_every_duplicate_is_dropped_for_a_page_of_its_own_content(outcome: Any):
     _, dropped, _, contents, _ = outcome
-    assert len(dropped) == 20
+    assert len(dropped) == 22
     assert [
         (url, original) for url, _, original in dropped if contents[url] != contents[original]
     ] == []
 
 
-NEAR = {"seed-library", "railway", "woodcuts"}
+NEAR = {"seed-library", "railway", "woodcuts", "lock-keeper", "ferry"}
 
 
 def test_every_page_gets_the_verdict_that_was_meant(outcome: Any):
@@ -108,15 +107,16 @@ def test_every_page_gets_the_verdict_that_was_meant(outcome: Any):
     verdicts = {item["url"]: "kept" for item in stored} | {url: kind for url, kind, _ in dropped}
     for content, urls in groups.items():
         copies = "near-duplicate" if content in NEAR else "exact-duplicate"
-        kept = 2 if content in RENAMED else 1
-        meant = sorted(["kept"] * kept + [copies] * (len(urls) - kept))
+        meant = sorted(["kept"] + [copies] * (len(urls) - 1))
         assert sorted(verdicts[url] for url in urls) == meant, content
 
 
-def test_reprints_under_another_title_are_counted_and_no_others(outcome: Any):
-    *_, stats, _, report = outcome
-    assert stats["dedup/objections/other_title"] == 2
-    assert report["objections"] == {"other_title": 2}
+def test_reprints_that_name_their_original_give_way_to_it_whatever_their_title(outcome: Any):
+    _, dropped, _, contents, report = outcome
+    reprints = [(contents[url], original) for url, _, original in dropped if "reprint" in url]
+    assert sorted(content for content, _ in reprints) == ["ferry", "lock-keeper"]
+    assert all(original.endswith(f"/article/{content}.html") for content, original in reprints)
+    assert report["objections"] == {}
 
 
 def test_two_articles_on_one_topic_both_survive(outcome: Any):

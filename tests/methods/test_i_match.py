@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from murmur import MASK, fmix64
 
 from dedup.lexicon_file import write_lexicon
 from dedup.methods.hashing import PLAIN
@@ -13,7 +14,6 @@ from dedup.methods.i_match import IMatch, terms_in_lexicons
 from dedup.text import Document
 
 WORDS = "ferry cattle brides piano quietest timetable printed paper wrapped fish".split()
-MASK = (1 << 64) - 1
 
 
 def sketched(method, *words):
@@ -24,15 +24,6 @@ def matches(method, one, other):
     return method.distance(one, other) <= method.max_distance
 
 
-def scrambled(value):
-    """The finaliser of MurmurHash3, in whole numbers."""
-    value ^= value >> 33
-    value = value * 0xFF51AFD7ED558CCD & MASK
-    value ^= value >> 33
-    value = value * 0xC4CEB9FE1A85EC53 & MASK
-    return value ^ value >> 33
-
-
 def digest(terms):
     data = "\x01".join(terms).encode()
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
@@ -40,8 +31,8 @@ def digest(terms):
 
 def kept_by_hand(terms, lexicon, dropped):
     """What the *lexicon*-th randomised lexicon, from 1, keeps; one term at a time."""
-    seed = scrambled(lexicon * 0x9E3779B97F4A7C15 & MASK)
-    chances = {term: scrambled(PLAIN.feature_hash(term) ^ seed) % 2**32 / 2**32 for term in terms}
+    seed = fmix64(lexicon * 0x9E3779B97F4A7C15 & MASK)
+    chances = {term: fmix64(PLAIN.feature_hash(term) ^ seed) % 2**32 / 2**32 for term in terms}
     return [term for term in terms if chances[term] >= dropped]
 
 

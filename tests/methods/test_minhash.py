@@ -6,6 +6,7 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
+from murmur import MASK, fmix64
 
 from dedup.methods import minhash
 from dedup.methods.hashing import mix, seeds
@@ -14,21 +15,11 @@ from dedup.methods.shingles import shingle_hashes
 from dedup.search import index_for
 from dedup.text import Document
 
-MASK = (1 << 64) - 1
 ROSE = "a rose is a rose is a rose"
 ENGLISH = (
     "The ferry across the Wend has carried cattle, brides and one grand piano. The ferryman says "
     "that the piano was the quietest of them, and that the brides were not."
 )
-
-
-def mixed_by_hand(value):
-    """MurmurHash3's fmix64, with whole numbers."""
-    value ^= value >> 33
-    value = value * 0xFF51AFD7ED558CCD & MASK
-    value ^= value >> 33
-    value = value * 0xC4CEB9FE1A85EC53 & MASK
-    return value ^ value >> 33
 
 
 def shingles_by_hand(tokens, width):
@@ -44,8 +35,8 @@ def hashed_by_hand(shingle):
         of_token = 0
         for start in range(0, len(token.encode()), 8):
             block = token.encode()[start : start + 8]
-            of_token = mixed_by_hand(of_token ^ int.from_bytes(block, "little"))
-        result = mixed_by_hand(result ^ of_token)
+            of_token = fmix64(of_token ^ int.from_bytes(block, "little"))
+        result = fmix64(result ^ of_token)
     return result
 
 
@@ -53,7 +44,7 @@ def minimums_by_hand(hashes, count):
     """The least value under one linear function after the other, one shingle at a time."""
     least = []
     for number in range(1, count + 1):
-        seed = mixed_by_hand(number * 0x9E3779B97F4A7C15 & MASK)
+        seed = fmix64(number * 0x9E3779B97F4A7C15 & MASK)
         factor, summand = seed >> 32 | 1, seed & 0xFFFFFFFF
         least.append(min((factor * (value >> 32) + summand) % 2**32 for value in hashes))
     return least

@@ -6,6 +6,7 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
+from murmur import fmix64
 
 from dedup.methods.simhash import RandomProjection, SimHash
 from dedup.search import index_for
@@ -25,18 +26,11 @@ def signs_of(word):
     return [1 if hashes[bit // 64] >> bit % 64 & 1 else -1 for bit in range(384)]
 
 
-def scrambled(number):
-    """The finaliser of MurmurHash3, with whole numbers."""
-    for shift, factor in ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53), (33, 1)):
-        number = (number ^ number >> shift) * factor % 2**64
-    return number
-
-
 def normal_of(word):
     """The vector of nearly normally distributed numbers of a word: the ones among 256 bits."""
     of_word = xxhash.xxh3_64_intdigest(word.encode())
-    seeds = [scrambled(number * 0x9E3779B97F4A7C15 % 2**64) for number in range(1, 4 * 384 + 1)]
-    ones = [scrambled(of_word ^ seed).bit_count() for seed in seeds]
+    seeds = [fmix64(number * 0x9E3779B97F4A7C15 % 2**64) for number in range(1, 4 * 384 + 1)]
+    ones = [fmix64(of_word ^ seed).bit_count() for seed in seeds]
     return [sum(ones[4 * bit : 4 * bit + 4]) - 128 for bit in range(384)]
 
 

@@ -100,6 +100,23 @@ def test_labels_of_an_axis_do_not_overlap(labels):
     assert len(root.xpath("//*[@class='bar']")) == len(labels)
 
 
+def test_bars_of_a_width_stand_over_round_numbers_in_their_places():
+    labels = [f"{64 * n:,}" for n in range(40)]
+    root = etree.fromstring(draw_bars(labels, [("new", [64] * 40)], title_id="name", width=64))
+    texts = root.xpath("//*[contains(@class, 'axis x')]//*[local-name()='text']")
+    assert [text.text for text in texts] == ["0", "1,000", "2,000"]
+    bars = [bar[0] for bar in root.xpath("//*[@class='bar']")]
+    # 1,000 is in the bar that begins with page 960 = 15 * 64, a little after its middle.
+    x, width = (float(bars[15].get(name)) for name in ("x", "width"))
+    assert x + width / 2 < float(texts[1].get("x")) < x + width
+
+
+def test_the_numbers_of_the_upright_axis_are_written_like_all_others():
+    root = etree.fromstring(draw_bars(["a"], [("new", [1700])], title_id="name"))
+    texts = root.xpath("//*[contains(@class, 'axis y')]//*[local-name()='text']")
+    assert [text.text for text in texts] == ["0", "500", "1,000", "1,500", "2,000"]
+
+
 @pytest.mark.slow
 def test_drawing_leaves_imports_as_they_were():
     """The library of charts puts finders of modules in place, of which one is faulty."""

@@ -63,7 +63,7 @@ def test_the_course_of_a_crawl_has_revisits_only_where_there_were_some(html_of):
 
     legend, rows = timeline(others=1, buckets=3)
     assert legend == ["new", "changed", "exact", "near", "unchanged", "repeated", "skipped"]
-    assert rows == [(start, "9", *"111111") for start in ("0", "500", "1k")]
+    assert rows == [(start, "9", *"111111") for start in ("0", "500", "1,000")]
     legend, rows = timeline(others=0, buckets=1)
     assert legend == ["new", "exact", "near", "skipped"]
 

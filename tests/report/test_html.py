@@ -143,6 +143,7 @@ def test_groups_are_searched(browser, report):
     search.send_keys("title 33")
     assert texts_of(browser, "#group-table .open .title") == ["Title 33"]
     assert "1 group" in browser.find_element("id", "results").text
+    assert not browser.find_element("css selector", ".pager").is_displayed()
     search.clear()
     search.send_keys("B.EXAMPLE/7")
     assert texts_of(browser, "#group-table .open .title") == ["Title 7"]
@@ -269,8 +270,8 @@ def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
     ]
     browser.find_element("css selector", "[data-language=zh]").click()
     assert texts_of(browser, f"{reasons}, {causes}") == [
-        "未比较，保留: 没有正文 1, of my own 1, 太短 2",
-        "问题: 无法读取的页面：4 (工作进程崩溃 1, 超时 3).",
+        "未比较，保留：没有正文 1，of my own 1，太短 2",
+        "问题：无法读取的页面：4（工作进程崩溃 1，超时 3）。",
     ]
 
 
@@ -299,6 +300,38 @@ def test_every_control_has_a_name_and_the_page_its_landmarks(browser, report):
     ]
     assert nameless == []
     assert len(browser.find_elements("css selector", "main, header, footer, nav, h1")) == 5
+
+
+@pytest.mark.slow
+def test_a_phone_shows_urls_over_their_numbers_and_nothing_beyond_its_edge(browser, report):
+    show(browser, report[1], width=390)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    for name in ("hosts", "url_patterns"):
+        row = browser.find_element("css selector", f"#{name} tbody tr")
+        url, number, card = (
+            browser.execute_script("return arguments[0].getBoundingClientRect()", element)
+            for element in (
+                row.find_element("tag name", "th"),
+                row.find_element("tag name", "td"),
+                browser.find_element("id", name),
+            )
+        )
+        assert url["width"] > 0.8 * card["width"]
+        assert number["top"] >= url["bottom"] - 1
+    assert not browser.find_element("css selector", "#group-table td.host").is_displayed()
+
+
+@pytest.mark.slow
+def test_in_print_columns_have_their_names_and_headings_their_content(browser, report):
+    show(browser, report[1])
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    header = browser.find_element("css selector", "#group-table thead")
+    assert "Copies" in header.text
+    assert browser.find_element("id", "near-misses").is_displayed()
+    assert "40 groups" in browser.find_element("id", "results").text
+    assert browser.find_element("id", "page").is_displayed()
+    assert not browser.find_element("id", "csv").is_displayed()
+    assert not browser.find_element("id", "settings").is_displayed()  # nobody has opened them
 
 
 @pytest.mark.slow
@@ -564,4 +597,7 @@ def test_pages_that_are_marked_would_be_lost():
         assert "are nowhere stored" not in html
         html = as_html(with_dropped_text(report_of([])), texts)
         assert "No page was dropped." in html
+        twice = [("a", page(article(1))), ("b", page(article(1)))]
+        html = as_html(with_dropped_text(report_of(twice)), texts)
+        assert "None of the dropped pages could be looked at." in html
         assert 'id="lost-text"' not in as_html(report_of([]), texts)

@@ -65,6 +65,16 @@ def test_a_page_gives_way_to_its_canonical_page_which_is_asked_for(text):
     assert result.stats[WAITED] == result.stats[REQUESTED] == 1
 
 
+@pytest.mark.parametrize("text", [TEXT, COPY])
+@pytest.mark.parametrize("order", [("/tea", "/reprint"), ("/reprint", "/tea")])
+def test_a_reprint_with_a_title_of_its_own_gives_way_to_the_page_that_it_names(text, order):
+    site = {"/reprint": naming("/tea", text, title="A cup"), "/tea": page(TEXT, title="Tea")}
+    result = run(site, *order)
+    assert result.stored == ["/tea"]
+    assert result.left_out["/reprint"] == "/tea"
+    assert [result.stats[f"dedup/{name}"] for name in ("new", "near_duplicates")] == [1, 1]
+
+
 def test_a_link_header_names_it_too():
     pdf = Answer(b"%PDF of tea", content_type="application/pdf")
     copy = Answer(pdf.body, 200, pdf.content_type, {"Link": '</tea.pdf>; rel="canonical"'})
@@ -116,9 +126,45 @@ class TestItIsKept:
         site = {"/print": naming("/tea"), "/tea": page(OTHER)}
         assert sorted(run(site, "/print").stored) == ["/print", "/tea"]
 
-    def test_if_that_shows_something_else(self):
-        site = {"/red": naming("/blue", COPY, title="Red"), "/blue": page(TEXT, title="Blue")}
+    def test_if_that_has_another_title_and_a_short_text(self):
+        short = article(1, 40)
+        copy = naming("/blue", short.replace("lantern", "light"), title="Red")
+        site = {"/red": copy, "/blue": page(short, title="Blue")}
         assert sorted(run(site, "/red").stored) == ["/blue", "/red"]
+
+    def test_if_that_has_another_title_and_the_evidence_is_to_be_strict(self):
+        site = {"/red": naming("/blue", COPY, title="Red"), "/blue": page(TEXT, title="Blue")}
+        assert sorted(run(site, "/red", DEDUP_EVIDENCE="strict").stored) == ["/blue", "/red"]
+
+    def test_if_that_is_the_home_page_and_has_another_title(self):
+        site = {"/": page(TEXT, title="Blue"), "/red": naming("/", COPY, title="Red")}
+        assert sorted(run(site, "/", "/red").stored) == ["/", "/red"]
+
+    def test_if_many_with_titles_of_their_own_name_that(self):
+        colours = {
+            f"/{number}": naming("/0", COPY, title=f"Colour {number}") for number in range(7)
+        }
+        result = run(colours, *colours)
+        assert result.stored == ["/0", "/3", "/4", "/5", "/6"]
+
+    def test_if_another_page_than_that_matches_and_has_another_title(self):
+        site = {"/blue": page(TEXT, title="Blue"), "/green": page(OTHER, title="Green")}
+        site["/red"] = naming("/green", COPY, title="Red")
+        assert sorted(run(site, "/blue", "/green", "/red").stored) == ["/blue", "/green", "/red"]
+
+    def test_with_its_title_if_that_matches_and_is_not_stored(self):
+        class Storage:
+            def process_item(self, item):
+                if item["url"].endswith("/blue"):
+                    raise DropItem("not wanted")
+                return item
+
+        site = {"/blue": page(TEXT, title="Blue"), "/red": naming("/blue", COPY, title="Red")}
+        site["/green"] = page(COPY.replace("lantern", "light"), title="Green")
+        with served(site) as url:
+            spider = spider_over(*(url + path for path in ("/blue", "/red", "/green")))
+            result = crawl(spider, DEDUP_PREFER=["canonical"], ITEM_PIPELINES={Storage: 300})
+        assert sorted(item["url"] for item in result.items) == [url + "/green", url + "/red"]
 
     def test_if_that_redirects(self):
         moved = Answer(b"", 301, headers={"Location": "/print"})

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -613,7 +614,6 @@ def test_a_page_counts_once_however_many_items_it_has():
 
 def test_a_connection_that_all_requests_hand_on_makes_no_difference():
     """What the callback looks up with it is compared."""
-    connection = connect(":memory:")
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
         meta = {"db": connection, "url": response.url}
@@ -624,7 +624,8 @@ def test_a_connection_that_all_requests_hand_on_makes_no_difference():
         [[name]] = response.meta["db"].execute("select 'Lamp ' || ?", [number])
         yield {"name": name}
 
-    result = run(SHOP, STARTS, {"parse": parse, "last": last})
+    with closing(connect(":memory:")) as connection:
+        result = run(SHOP, STARTS, {"parse": parse, "last": last})
     assert names(result.items) == EVERY_PRODUCT
     assert len(result.dropped) == 2
 

@@ -167,3 +167,42 @@ def test_a_request_whose_values_cannot_be_read_is_followed():
         spider = spider_over(f"{url}/a", parse=ringing, last=last)
         result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
     assert len(result.items) == 3
+
+
+@pytest.mark.slow
+def test_pages_that_wait_for_the_links_and_the_item_of_each_other_go_on_at_once():
+    has_item = asyncio.Event()
+
+    async def crossing(self: Any, response: Any) -> Any:
+        item, link = {"url": response.url}, response.follow("/a/1", self.parse)
+        if response.url.endswith("/a"):
+            yield link
+            await has_item.wait()
+            yield item
+        elif response.url.endswith("/b"):
+            yield item
+            has_item.set()
+            yield link
+
+    visited, result = run("/a", "/b", parse=crossing, CONCURRENT_REQUESTS=2, DEDUP_WAIT_TIMEOUT=30)
+    assert "a/1" in visited
+    assert result.stats["elapsed_time_seconds"] < 15
+    assert "log_count/ERROR" not in result.stats
+
+
+@pytest.mark.slow
+def test_a_page_that_waits_for_its_canonical_page_does_not_bar_the_links_of_that():
+    names = '<head><link rel="canonical" href="/b">'
+    site = {**SITE, "/a": SITE["/a"].replace("<head>", names)}
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield from (response.follow(link, self.parse) for link in response.css("a"))
+        yield {"url": response.url}
+
+    visited, result = run(
+        "/a", "/b", site=site, parse=parse, CONCURRENT_REQUESTS=2, DEDUP_WAIT_TIMEOUT=30,
+        DEDUP_PREFER=["canonical"],
+    )  # fmt: skip
+    assert {"a/1", "a/2"} <= set(visited) or {"b/1", "b/2"} <= set(visited)
+    assert result.stats["elapsed_time_seconds"] < 15
+    assert len([item for item in result.items if item["url"].endswith(("/a", "/b"))]) == 1

@@ -223,6 +223,23 @@ def test_a_product_that_changed_takes_the_place_of_itself_only(tmp_path):
         assert scopes == ["item [1]", "item [2]"]
 
 
+def test_a_ledger_that_is_lost_is_made_again_in_another_scope_which_items_tell(tmp_path):
+    feed, ledger = tmp_path / "items.jsonl", tmp_path / "pages.sqlite"
+    with served({"/1": LAMP, "/2": page(article(2)), "/3": LAMP}) as url:
+
+        def parse(self: Any, response: Any) -> Any:
+            yield {"url": response.url, "sku": int(response.url[-1])}
+
+        spider = spider_over(*(f"{url}/{number}" for number in (1, 2, 3)), parse=parse)
+        options = {"DEDUP_SKETCH_FIELD": "dedup_record"}
+        crawl(spider, **options, FEEDS={str(feed): {"format": "jsonlines"}})
+        command = ["reindex", "--records", feed, "-o", ledger, "--scope", "field:sku"]
+        assert main(list(map(str, command))) == 0
+        again = crawl(spider, **options, DEDUP_INDEX=ledger, DEDUP_SCOPE="field:sku")
+    assert [item["sku"] for item in again.items] == [3]
+    assert again.stats["dedup/unchanged"] == 2
+
+
 def test_a_chain_is_compared_by_its_number_and_by_its_other_pages():
     """A list, then details, which are equal: the number stands on the list."""
 

@@ -148,6 +148,23 @@ def test_which_settings_differ_is_told(tmp_path, target, capsys):
     )
 
 
+def test_a_scope_may_be_told_by_the_fields_of_the_items(tmp_path, target, capsys):
+    items = [
+        {"sku": sku, "dedup_record": record_of(article(1), f"http://a/{number}")}
+        for number, sku in enumerate((1, 2, None))
+    ]
+    feed = tmp_path / "a.jsonl"
+    feed.write_text("".join(f"{json.dumps(item)}\n" for item in items))
+    assert rebuilt(target, feed, arguments=["--scope", "field:sku,host"]) == 0
+    assert [row[:2] for row in stored(target)] == [
+        ("http://a/0", 'item [1, "a"]'),
+        ("http://a/1", 'item [2, "a"]'),
+    ]
+    with LedgerReader(target) as reader:
+        assert reader.identity["scope"] == "field:sku,host"
+    assert "1 items are passed over" in capsys.readouterr().out
+
+
 def test_feeds_may_be_compressed_and_the_field_have_another_name(tmp_path, target):
     feed = tmp_path / "a.jsonl.gz"
     item = {"sketch": record_of(article(1))}
@@ -162,8 +179,8 @@ def test_feeds_may_be_compressed_and_the_field_have_another_name(tmp_path, targe
     [
         (["-o", "new.sqlite"], "give either LEDGER or --records"),
         (["old.sqlite", "--records", "a.jsonl", "-o", "b.sqlite"], "give either LEDGER or"),
-        (["--records", "a.jsonl", "-o", "new.sqlite", "--scope", "host"], "are for LEDGER"),
-        (["--records", "a.jsonl", "-o", "new.sqlite", "--texts", "a.jsonl"], "are for LEDGER"),
+        (["--records", "a.jsonl", "-o", "new.sqlite", "--scope", "language"], "needs a language"),
+        (["--records", "a.jsonl", "-o", "new.sqlite", "--texts", "a.jsonl"], "is for LEDGER"),
         (["--records", "a.jsonl", "-o", "new.sqlite", "--method", "minhash"], "not with minhash ("),
         (["--records", "a.jsonl", "-o", "new.sqlite", "--record-field", "x"], "has no field 'x'"),
         (["--records", "empty.jsonl", "-o", "new.sqlite"], "no item has a record of simhash"),

@@ -140,7 +140,7 @@
   }
 
   // The name of its column, for narrow screens, which have no columns.
-  const label = (name) => element("span", { class: "label" }, ...[...table.querySelectorAll(`th.${name} .t`)].map((text) => text.cloneNode(true)), ": ");
+  const label = (name) => element("span", { class: "label" }, ...[...table.querySelectorAll(`th.${name} .t`)].map((text) => text.cloneNode(true)), say("js_colon"));
 
   function draw() {
     const pages = Math.max(1, Math.ceil(shown.length / ROWS));
@@ -148,7 +148,7 @@
     body.replaceChildren(...shown.slice(page * ROWS, (page + 1) * ROWS).map(rowOf));
     if (!shown.length) body.append(element("tr", { role: "row" }, element("td", { colspan: "4", role: "cell" }, say("js_no_results"))));
     const copies = shown.reduce((sum, found) => sum + found.copies.length, 0);
-    results.replaceChildren(`${number(shown.length)} `, say(shown.length === 1 ? "js_result" : "js_results"), `, ${number(copies)} `, say(copies === 1 ? "js_copy" : "js_copies"));
+    results.replaceChildren(`${number(shown.length)} `, say(shown.length === 1 ? "js_result" : "js_results"), say("js_comma"), `${number(copies)} `, say(copies === 1 ? "js_copy" : "js_copies"));
     at("page").replaceChildren(say("js_page", page + 1, pages));
     previous.disabled = page === 0;
     next.disabled = page === pages - 1;

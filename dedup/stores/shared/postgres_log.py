@@ -16,8 +16,9 @@ from typing import Any, LiteralString
 from urllib.parse import parse_qsl, quote, urlencode
 
 from dedup.record import Claimed, PageRecord, Preferred
-from dedup.sqlite_file import LedgerError, differences
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
+from dedup.stores.identity import check_identity
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
@@ -31,7 +32,6 @@ from dedup.stores.shared.log import (
     Log,
     Member,
     Request,
-    StoreDownError,
 )
 
 try:
@@ -85,7 +85,9 @@ _MAKE = """
 class PostgresLog(Log):
     """A log in a schema `dedup` of a PostgreSQL database, which may have several, by namespace.
 
-    Calls wait for each other: there is one connection. After an error the next call makes another.
+    Calls wait for each other: there is one connection, which is the log's own (PgBouncer must pool
+    by session). After an error the next call makes another. Acknowledged commits are lost only with
+    the disks of the server, or if a standby that lags behind takes its place.
     """
 
     def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
@@ -100,11 +102,13 @@ class PostgresLog(Log):
         hosts = str(options.get("host") or "").split(",")
         options.setdefault("connect_timeout", max(2, int(timeout / len(hosts))))
         options.setdefault("fallback_application_name", "scrapy-dedup")
+        options["client_encoding"] = "UTF8"
         self._options = make_conninfo("", **options)
         super().__init__(_name(options, self._namespace), lease=lease)
         self._timeout = timeout
         self._lock = asyncio.Lock()
         self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._role = ""
         self._signature: bytes | None = None
         self._was_opened = False
 
@@ -138,9 +142,7 @@ class PostgresLog(Log):
             None if member.job is None else _bytes(member.job), self.lease, reset,
         )  # fmt: skip
         if other is not None:
-            there, here = json.loads(other), json.loads(text)
-            told = "; ".join(differences(there, here, sorted({*there, *here})))
-            raise LedgerError(f"{self.name} was made with other settings: {told}")
+            check_identity(self.name, json.loads(other), json.loads(text), is_resumed=is_resumed)
         self._signature = signature
         while await self._query("SELECT dedup.sweep(%s)", str(MOST_ENTRIES)) == [(True,)]:
             pass
@@ -217,10 +219,16 @@ class PostgresLog(Log):
     # Reading.
 
     async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
-        after = 0
-        while entries := await self.entries(after):
-            yield entries
-            after = entries[-1].position
+        last: list[Entry] = []
+        while True:
+            # From the last one on, which shows whether the log is still the same.
+            entries = await self.entries(last[0].position - 1 if last else 0)
+            if entries[:1] != last and last:
+                raise HistoryChangedError(f"{self.name} lost what it had while it was read")
+            if entries == last:
+                return
+            yield entries[len(last) :]
+            last = entries[-1:]
 
     async def entries(self, after: int) -> list[Entry]:
         rows = await self._query(
@@ -240,8 +248,8 @@ class PostgresLog(Log):
         while part := list(islice(left, MOST_ENTRIES)):
             for position, data in await self._query(
                 """
-                SELECT position, entry FROM dedup.logs, dedup.entries
-                WHERE namespace = %s AND log = id AND position = ANY (%s)
+                SELECT position, entry FROM dedup.entries
+                WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND position = ANY (%s)
                 """,
                 self._namespace, _array(part),
             ):  # fmt: skip
@@ -254,8 +262,8 @@ class PostgresLog(Log):
         rows = await self._query(
             """
             SELECT run, spider, job, started, finished, reason, report
-            FROM dedup.logs JOIN dedup.crawls ON log = logs.id
-            WHERE namespace = %s ORDER BY crawls.id
+            FROM dedup.crawls WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+            ORDER BY id
             """,
             self._namespace,
         )
@@ -273,8 +281,9 @@ class PostgresLog(Log):
         while rows := await self._query(
             """
             SELECT number, digest, run, key, kind, distance, at
-            FROM dedup.logs, dedup.matches
-            WHERE namespace = %s AND log = id AND (number, digest) > (%s::bigint, %s::bytea)
+            FROM dedup.matches
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
+                AND (number, digest) > (%s::bigint, %s::bytea)
             ORDER BY number, digest LIMIT %s
             """,
             self._namespace, str(last[0]), last[1], str(MOST_ENTRIES),
@@ -288,8 +297,8 @@ class PostgresLog(Log):
         last = -1
         while rows := await self._query(
             """
-            SELECT number, at FROM dedup.logs, dedup.seen
-            WHERE namespace = %s AND log = id AND number > %s
+            SELECT number, at FROM dedup.seen
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND number > %s
             ORDER BY number LIMIT %s
             """,
             self._namespace, str(last), str(MOST_ENTRIES),
@@ -302,9 +311,9 @@ class PostgresLog(Log):
         last = -1
         while rows := await self._query(
             """
-            SELECT texts.id, url, title, text FROM dedup.logs, dedup.texts
-            WHERE namespace = %s AND log = logs.id AND texts.id > %s
-            ORDER BY texts.id LIMIT %s
+            SELECT id, url, title, text FROM dedup.texts
+            WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND id > %s
+            ORDER BY id LIMIT %s
             """,
             self._namespace, str(last), str(_TEXTS_AT_A_TIME),
         ):  # fmt: skip
@@ -387,7 +396,7 @@ class PostgresLog(Log):
     async def _connect(self) -> None:
         await self._disconnect()
         connection = await psycopg.AsyncConnection.connect(self._options, autocommit=True)
-        self._connection = connection
+        self._connection, self._role = connection, connection.info.user
         version = connection.info.server_version
         if version < _OLDEST_SERVER:
             raise LedgerError(
@@ -418,10 +427,11 @@ class PostgresLog(Log):
         for secret in self._secrets:
             told = told.replace(secret, "***")
         if state == "42501":
+            role = '"{}"'.format(self._role.replace('"', '""'))
             told += (
-                ". If nobody has used the database for this: CREATE SCHEMA dedup AUTHORIZATION "
-                "<role>; else: GRANT USAGE ON SCHEMA dedup TO <role>; GRANT SELECT, INSERT, "
-                "UPDATE, DELETE ON ALL TABLES IN SCHEMA dedup TO <role>"
+                f". If there is no schema dedup yet: CREATE SCHEMA dedup AUTHORIZATION {role}; "
+                f"else: GRANT USAGE ON SCHEMA dedup TO {role}; "
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA dedup TO {role}"
             )
         is_down = (
             state.startswith(_DOWN)
@@ -435,7 +445,8 @@ def _parts(url: str) -> tuple[dict[str, Any], str]:
     """Return libpq's options in *url*, and the namespace; errors show nothing of a password."""
     start, _, query = url.partition("?")
     scheme, _, rest = start.partition("://")
-    is_clear = "@" not in query and "@" not in rest.partition("/")[2] and "#" not in url
+    place, _, path = rest.partition("/")
+    is_clear = place.count("@") < 2 and "@" not in path + query and "#" not in url
     if scheme not in ("postgresql", "postgres") or not is_clear:
         raise LedgerError(
             "a URL of PostgreSQL is postgresql://user:password@host:port/database, with %40 for "

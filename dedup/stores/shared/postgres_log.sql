@@ -138,22 +138,24 @@ CREATE FUNCTION dedup.end_claims(
 ) LANGUAGE plpgsql AS $$
 DECLARE
     _time bytea := dedup.reversed(float8send(_now));
-    _count bigint;
+    _number bigint;
+    _name bytea;
+    _place bigint;
+    _claim bytea;
 BEGIN
-    WITH ended AS (
+    -- One by one: a join would be planned for as many claims as were open at the first time.
+    FOR _number, _name, _place IN SELECT * FROM unnest(_numbers, _names) WITH ORDINALITY LOOP
         DELETE FROM dedup.claims
-        USING unnest(_numbers, _names) WITH ORDINALITY AS told (number, name, place)
-        WHERE claims.log = _log AND claims.number = told.number
-            AND substring(claim FOR 4) || substring(claim FROM 9) = told.name
-        RETURNING told.place, claims.number, claim
-    ), appended AS (
-        INSERT INTO dedup.entries (log, position, entry)
-        SELECT _log, _last + row_number() OVER (ORDER BY place),
-            _kind || claim || _time || dedup.reversed(int8send(number))
-        FROM ended
-    )
-    SELECT count(*), array_agg(place) INTO _count, _places FROM ended;
-    _last := _last + _count;
+        WHERE log = _log AND number = _number
+            AND substring(claim FOR 4) || substring(claim FROM 9) = _name
+        RETURNING claim INTO _claim;
+        IF FOUND THEN
+            _last := _last + 1;
+            _places := array_append(_places, _place);
+            INSERT INTO dedup.entries (log, position, entry)
+            VALUES (_log, _last, _kind || _claim || _time || dedup.reversed(int8send(_number)));
+        END IF;
+    END LOOP;
 END
 $$;
 
@@ -258,24 +260,32 @@ DECLARE
     _log integer;
     _last bigint;
     _now double precision;
+    _number bigint;
+    _name bytea;
+    _end double precision;
+    _dead bigint[];
+    _dead_names bytea[];
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, _signature);
+    FOR _number, _name IN SELECT * FROM unnest(_numbers, _names) LOOP
+        SELECT lease INTO _end FROM dedup.members
+        WHERE log = _log AND owner = substring(_name FROM 5);
+        IF _end > _now THEN
+            IF EXISTS (
+                SELECT FROM dedup.claims WHERE log = _log AND number = _number
+                    AND substring(claim FOR 4) || substring(claim FROM 9) = _name
+            ) THEN
+                _left := least(_left, _end - _now);
+            END IF;
+        ELSE
+            _dead := array_append(_dead, _number);
+            _dead_names := array_append(_dead_names, _name);
+        END IF;
+    END LOOP;
     SELECT _ends._last INTO _last
-    FROM (
-        SELECT array_agg(number) AS numbers, array_agg(name) AS names
-        FROM unnest(_numbers, _names) AS told (number, name)
-        WHERE NOT EXISTS (
-            SELECT FROM dedup.members
-            WHERE log = _log AND owner = substring(name FROM 5) AND lease > _now
-        )
-    ) AS dead, dedup.end_claims(_log, _last, _now, 'R', numbers, names) AS _ends;
+    FROM dedup.end_claims(_log, _last, _now, 'R', _dead, _dead_names) AS _ends;
     UPDATE dedup.logs SET last = _last WHERE namespace = _namespace AND last <> _last;
-    SELECT min(lease) - _now INTO _left
-    FROM unnest(_numbers, _names) AS told (number, name)
-    JOIN dedup.claims USING (number)
-    JOIN dedup.members ON members.log = _log AND members.owner = substring(claim FROM 9)
-    WHERE claims.log = _log AND substring(claim FOR 4) || substring(claim FROM 9) = name;
 END
 $$;
 
@@ -384,19 +394,24 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    DELETE FROM dedup.entries WHERE log = _log AND position IN (
-        SELECT position FROM dedup.entries WHERE log = _log ORDER BY position LIMIT _most
+    DELETE FROM dedup.entries WHERE log = _log AND position < _most + (
+        SELECT min(position) FROM dedup.entries WHERE log = _log
     );
     IF FOUND THEN
         RETURN true;
     END IF;
-    DELETE FROM dedup.matches WHERE log = _log AND (number, digest) IN (
-        SELECT number, digest FROM dedup.matches WHERE log = _log LIMIT _most
+    DELETE FROM dedup.matches WHERE log = _log AND number < _most + (
+        SELECT min(number) FROM dedup.matches WHERE log = _log
     );
     IF FOUND THEN
         RETURN true;
     END IF;
-    DELETE FROM dedup.seen WHERE log = _log;
+    DELETE FROM dedup.seen WHERE log = _log AND number < _most + (
+        SELECT min(number) FROM dedup.seen WHERE log = _log
+    );
+    IF FOUND THEN
+        RETURN true;
+    END IF;
     DELETE FROM dedup.claims WHERE log = _log;
     DELETE FROM dedup.members WHERE log = _log;
     DELETE FROM dedup.crawls WHERE log = _log;

@@ -1,4 +1,5 @@
--- What the server does for a log of redis_log.py: one verb a call, ARGV[1], as one atomic step.
+-- What the server does for a log of redis_log.py: one verb a call, ARGV[1], as one atomic step. All
+-- of this runs at each call, and to make a function of each verb would cost more than most do.
 --
 -- log         list: the entries, as entries.py makes them: kind (1 byte), serial (4), run (4),
 --             owner (8), when (8), and the rest
@@ -20,7 +21,7 @@ local time = call('TIME')
 local now = time[1] + time[2] / 1000000
 local at = pack('<d', now)
 local news = {}
-local verbs = {}
+local verb = ARGV[1]
 
 -- Call *command* with the values from *first* to *last*, an even number at a time, since the stack
 -- has little room. Returns the last reply.
@@ -62,7 +63,7 @@ local function finish(kind, number, claim)
 end
 
 -- The types of all keys, what the log was made with, and whether somebody takes part.
-function verbs.open()
+if verb == 'open' then
   local types = {}
   for i, key in ipairs(KEYS) do types[i] = call('TYPE', key).ok end
   local there = types[2] == 'hash' and call('HGET', ABOUT, 'made_with') or ''
@@ -70,7 +71,7 @@ function verbs.open()
 end
 
 -- Run, whether its job goes on, whether all was forgotten; or what the log was made with.
-function verbs.join()
+if verb == 'join' then
   local made_with, owner, job, spider, reset, lease = unpack(ARGV, 2)
   local rows = call('LRANGE', CRAWLS, 0, -1)
   local run, is_resumed, own_row
@@ -107,7 +108,7 @@ end
 
 -- The length of the log, the serials of lost commits, entries; or 'late', or what the log was
 -- made with.
-function verbs.exchange()
+if verb == 'exchange' then
   local made_with, owner, turn, run, seen, most, lease, commits, releases = unpack(ARGV, 2, 10)
   local preferred, claims, duplicates = unpack(ARGV, 11, 13)
   local _, last_turn = state_of(owner)
@@ -152,7 +153,7 @@ function verbs.exchange()
 end
 
 -- The seconds until the next lease ends, as a string; empty if no claim is open.
-function verbs.expire()
+if verb == 'expire' then
   local claims, soonest = ARGV[2], nil
   for place = 1, #claims, 20 do
     local owner = sub(claims, place + 12, place + 19)
@@ -170,7 +171,7 @@ function verbs.expire()
   return soonest and string.format('%.6f', soonest) or ''
 end
 
-function verbs.leave()
+if verb == 'leave' then
   local owner, ending = ARGV[2], ARGV[3]
   local _, turn = state_of(owner)
   call('HSET', OWNERS, owner, pack('<dd', 0, turn))
@@ -185,5 +186,3 @@ function verbs.leave()
   put('RPUSH', LOG, news, 1, #news)
   return 1
 end
-
-return verbs[ARGV[1]]()

@@ -5,10 +5,18 @@ import json
 import math
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from importlib.resources import files
-from struct import Struct
+from struct import Struct, error
 from typing import Any, NoReturn, TypeVar
 
 from redis import exceptions
@@ -71,7 +79,8 @@ _DOWN = (
     TimeoutError,
     OSError,
 )
-_CODES_OF_DOWN = ("BUSY ", "MISCONF ", "NOREPLICAS ")
+# Errors without a class, at least in old versions of the client.
+_CODES_OF_DOWN = ("BUSY ", "MISCONF ", "NOREPLICAS ", "CLUSTERDOWN ", "MASTERDOWN ", "TRYAGAIN ")
 
 T = TypeVar("T")
 
@@ -224,31 +233,16 @@ class RedisLog(Log):
 
     async def crawls(self) -> list[CrawlRow]:
         ends = await self._call("HGETALL", self._keys["ends"])
-        rows = []
-        for row in await self._call("LRANGE", self._keys["crawls"], 0, -1):
-            owner, run, started, length = _CRAWL.unpack_from(row)
-            job, spider = _parted(row[_CRAWL.size :], length)
-            finished = reason = report = None
-            if owner in ends:
-                finished, length = _END.unpack_from(ends[owner])
-                reason, told = _parted(ends[owner][_END.size :], length)
-                report = json.loads(told) if told else None
-            rows.append(CrawlRow(run, spider, job or None, started, finished, reason, report))
-        return rows
+        rows = await self._call("LRANGE", self._keys["crawls"], 0, -1)
+        return [self._parsed(_crawl_row, row, ends) for row in rows]
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         async for field, value in self._fields("duplicates"):
-            (number,) = _NUMBER.unpack_from(field)
-            run, distance, at = _DUPLICATE.unpack_from(value)
-            kind = _from_utf8(value[_DUPLICATE.size :])
-            key = _from_utf8(field[_NUMBER.size :])
-            yield run, DuplicateNote(key, number, kind, distance, at)
+            yield self._parsed(_duplicate, field, value)
 
     async def seen_again(self) -> dict[int, float]:
-        return {
-            _NUMBER.unpack(field)[0]: _TIME.unpack(value)[0]
-            async for field, value in self._fields("seen_again")
-        }
+        fields = [field async for field in self._fields("seen_again")]
+        return dict(self._parsed(_number_and_time, *field) for field in fields)
 
     async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
         shown = set()
@@ -256,7 +250,7 @@ class RedisLog(Log):
         for last in range(count - 1, -1, -_PIECE):
             first = max(last - _PIECE + 1, 0)
             for row in reversed(await self._call("LRANGE", self._keys["texts"], first, last)):
-                url, title, text = json.loads(_from_utf8(zlib.decompress(row)))
+                url, title, text = self._parsed(_text, row)
                 if url not in shown:
                     shown.add(url)
                     yield url, title, text
@@ -292,31 +286,31 @@ class RedisLog(Log):
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except exceptions.AuthenticationError as error:
-            raise LedgerError(f"{self.name} refuses its user or password: {error}") from error
-        except exceptions.MovedError as error:
-            raise LedgerError(
-                f"{self.name} is a node of a cluster, and another one has this namespace: connect "
-                f"to {error.host}:{error.port}"
-            ) from error
-        except _DOWN as error:
-            if isinstance(error.__context__, ssl.SSLCertVerificationError):
+        except exceptions.AuthenticationError as cause:
+            raise LedgerError(f"{self.name} refuses its user or password: {cause}") from cause
+        except _DOWN as cause:
+            if isinstance(cause.__context__, ssl.SSLCertVerificationError):
                 raise LedgerError(
-                    f"{self.name} shows a certificate that is not trusted: {error.__context__}; "
+                    f"{self.name} shows a certificate that is not trusted: {cause.__context__}; "
                     "ssl_ca_certs=FILE in the URL names the authority"
-                ) from error
-            raise self._down(error) from error
-        except exceptions.RedisError as error:
-            if str(error).startswith(_CODES_OF_DOWN):
-                raise self._down(error) from error
-            raise LedgerError(f"{self.name} cannot be used: {error}") from error
+                ) from cause
+            raise self._down(cause) from cause
+        except exceptions.RedisError as cause:
+            if str(cause).startswith(_CODES_OF_DOWN):
+                raise self._down(cause) from cause
+            if isinstance(cause, exceptions.MovedError) or str(cause).startswith("MOVED "):
+                raise LedgerError(
+                    f"{self.name} is a node of a cluster, and another one has this namespace: "
+                    f"connect to {str(cause).split()[-1]}"
+                ) from cause
+            raise LedgerError(f"{self.name} cannot be used: {cause}") from cause
 
-    def _down(self, error: Exception) -> StoreDownError:
-        if isinstance(error, TimeoutError):
+    def _down(self, cause: Exception) -> StoreDownError:
+        if isinstance(cause, TimeoutError):
             return StoreDownError(f"{self.name} did not answer within {self._timeout:g} seconds")
-        if isinstance(error, exceptions.OutOfMemoryError):
-            return StoreDownError(f"{self.name} cannot write, its memory is full: {error}")
-        return StoreDownError(f"{self.name} cannot be reached or used now: {error}")
+        if isinstance(cause, exceptions.OutOfMemoryError):
+            return StoreDownError(f"{self.name} cannot write, its memory is full: {cause}")
+        return StoreDownError(f"{self.name} cannot be reached or used now: {cause}")
 
     def _check(self, server: Mapping[str, Any]) -> None:
         """Raise LedgerError if the *server*, as INFO describes it, would forget."""
@@ -338,8 +332,8 @@ class RedisLog(Log):
         try:
             about = json.loads(_from_utf8(made_with))
             found, identity = about["format"], about["identity"]
-        except (ValueError, TypeError, LookupError) as error:
-            raise self._strange(f"{self._keys['about']} cannot be read") from error
+        except (ValueError, TypeError, LookupError) as cause:
+            raise self._strange(f"{self._keys['about']} cannot be read") from cause
         if found != FORMAT or not isinstance(identity, dict):
             raise LedgerError(
                 f"{self.name} has a log of format {found}, and this version of scrapy-dedup has "
@@ -348,7 +342,7 @@ class RedisLog(Log):
         return identity
 
     def _refuse(self, made_with: bytes, own: bytes) -> NoReturn:
-        """Raise the LedgerError for a log that is *made_with* other settings than the *own* ones."""
+        """Raise the LedgerError for a log *made_with* other settings than the *own* ones."""
         there, here = self._identity(made_with), self._identity(own)
         check_identity(self.name, there, here, is_resumed=False)
         raise self._strange(f"{self._keys['about']} was written by other software")
@@ -360,10 +354,40 @@ class RedisLog(Log):
         )
 
     def _decoded(self, first: int, entries: Iterable[bytes]) -> list[Entry]:
+        return [self._parsed(from_bytes, *entry) for entry in enumerate(entries, first)]
+
+    def _parsed(self, parse: Callable[..., T], *data: Any) -> T:
         try:
-            return [from_bytes(position, data) for position, data in enumerate(entries, first)]
-        except ValueError as error:
-            raise LedgerError(f"{self.name} is damaged: {error}") from error
+            return parse(*data)
+        except (ValueError, TypeError, LookupError, error, zlib.error) as cause:
+            raise LedgerError(f"{self.name} is damaged: {cause}") from cause
+
+
+def _crawl_row(row: bytes, ends: Mapping[bytes, bytes]) -> CrawlRow:
+    owner, run, started, length = _CRAWL.unpack_from(row)
+    job, spider = _parted(row[_CRAWL.size :], length)
+    if owner not in ends:
+        return CrawlRow(run, spider, job or None, started, None, None, None)
+    finished, length = _END.unpack_from(ends[owner])
+    reason, told = _parted(ends[owner][_END.size :], length)
+    report = json.loads(told) if told else None
+    return CrawlRow(run, spider, job or None, started, finished, reason, report)
+
+
+def _duplicate(field: bytes, value: bytes) -> tuple[int, DuplicateNote]:
+    (number,) = _NUMBER.unpack_from(field)
+    run, distance, at = _DUPLICATE.unpack_from(value)
+    key, kind = _from_utf8(field[_NUMBER.size :]), _from_utf8(value[_DUPLICATE.size :])
+    return run, DuplicateNote(key, number, kind, distance, at)
+
+
+def _number_and_time(field: bytes, value: bytes) -> tuple[int, float]:
+    return _NUMBER.unpack(field)[0], _TIME.unpack(value)[0]
+
+
+def _text(row: bytes) -> tuple[str, str | None, str]:
+    url, title, text = json.loads(_from_utf8(zlib.decompress(row)))
+    return url, title, text
 
 
 def _to_utf8(text: str) -> bytes:

@@ -83,7 +83,7 @@ class SqliteLog(Log):
         return await self._run(self._open)
 
     def _open(self) -> Found | None:
-        if not self._file.path.exists():
+        if self._is_nowhere:
             return None
         with self._file.lock_to_share(), self._errors():
             file = self._connected()
@@ -175,7 +175,7 @@ class SqliteLog(Log):
     def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._place = None
 
     # Reading.
 
@@ -207,12 +207,11 @@ class SqliteLog(Log):
     def _read(self, query: Callable[..., T], *arguments: Any) -> T:
         """Return what one *query* or several find, in one state of the file."""
         with self._errors():
-            file = self._connected()
-            file.execute("BEGIN")
-            try:
+            if self._is_nowhere:
+                with closing(self._empty()) as file:
+                    return query(file, *arguments)
+            with self._transaction("BEGIN") as file:
                 return query(file, *arguments)
-            finally:
-                file.execute("ROLLBACK")
 
     async def _pieces(self, query: Callable[..., Iterator[T]], *arguments: Any) -> AsyncIterator[T]:
         """Yield what *query* does, all of one state of the file, while others write it."""
@@ -227,8 +226,10 @@ class SqliteLog(Log):
         self, query: Callable[..., Iterator[T]], *arguments: Any
     ) -> Generator[T, None, None]:
         with self._errors():
-            self._connected()
-            with closing(self._file.read_only()) as file:
+            if not self._is_nowhere:
+                self._connected()  # which sees whether the file is still the same
+            file = self._empty() if self._is_nowhere else self._file.read_only()
+            with closing(file):
                 yield from query(file, *arguments)
 
     # The file, in the thread.
@@ -237,6 +238,17 @@ class SqliteLog(Log):
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
         return await asyncio.wrap_future(self._thread.submit(step, *arguments))
+
+    @property
+    def _is_nowhere(self) -> bool:
+        """Whether nobody has made the file yet."""
+        return self._place is None and not self._file.path.exists()
+
+    def _empty(self) -> sqlite3.Connection:
+        """Return a connection to what a new file would be, in memory."""
+        file = sqlite3.connect(":memory:", check_same_thread=False)
+        self._file.lay_out(file, {})
+        return file
 
     def _connected(self) -> sqlite3.Connection:
         """Return the connection to the file.
@@ -260,11 +272,14 @@ class SqliteLog(Log):
         return LedgerError(f"{self.name} was moved or removed while it was in use")
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Have what the block writes happen wholly or not at all, and nothing meanwhile."""
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Have what the block writes happen wholly or not at all, and nothing meanwhile.
+
+        *begin*: if it only reads, ``"BEGIN"`` will do.
+        """
         with self._errors():
             file = self._connected()
-            file.execute("BEGIN IMMEDIATE")
+            file.execute(begin)
             try:
                 yield file
                 file.execute("COMMIT")

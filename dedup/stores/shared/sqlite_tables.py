@@ -24,7 +24,7 @@ KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
 NOBODY = bytes(8)
 """The owner of claims that a crawl alone has made, or of which no event is there any more."""
-_ROWS_AT_ONCE = 5_000
+_ROWS_AT_ONCE = 1_000
 _TEXTS_AT_ONCE = 100
 _VARIABLES_AT_ONCE = 500
 

@@ -66,6 +66,8 @@ class SharedStore(Store):
         self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
         self._reset = reset
+        # A log that nobody has joined yet cannot be read.
+        self._is_there = True
         self._stored_since = time() - max_age * _SECONDS_OF_A_DAY if max_age else 0.0
         self._spider = ""
         self._owner = token_bytes(8)
@@ -75,7 +77,6 @@ class SharedStore(Store):
         self.is_resumed = False
         self._up_since = math.inf
         # Whether nothing was there when it was opened.
-        self._is_empty = False
         self._has_to_read = False
         # The last entry that was followed.
         self._last_entry: Entry | None = None
@@ -102,7 +103,7 @@ class SharedStore(Store):
         Raises StoreDownError or LedgerError.
         """
         found = await self._log.open()
-        self._is_empty = found is None
+        self._is_there = found is not None
         if found is None:
             self._reset = False
         elif self._reset and found.is_in_use:
@@ -120,10 +121,10 @@ class SharedStore(Store):
         with self._noting_outage():
             joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed = joined.run, joined.is_resumed
-        self.has_joined = True
+        self.has_joined = self._is_there = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
-        self._reset = self._is_empty = False
+        self._reset = False
         self._is_up()
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
@@ -139,7 +140,7 @@ class SharedStore(Store):
     # From the start.
 
     async def since(self, number: int) -> RecordColumns | None:
-        if self._reset or self._is_empty:
+        if self._reset or not self._is_there:
             return None
         try:
             return await self._since(number)
@@ -280,6 +281,8 @@ class SharedStore(Store):
         while end < last and (more := await self._log.entries(end)):
             entries += more
             end = more[-1].position
+        if answer.made and end < last:
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [entry for entry in entries if not answer.made or entry.position <= last]
 
     def _own_claim(self, entry: Entry, serials: range) -> Claimed | None:
@@ -338,8 +341,8 @@ class SharedStore(Store):
         pages = {claimed.number: claimed for _, claimed in self._published}
         for news in (self._news, self._news_under_way):
             pages |= {number: claimed for number, (claimed, _) in news.commits.items()}
+            news.commits.clear()
         self._published.clear()
-        self._news.commits.clear()
         return list(pages.values())
 
     # What waits in memory.

@@ -13,21 +13,27 @@ import signal
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
 
 import crawling_process
-from crawling_process import Order, Page, Weather, log_of, read_notes
+from crawling_process import MODULES, Order, Page, Weather, log_of, mark, read_notes
 from log_servers import LogServer
+from postgres_server import PostgresLogServer
+from redis_server import RedisLogServer
+from remote_memory_log import RemoteMemoryServer
+from sqlite_server import SqliteServer
+from stormy_proxy import StormyProxy
 
 from dedup.record import Claimed, Committed
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _NEAR = 3
+_STEP = 0.01
 _SLACK = 2.0
 
 
@@ -35,8 +41,11 @@ def start_forking() -> None:
     """Have processes be forked from one that has imported all they need: some start each second."""
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    _CONTEXT.set_forkserver_preload(["crawling_process", "planted_faults"])
-    forkserver.ensure_running()
+    _CONTEXT.set_forkserver_preload(["__main__", "crawling_process", *MODULES])
+    # It has imported all when its first child runs.
+    first = _CONTEXT.Process(target=int)
+    first.start()
+    first.join()
     if path is None:
         del os.environ["PYTHONPATH"]
     else:
@@ -48,26 +57,39 @@ class Plan:
     """A round: how many processes crawl how many families for how many seconds.
 
     *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
-    are in a second. *lease* and *timeout* are in seconds; a stop is longer than a lease.
+    are in a second. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many
+    processes as *keeping* says store what they cannot check, the others wait. *weather* is what
+    happens to calls within a process, *storm* what happens to bytes on their way to a server.
+    *fault* is the name of a planted one.
     """
 
     processes: int = 8
     families: int = 100
     seconds: float = 6.0
-    lease: float = 1.0
-    timeout: float = 5.0
+    lease: float = 1.5
+    timeout: float = 8.0
     kills: float = 0.0
     stops: float = 0.0
     crashes: float = 0.0
     shrinks: float = 0.0
     keeping: int = 1
-    weather: Weather = field(default_factory=lambda: Weather(0.01, 0.005, 0.003))
+    weather: Weather = field(default_factory=Weather)
+    storm: Weather | None = None
     fault: str | None = None
 
     @property
     def limit(self) -> float:
         """When all have to be done, in seconds."""
-        return 8 * self.seconds + 60
+        return 2 * self.seconds + 30
+
+    def with_fault(self, fault: str | None) -> "Plan":
+        """Return the plan with another planted fault."""
+        return replace(self, fault=fault)
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nobody dies or is stopped, so that nobody has to wait for long."""
+        return not (self.kills or self.stops or self.crashes or self.shrinks)
 
 
 @dataclass
@@ -82,7 +104,7 @@ class Result:
     stops: int = 0
     crashes: int = 0
     shrinks: int = 0
-    lost_answers: int = 0
+    cuts: int = 0
     claims_lost: int = 0
     waits_over: int = 0
     excused: Counter[str] = field(default_factory=Counter)
@@ -136,9 +158,40 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
             at = begun + chooser.random() * 0.3 if is_at_once else chooser.random() * plan.seconds
             process = chooser.randrange(plan.processes)
             page = Page(f"http://{process}/{family}/{member}", family, content, at,
-                        chooser.expovariate(1 / 0.03), chooser.random() < 0.05)  # fmt: skip
+                        chooser.expovariate(1 / 0.2), chooser.random() < 0.05)  # fmt: skip
             pages[process].append(page)
     return pages
+
+
+_LIGHT = Weather(0.005, 0.003, 0.003)
+PLANS = {
+    "lost and late messages": Plan(weather=Weather(0.03, 0.02, 0.003), storm=Weather(0.01, 0.01)),
+    "kills and stops": Plan(kills=5, stops=1.5, weather=_LIGHT, storm=_LIGHT),
+    "and a server that is killed": Plan(
+        kills=5, stops=1.5, crashes=0.3, weather=_LIGHT, storm=_LIGHT
+    ),
+    "and a history that shrinks": Plan(kills=3, stops=0.5, shrinks=0.3, weather=_LIGHT),
+}
+"""What the long form plays, by turns."""
+SERVERS: dict[str, Callable[[Path], LogServer]] = {
+    "memory": RemoteMemoryServer,
+    "sqlite": SqliteServer,
+    "redis": RedisLogServer,
+    "postgresql": PostgresLogServer,
+}
+
+
+def play(plan: Plan, server: LogServer, folder: Path, seed: int) -> Result:
+    """Have a fleet crawl over a log of its own, with its files in *folder*, and judge it."""
+    folder.mkdir()
+    namespace, url = f"round{seed}", server.url(f"round{seed}")
+    if plan.storm is None or server.port is None:
+        return Round(plan, server, url, folder, namespace, seed).play()
+    with StormyProxy(server.port, plan.storm.lost, plan.storm.late, seed) as proxy:
+        url = url.replace(f":{server.port}/", f":{proxy.port}/")
+        result = Round(plan, server, url, folder, namespace, seed).play()
+        result.cuts = proxy.cuts
+        return result
 
 
 class Round:
@@ -162,6 +215,7 @@ class Round:
         self._killed: set[tuple[str, int]] = set()
         self._restores: list[tuple[float, float]] = []
         self._restore_at = 0.0
+        self._due: dict[Callable[[], None], float] = {}
         self._result = Result(rounds=1, pages=sum(map(len, self._pages)))
 
     def play(self) -> Result:
@@ -177,7 +231,7 @@ class Round:
                     break
                 self._look_after_all()
                 self._disturb()
-                time.sleep(0.01)
+                time.sleep(_STEP)
         finally:
             for process in self._running.values():
                 process.kill()
@@ -187,19 +241,22 @@ class Round:
             asyncio.run(self._compare_log())
         return self._result
 
+    def _file(self, number: int) -> Path:
+        return self._folder / self._name(number)
+
     def _name(self, number: int) -> str:
         return f"process {number}"
 
     def _files(self) -> dict[str, tuple[list[Page], list[list]]]:
         return {
-            self._name(number): (pages, read_notes(self._folder / self._name(number)))
+            self._name(number): (pages, read_notes(self._file(number)))
             for number, pages in enumerate(self._pages)
         }
 
     def _start(self, number: int) -> None:
         plan = self._plan
         order = Order(
-            self._name(number), self._starts[number], self._url, self._folder / self._name(number),
+            self._name(number), self._starts[number], self._url, self._file(number),
             self._pages[number], self._begun, plan.limit, self._seed, plan.lease, plan.timeout,
             number < plan.keeping, plan.weather, plan.fault,
         )  # fmt: skip
@@ -231,31 +288,63 @@ class Round:
             self._result.shrinks += 1
 
     def _disturb(self) -> None:
-        plan, chance, now = self._plan, self._chooser.random, time.time()
-        if not self._begun < now < self._begun + 2 * plan.seconds:
+        """Do what is due of what is planned."""
+        plan, now = self._plan, time.time()
+        rates = {
+            self._kill: plan.kills,
+            self._stop: plan.stops,
+            self._crash: plan.crashes if self._server.can_crash else 0.0,
+            self._shrink: plan.shrinks if self._server.can_shrink else 0.0,
+        }
+        if now > self._begun + 2 * plan.seconds:
             return
+        for disturb, rate in rates.items():
+            due = self._due.get(disturb, self._begun)
+            if rate and due < now:
+                if disturb in self._due:
+                    disturb()
+                self._due[disturb] = max(due, now - 1) + self._chooser.expovariate(rate)
+
+    def _any_running(self) -> int | None:
+        """Any process that runs; mostly one that already crawls."""
         able = [number for number in self._running if number not in self._continue_at]
-        if able and chance() < plan.kills * 0.012:
-            number = self._chooser.choice(able)
-            self._running[number].kill()
-            self._running[number].join()
-            if self._running[number].exitcode == -signal.SIGKILL:
-                self._result.kills += 1
-                self._killed.add((self._name(number), self._starts[number] - 1))
-                self._start_at[number] = now + chance() * 0.4
-            del self._running[number]
-        elif able and chance() < plan.stops * 0.012:
-            number = self._chooser.choice(able)
+        if self._chooser.random() < 0.9:
+            able = [
+                number
+                for number in able
+                if mark(self._file(number), self._starts[number] - 1).exists()
+            ]
+        return self._chooser.choice(able) if able else None
+
+    def _kill(self) -> None:
+        number = self._any_running()
+        if number is None:
+            return
+        process = self._running.pop(number)
+        process.kill()
+        process.join()
+        if process.exitcode == -signal.SIGKILL:
+            self._result.kills += 1
+            self._killed.add((self._name(number), self._starts[number] - 1))
+            self._start_at[number] = time.time() + self._chooser.random() * 0.4
+
+    def _stop(self) -> None:
+        number = self._any_running()
+        if number is not None:
             os.kill(self._running[number].pid or 0, signal.SIGSTOP)
             self._result.stops += 1
-            self._continue_at[number] = now + plan.lease * (1.2 + 1.5 * chance())
-        elif chance() < plan.crashes * 0.012:
-            self._server.crash(chance())
-            self._result.crashes += 1
-        elif not self._restore_at and chance() < plan.shrinks * 0.012:
+            seconds = self._plan.lease * (1.2 + 1.5 * self._chooser.random())
+            self._continue_at[number] = time.time() + seconds
+
+    def _crash(self) -> None:
+        self._server.crash(self._chooser.random())
+        self._result.crashes += 1
+
+    def _shrink(self) -> None:
+        if not self._restore_at:
             self._restores.append((time.time(), float("inf")))
             self._server.backup()
-            self._restore_at = now + 0.2 + chance()
+            self._restore_at = time.time() + 0.2 + self._chooser.random()
 
     async def _compare_log(self) -> None:
         """Whether the log has what was acknowledged, and nothing that is not stored."""
@@ -364,10 +453,10 @@ class _Judge:
                 result.claims_lost += 1
                 if more[0] < self._plan.lease * 0.95 and not self._restores:
                     result.violate("claims lost within the lease", name, start, key, *more)
-            elif kind == "down":
-                result.lost_answers += 1
             elif kind == "waited":
                 result.waits_over += 1
+                if self._plan.is_calm:
+                    result.violate("waits for nobody", name, start, key, *more)
                 if more[0] > self._plan.timeout + self._longest_stop + _SLACK:
                     result.violate("waits beyond the timeout", name, start, key, *more)
         for key in pages.keys() - done:
@@ -382,7 +471,8 @@ class _Judge:
 
     @property
     def _longest_stop(self) -> float:
-        return 2.7 * self._plan.lease if self._plan.stops else 0.0
+        # While the server is being started again, nobody is told to go on.
+        return 2.7 * self._plan.lease + (3.0 if self._plan.crashes or self._plan.shrinks else 0.0)
 
 
 def _stored_pages(name: str, pages: dict[str, Page], notes: list[list]) -> list[StoredPage]:

@@ -28,6 +28,8 @@ _LOGS = {
     "postgresql": "dedup.stores.shared.postgres_log:PostgresLog",
     "sqlite": "sqlite_server:log_at",
 }
+MODULES = ["planted_faults", *(place.partition(":")[0] for place in _LOGS.values())]
+"""What is imported only when it is needed."""
 _AT_ONCE = 8
 _STEP = 0.05
 
@@ -98,6 +100,11 @@ class Notes:
     def write(self, kind: str, *values: object) -> None:
         line = json.dumps([time.time(), self._start, kind, *values])
         self._file.write(line.encode() + b"\n")
+
+
+def mark(file: Path, start: int) -> Path:
+    """Return the path of what is there once a process, so often started, crawls."""
+    return file.with_name(f"{file.name} crawls {start}")
 
 
 def read_notes(file: Path) -> list[list]:
@@ -268,6 +275,7 @@ class Process:
                 await self._log.close()
                 await asyncio.sleep(_STEP)
         self._notes.write("joined", "")
+        mark(self._order.file, self._order.start).touch()
 
     def _count(self, name: str) -> None:
         self._notes.write("count", name)

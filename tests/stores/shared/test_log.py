@@ -182,6 +182,8 @@ async def test_nothing_is_there_before_the_first_joins_and_opening_changes_nothi
     contents = place.contents()
     assert await first.open() is None
     assert await second.open() is None
+    assert await collected(first.snapshot()) == await first.entries(0) == []
+    assert await first.pages([1]) == {}
     assert place.contents() == contents
 
 

@@ -10,7 +10,7 @@ import traceback
 
 import pytest
 from proxy import Proxy
-from redis_server import redis_server
+from redis_server import free_port, redis_server
 from test_log import IDENTITY, Process, all_entries, collected, events, record
 
 from dedup.record import Claimed, Committed
@@ -182,7 +182,7 @@ async def test_what_speaks_another_language_or_an_older_one_is_refused(logs):
         await reader.read()
         writer.close()
 
-    for way, told in ((accept, "version 6.2.14; 7.0 is the oldest"), (speak, "Protocol Error")):
+    for way, told in ((accept, "version 6.2.14; 7.0 is the oldest"), (speak, "(?i)protocol error")):
         async with await asyncio.start_server(way, "127.0.0.1", 0) as stranger:
             log = logs(f"redis://127.0.0.1:{stranger.sockets[0].getsockname()[1]}", timeout=5)
             await refused(log, told)
@@ -252,7 +252,8 @@ async def test_tls_needs_a_certificate_that_is_trusted(logs, tmp_path):
 
 @pytest.mark.slow
 async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
-    with redis_server(cluster_enabled="yes") as server, server.client() as client:
+    options = {"cluster_enabled": "yes", "cluster_port": str(free_port())}
+    with redis_server(**options) as server, server.client() as client:
         await down(logs(server.url).open(), "slot")
         client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
         async with asyncio.timeout(10):
@@ -264,6 +265,27 @@ async def test_a_node_of_a_cluster_that_keeps_the_namespace_is_taken(logs):
         await process.log.leave(process.owner, "finished", None, [("http://a/", None, "a")])
         client.execute_command("CLUSTER DELSLOTSRANGE", 0, 16383)
         await down(process.exchange(), "slot")
+
+
+@pytest.mark.slow
+async def test_another_node_of_a_cluster_names_the_one_that_keeps_the_namespace(logs):
+    ports = [str(free_port()) for _ in range(2)]
+    with (
+        redis_server(cluster_enabled="yes", cluster_port=ports[0]) as right,
+        redis_server(cluster_enabled="yes", cluster_port=ports[1]) as wrong,
+        right.client() as here,
+        wrong.client() as there,
+    ):
+        here.execute_command("CLUSTER MEET", "127.0.0.1", wrong.port, ports[1])
+        slot = here.cluster("keyslot", "{dedup:dedup}:log")
+        here.execute_command("CLUSTER ADDSLOTSRANGE", slot, slot)
+        there.execute_command("CLUSTER ADDSLOTSRANGE", 0, slot - 1, slot + 1, 16383)
+        async with asyncio.timeout(30):
+            for node in (here, there):
+                while node.cluster("info")["cluster_state"] != "ok":
+                    await asyncio.sleep(0.01)
+        assert await logs(right.url).open() is None
+        await refused(logs(wrong.url), f"connect to 127.0.0.1:{right.port}")
 
 
 # What fails, and what then holds.
@@ -473,6 +495,20 @@ async def test_a_history_that_shrinks_while_it_is_read_is_noticed(server, logs):
     await process.claim(*claims)
     with pytest.raises(HistoryChangedError, match="lost what it had while it was read"):
         await anext(snapshot)
+
+
+async def test_what_nobody_of_us_wrote_is_told(server, logs):
+    process = await logs.joined(server.url)
+    log = process.log
+    with server.client() as client:
+        for key in ("crawls", "texts"):
+            client.rpush(f"{{dedup:dedup}}:{key}", "nonsense")
+        for key in ("duplicates", "seen_again"):
+            client.hset(f"{{dedup:dedup}}:{key}", "nonsense", "nonsense")
+    steps = [log.crawls(), collected(log.texts()), collected(log.duplicates())]
+    for step in steps:
+        with pytest.raises(LedgerError, match=f"{log.name.replace('?', '.')} is damaged"):
+            await step
 
 
 async def test_what_is_no_entry_is_told(server, logs):

@@ -1,110 +1,22 @@
 import datetime
 import decimal
 import enum
-import subprocess
 import sys
 from functools import partial
-from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dedup.limits import LONGEST_SCOPE, shorten_url
 from dedup.plugins import load_extractor, load_method_class
-from dedup.scopes import (
-    Scope,
-    are_versions,
-    base_of,
-    crawl,
-    domain,
-    host,
-    is_scope_name,
-    is_within,
-    language,
-    parts_of,
-    scope_within,
-)
+from dedup.scopes import Scope, host, is_scope_name, scope_within
 
 URLS = ["https://a.example/x", "", "not a url", "http://[broken", "mailto:a@b.example"]
-
-
-@pytest.mark.parametrize("url", URLS)
-def test_the_whole_crawl_is_one_scope(url):
-    assert crawl(url) == ""
-
-
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("https://WWW.Example.com/A", "www.example.com"),
-        ("https://www.example.com:8080/", "www.example.com:8080"),
-        ("http://user:p@ss@example.com/", "example.com"),
-        ("http://127.0.0.1:8080/", "127.0.0.1:8080"),
-        ("http://[2001:DB8::1]:8080/", "[2001:db8::1]:8080"),
-        ("http://例子.测试/", "例子.测试"),
-        ("data:text/html,x", ""),
-        ("not a url", ""),
-        ("http://[broken", ""),
-        ("", ""),
-    ],
-)
-def test_a_host_has_its_port_and_no_user(url, name):
-    assert host(url) == name
-
-
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("https://docs.example.com/", "example.com"),
-        ("https://example.com", "example.com"),
-        ("https://A.B.Example.CO.UK:8080/", "example.co.uk"),
-        ("https://news.sina.com.cn/", "sina.com.cn"),
-        ("https://someone.github.io/", "github.io"),  # private suffixes are domains like others
-        ("http://user@www.example.org:80/", "example.org"),
-        ("http://127.0.0.1:8080/", "127.0.0.1"),
-        ("http://localhost:6800/", "localhost"),
-        ("http://[2001:DB8::1]:8080/", "2001:db8::1"),
-        ("http://com/", "com"),
-        ("http://[broken", ""),
-        ("", ""),
-    ],
-)
-def test_a_domain_is_what_somebody_registered(url, name):
-    assert domain(url) == name
-
-
-@pytest.mark.parametrize("scope", [host, domain])
-def test_no_host_is_taken_for_a_scope_within_another(scope):
-    made = scope("http://example\x1f07.com/")
-    assert made
-    assert (is_within(made), base_of(made), parts_of(made)) == (False, made, b"")
-
-
-@pytest.mark.parametrize("port", ["", ":80", ":8080"])
-@pytest.mark.parametrize("address", ["example.com", "127.0.0.1", "[::1]"])
-def test_the_port_does_not_change_the_domain(address, port):
-    assert domain(f"http://{address}{port}/") == domain(f"http://{address}/")
 
 
 @pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize("scope", ["crawl", "domain", "host", "language", "host,language"])
 def test_every_scope_names_any_url(scope, url):
     assert isinstance(Scope.of(scope).name_of(url), str)
-
-
-@pytest.mark.slow
-def test_domains_are_known_without_network_and_cache():
-    script = (
-        "import socket, os\n"
-        "def refuse(*args, **kwargs): raise AssertionError('network')\n"
-        "socket.socket.connect = refuse\n"
-        "os.makedirs = refuse\n"
-        "from dedup.scopes import domain\n"
-        "print(domain('https://a.example.co.jp/'))"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30)
-    assert (run.stdout, run.stderr) == ("example.co.jp\n", "")
 
 
 class Colour(enum.Enum):
@@ -276,28 +188,3 @@ def test_a_value_within_too_many_others_is_an_error():
         value = [value]
     with pytest.raises((RecursionError, ValueError)):
         Scope.of("field:sku").name_of("", item={"sku": value})
-
-
-def test_items_of_a_page_are_versions_of_those_of_their_own_scope():
-    one, other = (Scope.of("field:sku").name_of("", item={"sku": sku}) for sku in (1, 2))
-    assert are_versions(one, scope_within(one, b"1"))
-    assert not are_versions(one, other)
-    assert are_versions("a.example", "b.example")  # a key of its own may have several hosts
-
-
-def test_the_language_of_a_page_that_says_too_much_is_cut():
-    assert [language(name) for name in ("klingonish", "Ænglisc", " de ", "")] == [
-        "klingoni", "nglisc", "de", "",
-    ]  # fmt: skip
-
-
-@given(
-    st.lists(st.sampled_from(["http:", "x:", "/", "//", "@", ":80", "?", "#", "\t", "a", "B.c"]))
-)
-def test_the_host_is_the_same_whatever_follows_it(parts):
-    url = "".join(parts)
-    try:
-        name = urlsplit(url).netloc.rpartition("@")[2].lower()
-    except ValueError:
-        name = ""
-    assert host(url) in (name, name.removesuffix(":80"), name.removesuffix(":"))

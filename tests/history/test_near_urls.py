@@ -1,8 +1,6 @@
-"""What became of a page: the URLs that are nearest to an unknown one."""
-
 import pytest
 
-from dedup.history import MOST_LISTED, nearest_urls
+from dedup.history.near_urls import MOST_NEAR_URLS, nearest_urls
 
 
 @pytest.mark.parametrize(
@@ -32,5 +30,5 @@ def test_the_nearest_come_first_and_are_few():
     ]
     found = nearest_urls("http://a/b/c", known)
     assert [near.url for near in found[:2]] == ["http://A/b/c", "http://a/b/c?x"]
-    assert len(found) == MOST_LISTED
+    assert len(found) == MOST_NEAR_URLS
     assert {near.likeness for near in found[2:]} == {"the same path on another host"}

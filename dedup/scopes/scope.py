@@ -3,85 +3,28 @@
 import importlib
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import Enum
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit
+from functools import cache
+from typing import Any
 from uuid import UUID
 
 from dedup.limits import LONGEST_SCOPE, shorten_url
-from dedup.text import LONGEST_URL
+from dedup.scopes.parts import PARTS, Field
+from dedup.scopes.scope_names import OF_ITEM
 
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
-
-
-def crawl(url: str) -> str:
-    """Return "": every page of the crawl is compared with every other."""
-    return ""
-
-
-def host(url: str) -> str:
-    """Return the host of *url* in lower case, with a port that is not the scheme's default.
-
-    "" if there is none.
-
-    >>> host("https://User@Docs.Example.co.uk:8080/a"), host("http://example.com:80/")
-    ('docs.example.co.uk:8080', 'example.com')
-    """
-    # What follows the third slash is of no account; without it, many URLs are one.
-    return _host_of("/".join(url[:LONGEST_URL].split("/", 3)[:3]))
-
-
-def domain(url: str) -> str:
-    """Return the registered domain of *url*, or its host where it has none (an IP address).
-
-    >>> domain("https://docs.example.co.uk:8080/a"), domain("http://127.0.0.1:8080/")
-    ('example.co.uk', '127.0.0.1')
-    """
-    name = _parse(url).hostname or ""
-    return _extract_domain()(name).top_domain_under_public_suffix or name
-
-
-def language(language: str | None) -> str:
-    """Return the language of a page without its region and script; "" where it is unknown.
-
-    >>> language("zh-Hant-TW"), language("EN_us"), language(None)
-    ('zh', 'en', '')
-    """
-    primary = (language or "").replace("_", "-").partition("-")[0].strip().lower()
-    return primary.encode("ascii", "ignore").decode()[:LONGEST_LANGUAGE]
-
-
-@dataclass(frozen=True)
-class Field:
-    """The value of a field of the item; of a field within another by its path: "offer.sku"."""
-
-    name: str
-
-    def __call__(self, item: Mapping[str, Any]) -> Any:
-        """Return the value, ``None`` if there is none or it is empty."""
-        value: Any = item.get(self.name)
-        if value is None:
-            value = item
-            for name in self.name.split("."):
-                is_mapping = isinstance(value, Mapping)
-                value = value.get(name) if is_mapping else getattr(value, name, None)
-        return None if _is_empty(value) else value
-
-
-LONGEST_LANGUAGE = 8
-"""Characters of a primary language subtag (BCP 47)."""
-_PARTS: dict[str, Callable[..., Any]] = {
-    "crawl": crawl, "domain": domain, "host": host, "language": language,
-}  # fmt: skip
 _FIELD = "field:"
 _ARGUMENTS = ("url", "language", "item")
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_CHOICES = (
+    f"must be {' or '.join(map(repr, PARTS))} or 'field:NAME', the import path of a function, "
+    "or several of these"
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +100,7 @@ class Scope:
         >>> Scope.of("field:sku,host").name_of("http://a.example/b", item={"sku": 17})
         'item [17, "a.example"]'
         """
-        primary = _PARTS["language"](language) or None
+        primary = PARTS["language"](language) or None
         given = {"url": url, "language": primary, "item": item or {}}
         values = []
         for part in self.parts:
@@ -165,33 +108,33 @@ class Scope:
             if value is None:
                 return None
             values.append(value)
-        if len(values) == 1 and self.name in _PARTS:
+        if len(values) == 1 and self.name in PARTS:
             return shorten_url(str(values[0]), LONGEST_SCOPE)
         try:
-            told = json.dumps(values, ensure_ascii=False, sort_keys=True, default=_written)
+            told = json.dumps(values, ensure_ascii=False, sort_keys=True, default=_as_json)
         except RecursionError as error:
             raise ValueError("a value within too many others cannot be a scope") from error
         told = told.encode("utf-8", "backslashreplace").decode()
-        return shorten_url(f"{_OF_ITEM if self.needs_item else ''}{told}", LONGEST_SCOPE)
+        return shorten_url(f"{OF_ITEM if self.needs_item else ''}{told}", LONGEST_SCOPE)
 
 
 def is_scope_name(name: str) -> bool:
     """Return whether *name* may be that of a `Scope`, without importing what it names."""
     return all(
-        part in _PARTS or (part.startswith(_FIELD) and part != _FIELD) or "." in part
+        part in PARTS or (part.startswith(_FIELD) and part != _FIELD) or "." in part
         for part in name.split(",")
     )
 
 
 def _part_named(name: str) -> Callable[..., Any]:
     """Return the part with a short *name*, that of a field, or that at an import path."""
-    if name in _PARTS:
-        return _PARTS[name]
+    if name in PARTS:
+        return PARTS[name]
     if name.startswith(_FIELD) and name != _FIELD:
         return Field(name.removeprefix(_FIELD))
     error = f"{_CHOICES}, got {name!r}"
     kind, colon, rest = name.partition(":")
-    choices = [f"{kind}:"] if colon and not kind else [*_PARTS, _FIELD]
+    choices = [f"{kind}:"] if colon and not kind else [*PARTS, _FIELD]
     if near := get_close_matches(kind + colon, choices, 1):
         error += f"; did you mean {near[0] + (rest or 'NAME' if near[0] == _FIELD else '')!r}?"
     module, _, attribute = name.rpartition(".")
@@ -215,7 +158,7 @@ def _name_of(part: Any) -> str:
         if "," in part.name:
             raise ValueError(f"cannot take a field with a comma in its name: {part.name!r}")
         return _FIELD + part.name
-    for name, known in _PARTS.items():
+    for name, known in PARTS.items():
         if part is known:
             return name
     if not callable(part):
@@ -266,17 +209,7 @@ def _arguments_of(part: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _is_empty(value: Any) -> bool:
-    if isinstance(value, str):
-        return not value.strip()
-    if isinstance(value, Mapping):
-        value = value.values()
-    if isinstance(value, Collection) and not isinstance(value, bytes):
-        return all(map(_is_empty, value))
-    return value is None or value != value  # not a number: what tables have for nothing
-
-
-def _written(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Return what JSON has for *value*; raises ValueError where it may be another each time."""
     if isinstance(value, date | time | Decimal | UUID):
         return str(value)
@@ -285,80 +218,3 @@ def _written(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise ValueError(f"a value of the type {type(value).__name__} cannot be a scope: {value!r:.60}")
-
-
-def are_versions(scope: str, other: str) -> bool:
-    """Return whether a page under the same key in the *other* scope is a version of one in *scope*.
-
-    The items of a page that have scopes of their own stand for different contents.
-    """
-    return not is_of_item(scope) or base_of(scope) == base_of(other)
-
-
-def is_of_item(scope: str) -> bool:
-    """Return whether an item told *scope*: its page has others, too."""
-    return scope.startswith(_OF_ITEM)
-
-
-def scope_within(scope: str, parts: bytes) -> str:
-    """Return the scope of the pages in *scope* whose items also consist of the same *parts*.
-
-    >>> base_of(scope_within("example.com", b"\x07"))
-    'example.com'
-    """
-    return f"{scope}{_WITHIN}{parts.hex()}"
-
-
-def parts_of(scope: str) -> bytes:
-    """Return the parts that were passed to `scope_within`; b"" for any other scope."""
-    return bytes.fromhex(scope.partition(_WITHIN)[2])
-
-
-def replace_base(scope: str, base: str) -> str:
-    """Return *scope* with another *base* and the same parts."""
-    _, within, parts = scope.partition(_WITHIN)
-    return f"{base}{within}{parts}"
-
-
-def is_within(scope: str) -> bool:
-    """Return whether `scope_within` made *scope*."""
-    return _WITHIN in scope
-
-
-def base_of(scope: str) -> str:
-    """Return the scope that was passed to `scope_within`, or *scope* itself."""
-    return scope.partition(_WITHIN)[0]
-
-
-# No scope of a URL contains it: hosts that Scrapy takes may.
-_WITHIN = "\x1f"
-_OF_ITEM = "item "
-_DEFAULT_PORT = {"http": ":80", "https": ":443"}
-_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_CHOICES = (
-    f"must be {' or '.join(map(repr, _PARTS))} or 'field:NAME', the import path of a function, "
-    "or several of these"
-)
-
-
-@lru_cache(maxsize=1024)
-def _host_of(root: str) -> str:
-    parts = _parse(root)
-    name = parts.netloc.rpartition("@")[2].lower()
-    return name.removesuffix(_DEFAULT_PORT.get(parts.scheme, ":"))
-
-
-def _parse(url: str) -> SplitResult:
-    try:
-        return urlsplit(url[:LONGEST_URL].replace(_WITHIN, "%1f"))
-    except ValueError:  # such as an unclosed bracket in the host
-        return SplitResult("", "", "", "", "")
-
-
-@cache
-def _extract_domain() -> "TLDExtract":
-    from tldextract import TLDExtract
-
-    # With the package's own list of suffixes: no download, no cache on disk.
-    return TLDExtract(suffix_list_urls=(), cache_dir=None)

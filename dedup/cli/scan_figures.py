@@ -1,0 +1,123 @@
+"""The figures of ``dedup scan``, for programs and for people."""
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from dedup.cli.terminal import console
+from dedup.lost_text import LostText
+from dedup.records import Format
+from dedup.scan import Fate, Outcome
+from dedup.text import printable
+from dedup.units import format_bytes
+
+_DROPS_SHOWN = 3
+
+
+def figures_of(format_: Format, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
+    """Return what JSON has of *outcome*, but for what only its end tells."""
+    return {
+        "records": len(outcome.fates),
+        "kept": sum(outcome.keep),
+        "exact_duplicates": outcome.count(Fate.EXACT),
+        "near_duplicates": outcome.count(Fate.NEAR),
+        "clusters": len(set(outcome.originals)),
+        "kept_empty": outcome.count(Fate.EMPTY),
+        "kept_short": outcome.short,
+        "kept_unread": outcome.count(Fate.UNREAD),
+        "kept_without_scope": outcome.count(Fate.NO_SCOPE),
+        "with_evidence": outcome.with_evidence,
+        "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
+        "lost_text": _lost_text(outcome),
+        "weak": {str(what): count for what, count in outcome.weak.items()},
+        "bad": outcome.count(Fate.BAD),
+        "links_left_out": format_.links_left_out,
+        "first_bad": outcome.first_bad,
+        "first_unread": outcome.first_unread,
+        "method": options.method,
+        "keep": options.keep,
+        "evidence": options.evidence,
+        "bytes_read": format_.nbytes,
+    }
+
+
+def _lost_text(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.lost_text is None:
+        return None
+
+    def name(number: int) -> dict[str, Any]:
+        key = outcome.key(number) if len(outcome.keys) else None
+        return {"number": number + 1} if key is None else {"number": number + 1, "key": key}
+
+    lossiest = [
+        {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
+        for number, original, lost, sequences in outcome.lossiest
+    ]
+    return {**outcome.lost_text._asdict(), "lossiest": lossiest}
+
+
+def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Iterator[str]:
+    *estimate, lossiest = lost_text.values()
+    yield f"{'extracted ' * is_extracted}text of duplicates: {LostText(*estimate)}"
+    for drop in lossiest[:_DROPS_SHOWN]:
+        key = f" ({drop['key']})" if "key" in drop else ""
+        yield (
+            f"  {drop['lost']:,} of {drop['sequences']:,} of record {drop['number']:,}{key}, "
+            f"left out for record {drop['original']['number']:,}"
+        )
+
+
+def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the labels and the values of the table of *figures*."""
+    records = figures["records"]
+
+    def share(count: int) -> str:
+        return f"{count:,} ({count / records:.1%})"
+
+    a_second = records / max(figures["seconds"], 0.001)
+    yield "records", f"{records:,} ({a_second:,.0f} a second)"
+    if figures["from_ledger"]:
+        yield "  of these, from the ledger", share(figures["from_ledger"])
+    yield "  kept", share(figures["kept"])
+    for name, label in (
+        ("kept_empty", "    without text"),
+        ("kept_short", "    too short for near-duplicates"),
+        ("kept_unread", "    that could not be read"),
+        ("kept_without_scope", "    without a value for --scope"),
+    ):
+        if figures[name]:
+            yield label, share(figures[name])
+    for objection, count in figures["kept_by_evidence"].items():
+        yield f"    no duplicates: {objection}", share(count)
+    for weakness, count in figures["weak"].items():
+        yield f"  of which too little was extracted: {weakness}", share(count)
+    yield "  exact duplicates", share(figures["exact_duplicates"])
+    yield "  near-duplicates", share(figures["near_duplicates"])
+    if figures["bad"]:
+        yield "  bad, left out", share(figures["bad"])
+    if figures["evidence"] != "off" and not figures["with_evidence"]:
+        yield "evidence (--evidence)", "none: no record is a page of HTML"
+    if figures["links_left_out"]:
+        yield "links, left out (--follow-links)", f"{figures['links_left_out']:,}"
+    yield "kept records that others repeat", f"{figures['clusters']:,}"
+    sizes = (format_bytes(figures[name]) for name in ("bytes_read", "bytes_written"))
+    yield "read and written", " and ".join(sizes)
+
+
+def show_figures(figures: dict[str, Any], options: argparse.Namespace) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for label, value in _rows(figures):
+        table.add_row(label, value)
+    output = console()
+    output.print(table)
+    for name, label in (("first_bad", "first bad record"), ("first_unread", "first unread one")):
+        if figures[name]:
+            output.print(Text(printable(f"{label}: {figures[name]}")), soft_wrap=True)
+    if figures["lost_text"] and figures["lost_text"]["sequences"]:
+        is_extracted = figures["with_evidence"] > 0
+        for line in _lines_of_lost_text(figures["lost_text"], is_extracted=is_extracted):
+            output.print(Text(printable(line)), soft_wrap=True)
+    output.print(Text(printable(f"written: {options.output}")), soft_wrap=True)

@@ -1,0 +1,112 @@
+"""What speaks against a drop, though the main texts of two pages match."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from dedup.evidence.evidence import ENOUGH_COVERAGE, Evidence
+from dedup.evidence.names import Names
+
+
+class Demands(NamedTuple):
+    """What is asked of the evidence before a page is dropped.
+
+    *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
+    times as much text as its original, or more, has content of its own; near-duplicates of which
+    one has so many times as many tokens are none. *titled_tokens* and *titled_coverage*: an equal
+    main text of fewer tokens, or of a smaller share of its page, is not enough, since the title may
+    be what counts then; ``None``: no main text is.
+    """
+
+    coverage: float
+    longer: float
+    titled_tokens: int | None
+    titled_coverage: float = 0.9
+
+    def are_met_by_text(self, tokens: int, coverage: float) -> bool:
+        """Return whether an equal main text is enough, whatever the names of its pages are."""
+        if self.titled_tokens is None:
+            return False
+        return tokens >= self.titled_tokens and coverage >= self.titled_coverage
+
+
+NORMAL = Demands(coverage=ENOUGH_COVERAGE, longer=1.25, titled_tokens=50)
+STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
+DEMANDS: dict[str, Demands | None] = {"normal": NORMAL, "strict": STRICT, "off": None}
+"""What is demanded, by the names in settings; ``None`` demands nothing."""
+
+
+class Objection(StrEnum):
+    """Why a page is kept although its main text matches that of another."""
+
+    WEAK = "weak evidence"
+    LONGER = "longer than its original"
+    SHORTER = "shorter than its original"
+    TITLE = "other title"
+
+
+def objection(
+    page: Evidence | None,
+    original: Evidence | None,
+    *,
+    tokens: int,
+    original_tokens: int,
+    is_exact: bool,
+    finds_parts: bool = False,
+    demands: Demands = NORMAL,
+    names: Names | None = None,
+    host: str = "",
+) -> Objection | None:
+    """Return what speaks against dropping *page* for *original*, whose main texts match.
+
+    *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
+    *finds_parts*: they match if the page stands in the original, however long that is. *names*
+    knows what the pages of *host* share in their titles. ``None`` is a text of which nobody saw the
+    page, which shows nothing that could be compared. The first of these holds:
+
+    1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
+    2. A page that shows much more than its original has content of its own.
+    3. Near-duplicates of which one has a much longer main text are none; where parts are found,
+       the original may.
+    4. Pages whose names differ are others, unless their main texts are equal, long, and all of the
+       page that there is.
+    """
+    coverage = _least_coverage(page, original)
+    if page is None or original is None:
+        return Objection.WEAK if coverage < demands.coverage else None
+    if is_exact and page.view == original.view:
+        coverage = 1.0
+    elif coverage < demands.coverage:
+        return Objection.WEAK
+    elif page.size >= demands.longer * original.size:
+        return Objection.LONGER
+    if is_exact and demands.are_met_by_text(tokens, coverage):
+        return None
+    length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
+    if length is Objection.LONGER or (length and not finds_parts):
+        return length
+    return Objection.TITLE if _names_differ(page, original, names, host) else None
+
+
+def _least_coverage(*pages: Evidence | None) -> float:
+    return min((page.coverage for page in pages if page is not None), default=1.0)
+
+
+def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection | None:
+    """Return whether one of two texts has *longer* times as many tokens as the other, or more."""
+    if tokens >= longer * original_tokens:
+        return Objection.LONGER
+    return Objection.SHORTER if original_tokens >= longer * tokens else None
+
+
+def _names_differ(one: Evidence, other: Evidence, names: Names | None, host: str) -> bool:
+    """Return whether neither the titles nor the headlines of two pages agree.
+
+    What one of them lacks does not count; without anything to compare, they do not differ. A name
+    that both have because most pages of the host have it says nothing.
+    """
+    pairs = [
+        (first, second)
+        for first, second in ((one.title, other.title), (one.headline, other.headline))
+        if first and second and not (first == second and names and names.is_common(host, first))
+    ]
+    return bool(pairs) and all(first != second for first, second in pairs)

@@ -1,0 +1,121 @@
+import pytest
+
+from dedup.evidence import STRICT, Evidence, Names, Objection, objection
+
+PAGE = Evidence(1, b"the view of one.", 1000, b"name", b"head")
+OTHER = PAGE._replace(view=b"of another page.")
+
+
+def said(page, original, is_exact=False, tokens=100, original_tokens=100, **more):
+    return objection(
+        page, original, tokens=tokens, original_tokens=original_tokens, is_exact=is_exact, **more
+    )
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_nothing_speaks_against_a_copy(is_exact):
+    assert said(PAGE, OTHER, is_exact) is None
+
+
+def test_a_part_may_be_as_short_as_it_likes_but_not_longer_and_not_of_another_name():
+    sizes = {"tokens": 100, "original_tokens": 1000}
+    assert said(PAGE, OTHER, **sizes) is Objection.SHORTER
+    assert said(PAGE, OTHER, finds_parts=True, **sizes) is None
+    assert said(PAGE, OTHER, finds_parts=True, tokens=125) is Objection.LONGER
+    assert said(PAGE._replace(size=1250), OTHER, finds_parts=True, **sizes) is Objection.LONGER
+    assert said(PAGE._replace(coverage=0), OTHER, finds_parts=True, **sizes) is Objection.WEAK
+    other_name = PAGE._replace(title=b"x", headline=b"y")
+    assert said(other_name, OTHER, finds_parts=True, **sizes) is Objection.TITLE
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+@pytest.mark.parametrize("coverages", [(0.4, 1), (1, 0.4), (0.4, 0.4)])
+def test_a_weak_text_is_no_evidence_on_either_side(is_exact, coverages):
+    page, original = (e._replace(coverage=c) for e, c in zip((PAGE, OTHER), coverages, strict=True))
+    assert said(page, original, is_exact) is Objection.WEAK
+
+
+@pytest.mark.parametrize(
+    "page", [PAGE._replace(coverage=0), PAGE._replace(title=b"", headline=b"")]
+)
+def test_equal_texts_and_views_are_evidence_of_their_own(page):
+    other = page._replace(title=b"else", headline=b"also")
+    assert said(page, other, is_exact=True) is None
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_page_with_much_more_text_is_kept(is_exact):
+    assert said(PAGE._replace(size=1250), OTHER, is_exact) is Objection.LONGER
+    assert said(PAGE._replace(size=1240), OTHER, is_exact) is None
+    assert said(PAGE._replace(size=100), OTHER, is_exact) is None
+
+
+def test_a_near_duplicate_with_a_main_text_of_another_length_is_kept():
+    assert said(PAGE, OTHER, tokens=125) is Objection.LONGER
+    assert said(PAGE, OTHER, tokens=124) is None
+    assert said(PAGE, OTHER, tokens=81) is None
+    assert said(PAGE, OTHER, tokens=80) is Objection.SHORTER
+
+
+def test_a_text_without_its_page_is_not_objected_to():
+    assert said(None, OTHER) is said(PAGE, None) is said(None, None) is None
+    weak = PAGE._replace(coverage=0.4)
+    assert said(None, weak) is said(weak, None) is Objection.WEAK
+
+
+@pytest.mark.parametrize(
+    ("title", "head", "differs"),
+    [
+        (b"name", b"head", False),
+        (b"name", b"else", False),
+        (b"else", b"head", False),
+        (b"else", b"else", True),
+        (b"", b"", False),
+        (b"", b"else", True),
+        (b"else", b"", True),
+        (b"", b"head", False),
+    ],
+)
+def test_a_page_is_another_if_its_title_and_its_headline_are(title, head, differs):
+    page = PAGE._replace(title=title, headline=head)
+    expected = Objection.TITLE if differs else None
+    assert said(page, OTHER) is said(OTHER, page) is expected
+
+
+def test_an_equal_long_text_may_have_another_title():
+    page = PAGE._replace(title=b"else", headline=b"else")
+    assert said(page, OTHER, is_exact=True, tokens=50) is None
+    assert said(page, OTHER, is_exact=True, tokens=49) is Objection.TITLE
+    assert said(page, OTHER, is_exact=True, tokens=50, demands=STRICT) is Objection.TITLE
+
+
+def test_an_equal_long_text_is_enough_only_if_it_is_nearly_all_of_its_page():
+    page = PAGE._replace(title=b"else", headline=b"else", coverage=0.89)
+    assert said(page, OTHER, is_exact=True, tokens=500) is Objection.TITLE
+    assert said(page._replace(coverage=0.9), OTHER, is_exact=True, tokens=500) is None
+    shows_the_same = page._replace(view=OTHER.view)
+    assert said(shows_the_same, OTHER, is_exact=True, tokens=500) is None
+
+
+def test_a_name_that_a_host_gives_to_many_pages_says_nothing():
+    names = Names()
+    page = PAGE._replace(title=b"else")
+    for number in range(20):
+        assert said(page, OTHER, names=names, host="a") is (Objection.TITLE if number else None)
+        names.learn("a", PAGE._replace(title=b"%4d" % number))
+    assert said(page, OTHER, names=names, host="b") is None
+
+
+def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the_headline():
+    def asked(headline, other_headline):
+        names = Names()
+        page = Evidence(1, bytes(16), 100, b"site", headline)
+        other = Evidence(1, b"1" * 16, 100, b"site", other_headline)
+        for _ in range(10):
+            names.learn("host", page._replace(headline=b""))
+        options = {"tokens": 100, "original_tokens": 100, "is_exact": False}
+        return objection(page, other, **options, names=names, host="host")
+
+    assert asked(b"", b"") is None
+    assert asked(b"same", b"same") is None
+    assert asked(b"one", b"two") is Objection.TITLE

@@ -1,0 +1,531 @@
+"""What is PostgreSQL's own of a log: who is refused, what fails, and what is then still there.
+
+What every log has to do is in `test_log.py`.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+import traceback
+
+import psycopg
+import pytest
+from postgres_server import PASSWORD, PostgresServer, free_port
+from proxy import Proxy
+from test_log import IDENTITY, Process, all_entries, events, record
+
+from dedup.record import Claimed, Committed
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
+from dedup.stores.shared.log import FORMAT, Found
+from dedup.stores.shared.postgres_log import PostgresLog
+
+QUICK = 1.0
+"""A time limit for tests of what is waited for in vain, in seconds."""
+ROLES = "CREATE ROLE {0} LOGIN PASSWORD 'secret'"
+
+
+class Logs:
+    """The logs of a test, which are closed at its end."""
+
+    def __init__(self):
+        self._logs = []
+
+    def __call__(self, url, **how):
+        self._logs.append(PostgresLog(url, **how))
+        return self._logs[-1]
+
+    async def joined(self, url, **how):
+        process = Process(self(url, **how))
+        await process.log.open()
+        await process.join()
+        return process
+
+    async def aclose(self):
+        for log in self._logs:
+            await log.close()
+
+
+@pytest.fixture
+def logs():
+    return Logs()
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def own_server():
+    """A server that a test may ruin, and that writes late what need not be written at once."""
+    server = PostgresServer("wal_writer_delay=10s")
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def database(server):
+    return server.new_database()
+
+
+@pytest.fixture
+def role(server, database):
+    """A role of the database's own, without any rights."""
+    server.run(ROLES.format(database))
+    return database
+
+
+async def refused(step, told="."):
+    """Expect that *step* fails for good, and return what is said."""
+    with pytest.raises(LedgerError, match=told) as raised:
+        await step
+    assert not isinstance(raised.value, StoreDownError)
+    return str(raised.value)
+
+
+async def down(step, told="."):
+    """Expect that *step* fails for now."""
+    with pytest.raises(StoreDownError, match=told) as raised:
+        await step
+    return raised.value
+
+
+# URLs.
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://a:hidden@host/database",
+        "host/database",
+        "postgresql://a:hid@den@host@x/database",
+        "postgresql://a:hidden@host:many/database",
+        "postgresql://a:hidden@host:70000/database",
+        "postgresql://a:hid/den@host/database",
+        "postgresql://a:1/hidden@host/database",
+        "postgresql://a:hid?den@host/database",
+        "postgresql://a:1?hid=den@host/database",
+        "postgresql://a:hid#den@host/database",
+        "postgresql://a:hidden@host/database?unheard=of",
+        "postgresql://a:hidden@host/database?namespace=",
+        f"postgresql://a:hidden@host/database?namespace={'n' * 1000}",
+        "postgresql://a:hidden@host/database?namespace=a%00b",
+    ],
+)
+def test_a_url_that_is_none_is_refused_without_its_password(url):
+    with pytest.raises(LedgerError) as raised:
+        PostgresLog(url)
+    told = "".join(traceback.format_exception(raised.value))
+    assert "hid" not in told.replace(url, "")
+    assert "PostgreSQL" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("postgresql://a:b@host:5433/crawls?namespace=news", "host:5433/crawls?namespace=news"),
+        ("postgres://a@host/crawls", "host/crawls?namespace=default"),
+        (
+            "postgresql://a@one:1,two:2/crawls?target_session_attrs=read-write",
+            "one:1,two:2/crawls?namespace=default",
+        ),
+        ("postgresql:///crawls?host=%2Frun%2Fpostgresql&namespace=a%20b",
+         "/run/postgresql/crawls?namespace=a b"),
+    ],
+)  # fmt: skip
+def test_a_log_is_named_by_what_is_no_secret(url, name):
+    assert PostgresLog(url).name == f"postgresql://{name}"
+
+
+async def test_the_password_may_be_in_a_file(server, database, logs, tmp_path, monkeypatch):
+    file = tmp_path / "passwords"
+    file.write_text(f"*:*:*:admin:{PASSWORD.replace(':', chr(92) + ':')}\n")
+    file.chmod(0o600)
+    url = f"postgresql://admin@127.0.0.1:{server.port}/{database}"
+    assert await logs(f"{url}?passfile={file}").open() is None
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    assert await logs(url).open() is None
+
+
+async def test_of_several_hosts_one_is_enough(server, database, logs):
+    url = server.url(database, port=f"{free_port()},127.0.0.1:{server.port}")
+    process = await logs.joined(f"{url}?target_session_attrs=read-write")
+    assert await process.store(record(1)) == [1]
+
+
+async def test_options_of_libpq_count(server, database, logs):
+    await refused(logs(server.url(database, query="?sslmode=require")).open(), "SSL")
+
+
+# Who is refused.
+
+
+async def test_a_server_that_is_not_there_is_named(logs):
+    port = free_port()
+    url = f"postgresql://admin:{'hidden'}@127.0.0.1:{port}/crawls"
+    error = await down(logs(url).open(), f"127.0.0.1.*{port}")
+    assert "hidden" not in "".join(traceback.format_exception(error))
+
+
+async def test_a_wrong_password_is_refused(server, database, logs):
+    told = await refused(
+        logs(server.url(database, password="wrong-one")).open(), "password authentication failed"
+    )
+    assert "wrong-one" not in told
+
+
+async def test_a_database_that_is_missing_is_refused(server, logs):
+    await refused(logs(server.url("missing")).open(), 'database "missing" does not exist')
+
+
+async def test_a_database_that_is_not_utf8_is_refused(server, logs):
+    name = server.new_database("ENCODING SQL_ASCII TEMPLATE template0")
+    await refused(logs(server.url(name)).open(), "SQL_ASCII, scrapy-dedup needs UTF8")
+
+
+async def test_an_old_server_is_refused(server, database, logs, monkeypatch):
+    monkeypatch.setattr("dedup.stores.shared.postgres_log._OLDEST_SERVER", 990000)
+    await refused(logs(server.url(database)).open(), r"PostgreSQL \d+, scrapy-dedup needs 99")
+
+
+async def test_a_read_only_database_is_refused_and_one_that_becomes_it_is_down(
+    server, database, logs
+):
+    process = await logs.joined(server.url(database))
+    await process.store(record(1))
+    server.run(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    await refused(logs(server.url(database)).open(), "read-only.*target_session_attrs=read-write")
+    terminate(server, database)
+    await down(process.exchange(), "read-only")
+    server.run(f"ALTER DATABASE {database} RESET default_transaction_read_only")
+    assert await process.store(record(2)) == [3]
+
+
+def terminate(server, database):
+    """End all connections to a database."""
+    server.run(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+        f"WHERE datname = '{database}'"
+    )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE dedup.pages (url text)",
+        "CREATE TABLE dedup.about (name text)",
+        "CREATE FUNCTION dedup.one() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    ],
+)
+async def test_a_schema_of_others_is_refused_and_left_as_it_is(server, database, logs, statement):
+    server.run("CREATE SCHEMA dedup", statement, database=database)
+    log = logs(server.url(database))
+    for _ in range(2):
+        await refused(log.open(), "'dedup' that is not of scrapy-dedup")
+        await refused(Process(log).join(), "'dedup' that is not of scrapy-dedup")
+
+
+async def test_another_format_is_refused(server, database, logs):
+    await logs.joined(server.url(database))
+    server.run(f"UPDATE dedup.about SET format = {FORMAT + 1}", database=database)
+    log = logs(server.url(database))
+    await refused(log.open(), f"format {FORMAT + 1}.*needs format {FORMAT}")
+    await refused(Process(log).join(), f"format {FORMAT + 1}")
+    server.run("DELETE FROM dedup.about", database=database)
+    await refused(log.open(), "format None")
+
+
+async def test_a_role_that_may_not_create_a_schema_is_told_what_to_run(server, role, logs):
+    url = server.url(role, user=role, password="secret")
+    log = logs(url)
+    assert await log.open() is None
+    await refused(Process(log).join(), f'CREATE SCHEMA dedup AUTHORIZATION "?{role}')
+    server.run(f"CREATE SCHEMA dedup AUTHORIZATION {role}", database=role)
+    assert await log.open() is None
+    await Process(log).join()
+    assert await log.open() == Found(IDENTITY, True)
+
+
+async def test_a_role_that_may_not_use_the_tables_is_told_what_to_run(server, role, logs):
+    await logs.joined(server.url(role))
+    log = logs(server.url(role, user=role, password="secret"))
+    grants = []
+    for what in ("USAGE ON SCHEMA dedup", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN "
+                 "SCHEMA dedup"):  # fmt: skip
+        told = await refused(log.open(), f'GRANT {what} TO "?{role}')
+        grants.append(f"GRANT {what} TO {role}")
+        assert "permission denied" in told
+        server.run(*grants, database=role)
+    assert await log.open() == Found(IDENTITY, True)
+    process = Process(log)
+    await process.join()
+    assert await process.store(record(1)) == [1]
+
+
+async def test_a_namespace_does_not_tell_of_others(server, database, logs):
+    await logs.joined(server.url(database))
+    assert await logs(server.url(database, query="?namespace=other")).open() is None
+
+
+async def test_all_may_join_an_empty_database_at_once(server, database, logs):
+    log = len(server.log)
+    processes = [Process(logs(server.url(database))) for _ in range(6)]
+    found = await asyncio.gather(*(process.join() for process in processes))
+    assert {joined.run for joined in found} == {1}
+    assert len(await processes[0].log.crawls()) == 6
+    assert "ERROR" not in server.log[log:]
+
+
+# What fails.
+
+
+@pytest.mark.slow
+async def test_a_password_is_shown_nowhere(server, database, logs, caplog):
+    caplog.set_level(logging.DEBUG)
+    shown = []
+    process = await logs.joined(server.url(database), timeout=QUICK)
+    server.pause()
+    try:
+        error = await down(process.exchange())
+    finally:
+        server.resume()
+    wrong = logs(server.url(database, password=PASSWORD + "1"))
+    with pytest.raises(LedgerError) as raised:
+        await wrong.open()
+    for told in (error, raised.value):
+        shown += traceback.format_exception(told)
+    shown += [caplog.text, repr(process.log), process.log.name, server.log]
+    assert PASSWORD not in "".join(shown)
+
+
+@pytest.mark.slow
+async def test_a_server_that_hangs_is_waited_for_no_longer_than_allowed(server, database, logs):
+    process = await logs.joined(server.url(database), timeout=QUICK)
+    fresh = logs(server.url(database), timeout=QUICK)
+    server.pause()
+    try:
+        for step in (process.exchange([record(1)]), process.log.entries(0), fresh.open()):
+            start = time.monotonic()
+            await down(step, "did not answer within 1 seconds")
+            assert QUICK - 0.1 < time.monotonic() - start < QUICK + 2
+        several = [process.log.entries(0) for _ in range(3)]
+        start = time.monotonic()
+        told = await asyncio.gather(*several, return_exceptions=True)
+        assert {type(error) for error in told} == {StoreDownError}
+        assert time.monotonic() - start < QUICK + 2
+    finally:
+        server.resume()
+    assert await fresh.open() == Found(IDENTITY, True)
+    assert (await process.exchange([record(2)])).made[0] in (1, 2)
+
+
+async def test_a_call_that_is_cancelled_ends_at_once_though_the_server_hangs(
+    server, database, logs
+):
+    process = await logs.joined(server.url(database))
+    server.pause()
+    try:
+        task = asyncio.create_task(process.exchange([record(1)]))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0.1)
+        start = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - start < 2
+    finally:
+        server.resume()
+    assert (await process.exchange([record(2)])).made[0] in (1, 2)
+
+
+@pytest.mark.slow
+async def test_a_lock_of_others_is_waited_for_no_longer_than_allowed(server, database, logs):
+    process = await logs.joined(server.url(database), timeout=QUICK)
+    with psycopg.connect(server.url(database)) as other:
+        other.execute("SELECT FROM dedup.logs FOR UPDATE")
+        await down(process.exchange([record(1)]))
+        other.rollback()
+    assert (await process.store(record(2)))[0] in (1, 2)
+
+
+async def test_a_connection_that_was_ended_meanwhile_is_made_again(server, database, logs):
+    process = await logs.joined(server.url(database))
+    for number in range(1, 4):
+        terminate(server, database)
+        assert (await process.exchange([record(number)])).made == [number]
+
+
+async def test_too_many_connections_may_become_fewer(server, role, logs):
+    server.run(f"GRANT CREATE ON DATABASE {role} TO {role}")
+    url = server.url(role, user=role, password="secret")
+    await logs.joined(url)
+    server.run(f"ALTER ROLE {role} CONNECTION LIMIT 1")
+    await down(logs(url).open(), "too many connections")
+    server.run(f"ALTER ROLE {role} CONNECTION LIMIT -1")
+    assert await logs(url).open() == Found(IDENTITY, True)
+
+
+async def test_an_answer_that_is_lost_on_its_way_says_nothing_of_the_step(server, database, logs):
+    async with Proxy(server.port) as way:
+        process = await logs.joined(server.url(database, port=way.port))
+        await process.exchange()  # which prepares the statement
+        way.is_cut = True
+        await down(process.exchange([record(1)]))
+        way.is_cut = False
+        assert (await process.exchange([record(2)])).made == [2]
+        assert [event.record for event in await events(process.log)] == [record(1), record(2)]
+
+
+@pytest.mark.slow
+async def test_a_request_that_arrives_after_a_later_one_is_refused(server, database, logs):
+    async with Proxy(server.port) as way:
+        process = await logs.joined(server.url(database, port=way.port), timeout=QUICK)
+        late = process.log
+        await process.exchange()  # which prepares the statement
+        way.is_open.clear()
+        await down(process.exchange([record(1)]))
+        process.log = logs(server.url(database))
+        await process.log.open()
+        assert (await process.exchange([record(2)])).made == [1]
+        way.answered.clear()
+        way.is_open.set()
+        await way.answered.wait()
+        process.log = late
+        await process.follow()
+    assert [entry.event.record for entry in process.followed] == [record(2)]
+    assert "a request has come after a later one" in server.log
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["on", "off"])
+async def test_a_server_that_is_killed_has_all_commits_that_it_acknowledged(
+    own_server, logs, setting
+):
+    """What it is not told to write at once is lost: it writes that every ten seconds."""
+    server = own_server
+    database = server.new_database()
+    server.run(f"ALTER DATABASE {database} SET synchronous_commit = {setting}")
+    process = await logs.joined(server.url(database))
+    stored = []
+    for number in range(5):
+        [claim] = await process.claim(record(number))
+        assert (await process.exchange(commits=[claim])).lost == []
+        stored.append(claim[0])
+        lost = await process.claim(record(100 + number))
+        server.kill()
+        await down(process.exchange())
+        server.start()
+        found = await events(process.log)
+        assert [event.number for event in found if isinstance(event, Committed)] == stored
+        assert (await process.exchange(commits=lost)).lost == [serial for _, serial in lost]
+        assert await process.log.open() == Found(IDENTITY, True)
+
+
+@pytest.mark.slow
+async def test_what_joins_and_leaves_is_there_after_the_server_was_killed(own_server, logs):
+    server = own_server
+    process = await logs.joined(server.url())
+    server.kill()
+    server.start()
+    assert [row.reason for row in await process.log.crawls()] == [None]
+    await process.log.leave(process.owner, "finished", None, ())
+    server.kill()
+    server.start()
+    assert [row.reason for row in await process.log.crawls()] == ["finished"]
+
+
+@pytest.mark.slow
+async def test_one_process_of_the_server_that_dies_takes_the_others_along(own_server, logs):
+    """The server starts all of them again: it may come back at once."""
+    server = own_server
+    process = await logs.joined(server.url())
+    [claim] = await process.claim(record(1))
+    await process.exchange(commits=[claim])
+    [[victim]] = server.run("SELECT min(pid) FROM pg_stat_activity WHERE datname IS NOT NULL "
+                            "AND pid <> pg_backend_pid()")  # fmt: skip
+    os.kill(victim, signal.SIGKILL)
+    while True:
+        try:
+            found = await events(process.log)
+            break
+        except StoreDownError:
+            continue
+    assert found == [Claimed(record(1), (), 1), Committed(1)]
+
+
+@pytest.mark.slow
+async def test_the_strictest_isolation_by_default_does_no_harm(server, database, logs):
+    server.run(f"ALTER DATABASE {database} SET default_transaction_isolation = serializable")
+    processes = [await logs.joined(server.url(database)) for _ in range(4)]
+
+    async def store(process):
+        for number in range(20):
+            await process.store(record(number))
+
+    await asyncio.gather(*map(store, processes))
+    assert len(await all_entries(processes[0].log)) == 160
+
+
+# What is there.
+
+
+async def test_a_gap_is_told(server, database, logs):
+    process = await logs.joined(server.url(database))
+    await process.store(record(1), record(2))
+    server.run("DELETE FROM dedup.entries WHERE position = 2", database=database)
+    await refused(process.log.entries(0), "damaged: entries from 1 to 4 are missing")
+    await refused(process.exchange(), "damaged")
+    assert [entry.position for entry in await process.log.entries(2)] == [3, 4]
+
+
+async def test_what_is_no_entry_is_told(server, database, logs):
+    process = await logs.joined(server.url(database))
+    await process.store(record(1))
+    server.run("UPDATE dedup.entries SET entry = 'X' WHERE position = 1", database=database)
+    await refused(process.log.entries(0), "damaged: entry 1 is none")
+    await refused(process.log.pages([1]), "damaged: entry 1 is none")
+
+
+async def test_a_history_that_changes_while_it_is_read_is_told(server, database, logs):
+    process = await logs.joined(server.url(database))
+    await process.store(record(1), record(2))
+    pieces = process.log.snapshot()
+    await anext(pieces)
+    server.run("DELETE FROM dedup.entries WHERE position > 2", "UPDATE dedup.logs SET last = 2",
+               database=database)  # fmt: skip
+    with pytest.raises(HistoryChangedError):
+        await anext(pieces)
+
+
+async def test_of_what_was_reset_nothing_is_left(server, database, logs):
+    process = await logs.joined(server.url(database))
+    await process.store(record(1), record(2))
+    await process.claim(record(3))
+    await process.exchange(
+        seen_again={1: 5.0},
+        duplicates=[DuplicateNote("http://b/", 1, "near-duplicate", 1.0, 5.0)],
+    )
+    await process.log.leave(process.owner, "finished", None, [("http://a/", None, "a text")])
+    other = Process(logs(server.url(database)))
+    assert (await other.join(identity={"method": "minhash"}, reset=True)).is_reset
+    counts = {
+        table: server.run(f"SELECT count(*) FROM dedup.{table}", database=database)[0][0]
+        for table in ("entries", "claims", "matches", "seen", "texts", "forgotten", "crawls")
+    }
+    assert counts == {**dict.fromkeys(counts, 0), "crawls": 1}
+    await refused(process.exchange([record(4)]), "begun anew with other settings")
+    assert (await other.exchange([record(4)])).made == [1]
+
+
+async def test_all_that_was_lost_is_told(server, database, logs):
+    process = await logs.joined(server.url(database))
+    await process.store(record(1))
+    server.run("DELETE FROM dedup.logs", database=database)
+    await refused(process.exchange(), "what was there is gone")
+    server.run("DROP SCHEMA dedup CASCADE", database=database)
+    await refused(process.exchange(), "dedup.* does not exist")

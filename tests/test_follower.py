@@ -1,0 +1,249 @@
+"""Processes over one log while messages get lost, time passes and history changes."""
+
+import asyncio
+from contextlib import suppress
+from random import Random
+
+import pytest
+from memory_log import MemoryLog, Server
+
+from dedup.detector import Detector
+from dedup.methods import SimHash
+from dedup.record import PageRecord
+from dedup.rule import Kind
+from dedup.stores import HistoryChangedError, StoreDownError
+from dedup.stores.shared import store as module
+from dedup.stores.shared.log import LEASE
+from dedup.stores.shared.store import SharedStore
+
+NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
+
+
+def page(content, key, tokens=100):
+    digest = content.to_bytes(16, "little")
+    return PageRecord(key, "", tokens, digest, SimHash().to_bytes(content))
+
+
+def near(one, other):
+    return (one ^ other).bit_count() <= 1
+
+
+class Process:
+    def __init__(self, fleet):
+        self.fleet = fleet
+        self.counts = {}
+        self.store = SharedStore(MemoryLog(fleet.server, self.travel), {})
+        self.detector = Detector(SimHash(1), store=self.store, count=self.count)
+        self.is_paused = False
+        self.publishing = None
+
+    def count(self, name):
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+    async def travel(self):
+        await self.fleet.travel(self)
+
+    async def crawl(self, key, content, fails):
+        fleet = self.fleet
+        while True:
+            try:
+                verdict, claim, _ = await self.detector.reserve(page(content, key))
+            except StoreDownError:
+                await fleet.pause()
+                continue
+            if verdict:
+                break
+            ended = asyncio.Event()
+            claim.when_ended(ended.set)
+            await ended.wait()
+        if claim:
+            await fleet.pause()
+            if not fails:
+                fleet.store(key, content)
+            (self.detector.release if fails else self.detector.commit)(claim)
+        elif verdict.is_duplicate:
+            assert any(near(content, other) for other in fleet.stored.values()), "lost"
+        fleet.verdicts[key] = verdict.kind
+
+    async def publish(self):
+        news, published = self.store.take_news(), False
+        try:
+            await self.detector.exchange(news)
+            published = True
+        finally:
+            self.store.end_exchange(published=published)
+        await self.detector.expire()
+
+    async def beat(self):
+        with suppress(StoreDownError, HistoryChangedError):
+            await self.publish()
+
+
+class Fleet:
+    """Processes whose messages arrive in any order, some of them never."""
+
+    def __init__(self, chooser, processes, faults):
+        self.server = Server()
+        self.stored, self.verdicts = {}, {}
+        self.pairs = 0
+        self.has_begun = False
+        self._shrinks = 0
+        self._chooser, self._faults = chooser, faults
+        self._under_way = []
+        self._sleeping = []
+        self.processes = [Process(self) for _ in range(processes)]
+
+    async def travel(self, process):
+        arrival = asyncio.get_running_loop().create_future()
+        self._under_way.append((process, arrival))
+        await arrival
+
+    async def pause(self):
+        awake = asyncio.get_running_loop().create_future()
+        self._sleeping.append(awake)
+        await awake
+
+    def store(self, key, content):
+        self.pairs += any(near(content, other) for other in self.stored.values())
+        self.stored[key] = content
+
+    async def crawl(self, pages):
+        for process in self.processes:
+            loading = asyncio.create_task(process.detector.load())
+            while not loading.done():
+                await self._settle()
+                self._let_arrive()
+            await loading
+        self.has_begun = True
+        tasks = [
+            asyncio.create_task(
+                self.processes[process % len(self.processes)].crawl(
+                    f"page {number}", content, fails
+                )
+            )
+            for number, (content, fails, process) in enumerate(pages)
+        ]
+        for _ in range(800 * len(tasks)):
+            await self._settle()
+            if all(task.done() for task in tasks):
+                break
+            self._step()
+        assert all(task.done() for task in tasks), "somebody waits for ever"
+        await asyncio.gather(*tasks)
+        await self._end()
+
+    async def _end(self):
+        """Have all be told what became of what they stored."""
+        self._faults, self.server.is_down = [], False
+        for process in self.processes:
+            process.is_paused = False
+        for _ in range(3):
+            for process in self.processes:
+                beat = process.publishing or asyncio.create_task(process.beat())
+                while not beat.done():
+                    await self._settle()
+                    self._let_arrive()
+                await beat
+                process.publishing = None
+
+    def _step(self):
+        chooser = self._chooser
+        if self._sleeping and chooser.random() < 0.5:
+            self._sleeping.pop(chooser.randrange(len(self._sleeping))).set_result(None)
+        elif chooser.random() < 0.3:
+            self._something_happens()
+        else:
+            self._let_arrive()
+
+    def _something_happens(self):
+        process = self._chooser.choice(self.processes)
+        fault = self._chooser.choice(["", "", *self._faults])
+        if fault == "pause":
+            process.is_paused = not process.is_paused
+        elif fault == "time":
+            self.server.now += self._chooser.choice([1, LEASE / 2, LEASE + 1])
+        elif fault == "shrink" and self.server.log and self._shrinks < 3:
+            self._shrinks += 1
+            self.server.shrink(self._chooser.randrange(len(self.server.log)))
+        elif fault == "down":
+            self.server.is_down = not self.server.is_down
+        if process.publishing is None or process.publishing.done():
+            if process.publishing:
+                process.publishing.result()
+            process.publishing = asyncio.create_task(process.beat())
+
+    def _let_arrive(self):
+        paused = all(process.is_paused for process, _ in self._under_way)
+        choices = [
+            number for number, (p, _) in enumerate(self._under_way) if paused or not p.is_paused
+        ]
+        if choices:
+            _, arrival = self._under_way.pop(self._chooser.choice(choices))
+            if arrival.done():
+                return
+            if self.has_begun and "loss" in self._faults and self._chooser.random() < 0.1:
+                arrival.set_exception(StoreDownError("lost"))
+            else:
+                arrival.set_result(None)
+
+    async def _settle(self):
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    def counts(self, name):
+        return sum(process.counts.get(name, 0) for process in self.processes)
+
+
+def run(seed, monkeypatch, faults, processes=3):
+    """Crawl some pages, of which some fail, as chance has it."""
+    chooser = Random(seed)
+    pages = [
+        (chooser.choice([NEAR, NEARER, NEAREST, FAR]), chooser.random() < 0.3, chooser.randrange(3))
+        for _ in range(chooser.randrange(2, 11))
+    ]
+    fleet = Fleet(chooser, processes, faults)
+    monkeypatch.setattr(module, "monotonic", lambda: fleet.server.now)
+    asyncio.run(fleet.crawl(pages))
+    assert len(fleet.verdicts) == len(pages)
+    failed = {f"page {number}" for number, (_, fails, _) in enumerate(pages) if fails}
+    kept = {key for key, kind in fleet.verdicts.items() if kind is Kind.NEW}
+    assert fleet.stored.keys() == kept - failed
+    return fleet
+
+
+SEEDS = range(40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [["loss"], ["down"], ["loss", "down"]], ids="+".join)
+def test_what_gets_lost_on_the_way_has_nobody_store_twice(monkeypatch, faults):
+    for seed in SEEDS:
+        fleet = run(seed, monkeypatch, faults)
+        assert fleet.pairs == 0, seed
+        assert fleet.counts("claims/lost") == 0, seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [["pause", "time"], ["pause", "time", "loss"]], ids="+".join)
+def test_a_process_that_loses_its_lease_says_so(monkeypatch, faults):
+    lost = 0
+    for seed in SEEDS:
+        fleet = run(seed, monkeypatch, faults)
+        assert fleet.pairs == 0 or fleet.counts("claims/lost"), seed
+        lost += fleet.counts("claims/lost")
+    assert lost, "no lease was lost"
+
+
+ALL = ["pause", "time", "loss", "down", "shrink"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [["shrink"], ["shrink", "loss"], ALL], ids="+".join)
+def test_a_history_that_shrinks_is_noticed_and_nothing_is_lost(monkeypatch, faults):
+    changes = 0
+    for seed in SEEDS:
+        fleet = run(seed, monkeypatch, faults)
+        counted = fleet.counts("store/history_changes") + fleet.counts("claims/lost")
+        assert fleet.pairs == 0 or counted, seed
+        changes += fleet.counts("store/history_changes")
+    assert changes
