@@ -141,3 +141,38 @@ def test_crawls_at_once_store_each_content_once(tmp_path: Path, site: str, serve
     shown = json.loads(next(path for path in reports if path.suffix == ".json").read_text())
     url = f"redis://127.0.0.1:{server.port}/0?namespace=fleet"
     assert shown["settings"]["DEDUP_INDEX"] == shown["ledger"]["path"] == url
+
+
+def test_what_a_killed_crawl_was_storing_is_stored_by_others(
+    tmp_path: Path, site: str, server: RedisServer
+):
+    fleet = Fleet(tmp_path, site, DEDUP_INDEX=url_of(server))
+    job = ("-s", "JOBDIR=job", "-s", "DOWNLOAD_DELAY=0.3")
+    killed = fleet.start("one", *job)
+    wait_until(lambda: len(fleet.items("one.jsonl")) >= 4)
+    killed.kill()
+    killed.communicate()
+    before = len(fleet.items("one.jsonl"))
+    outputs = fleet.crawl("two", "three")
+    outputs.append(ended(fleet.start("one", *job)))
+    counts = fleet.contents()
+    assert counts.keys() == ONCE.keys(), "content is lost"
+    # What was stored in the second before the death, and not published.
+    assert counts.total() - CONTENTS <= before
+    for output in outputs:
+        assert "log_count/ERROR" not in output, output
+        assert not stat(output, "dedup/skipped/unresolved")
+    fleet.crawl("two")
+    assert fleet.contents() == counts
+
+
+def test_a_server_that_is_killed_and_started_again_costs_nothing(
+    tmp_path: Path, site: str, server: RedisServer
+):
+    fleet = Fleet(tmp_path, site, DEDUP_INDEX=url_of(server), DEDUP_STORE_DOWN="wait")
+    crawls = [fleet.start(spider, "-s", "DOWNLOAD_DELAY=0.3") for spider in SPIDERS]
+    wait_until(lambda: len(fleet.items()) >= 4)
+    server.kill()
+    server.start()
+    outputs = [ended(crawl) for crawl in crawls]
+    assert fleet.contents() == ONCE, "\n".join(outputs)
