@@ -173,6 +173,7 @@ class SharedStore(Store):
         self._own, self._releases, self._others, self._unseen = {}, {}, {}, []
         self._last_entry, self._has_to_read = None, False
         self._urls, self._replaced = UrlTable(), set()
+        self._pages, self._preferred = {}, {}
         replay = Replay(self._stored_since, number)
         self._reading = number, aiter(self._log.snapshot(self._stored_since)), replay
 
@@ -342,6 +343,10 @@ class SharedStore(Store):
         for news in (self._news, self._news_under_way):
             pages |= {number: claimed for number, (claimed, _) in news.commits.items()}
             news.commits.clear()
+            # They tell of numbers that are those of other pages now, or of none.
+            news.duplicates.clear()
+            news.seen.clear()
+            news.preferred.clear()
         self._published.clear()
         return list(pages.values())
 
@@ -377,7 +382,8 @@ class SharedStore(Store):
         if missing:
             fetched = await self._log.pages(missing)
             for number in missing:
-                found[number] = self._pages[number] = fetched.get(number, PageRecord())
+                found[number] = fetched.get(number, PageRecord(f"page {number} of {self.name}"))
+            self._pages |= fetched
             while len(self._pages) > _PAGES_AT_HAND:
                 del self._pages[next(iter(self._pages))]
         return found

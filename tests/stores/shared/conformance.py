@@ -421,6 +421,11 @@ class _Judge:
         told = re.match(r"page (\d+) of ", original)
         return self._keys.get(int(told[1]), original) if told else original
 
+    def _any_near(self, page: Page, before: float) -> StoredPage | None:
+        """Return a page near another one that was stored before."""
+        stored = self._by_family.get(page.family, [])
+        return next((s for s in stored if s.at < before and _are_near(s.page, page)), None)
+
     def _judge_pair(self, earlier: StoredPage, later: StoredPage) -> None:
         excuse = self._excuse(earlier, later)
         if excuse:
@@ -456,6 +461,8 @@ class _Judge:
                 result.duplicates += 1
                 done.add(key)
                 original = first.get(self._key(more[0]))
+                if self._restores:  # numbers may name other pages for a moment
+                    original = self._any_near(pages[key], at)
                 if original is None or original.at > at:
                     result.violate("duplicates of what is not stored", name, start, key, *more)
                 elif not _are_near(original.page, pages[key]):
