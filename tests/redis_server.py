@@ -60,7 +60,7 @@ class RedisServer:
     @property
     def data(self) -> Path:
         """Where it writes what it has."""
-        return self._folder / "appendonlydir"
+        return self.folder / "appendonlydir"
 
     def client(self, **how: Any) -> Redis:
         """Return another client, which goes in by a door of its own; close it."""
