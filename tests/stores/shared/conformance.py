@@ -43,7 +43,7 @@ def start_forking() -> None:
     """Have processes be forked from one that has imported all they need: some start each second."""
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    _CONTEXT.set_forkserver_preload(["__main__", "crawling_process", *MODULES])
+    _CONTEXT.set_forkserver_preload(["conformance", *MODULES])
     # It has imported all when its first child runs.
     first = _CONTEXT.Process(target=int)
     first.start()
