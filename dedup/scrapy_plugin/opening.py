@@ -15,7 +15,7 @@ from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError, as_switch
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
-from dedup.stores.shared.opening import open_log
+from dedup.stores.shared.places import open_log
 from dedup.stores.shared.store import SharedStore
 
 if TYPE_CHECKING:
