@@ -54,9 +54,10 @@ if not hasattr(scrapy.squeues, "PickleLifoSQLiteQueue"):
     NOT_RUN["docs/guarantees.md: SCHEDULER_DISK_QUEUE"] = "queues of Scrapy 2.19"
 
 INSTEAD = {
-    # Which of two pages is dropped is another one each time, and the port may be, too.
-    "dedup why http://127.0.0.1:8642/article/seed-library.html": (
-        'dedup why "$(sqlite3 town.sqlite "SELECT url FROM matches WHERE distance > 0")"'
+    # The port may be another one each time.
+    "dedup why http://127.0.0.1:8642/zh/article/ferry-reprint.html": (
+        'dedup why "$(sqlite3 town.sqlite '
+        '"SELECT url FROM matches WHERE url LIKE \'%ferry-reprint%\'")"'
     ),
     # The environment of the tests is made already.
     "python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
@@ -345,7 +346,8 @@ def check_ledger(folder: Path) -> None:
     *stored, one, other = map(json.loads, (folder / "pages.jsonl").read_text().splitlines())
     assert len(stored) == 57
     urls = sorted(item["url"].rpartition("/")[2] for item in (one, other))
-    assert urls == ["ferry-reprint.html", "seed-library.html"]
+    assert urls[0] == "ferry-reprint.html"
+    assert urls[1].startswith("seed-library")  # or its corrected version, whichever came later
     assert all(item[field] for item in (one, other) for field in ("title", "text", "language"))
 
 
