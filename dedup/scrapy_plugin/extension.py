@@ -28,6 +28,7 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import (
     connected,
     detector_with,
+    is_reset,
     open_store,
     shared_store,
     store_when_free,
@@ -109,7 +110,8 @@ class Extension:
         """Return the store of the crawl, or another one if it has to be waited for."""
         settings, crawler = self.settings, self._crawler
         if settings.is_shared:
-            self._wait = partial(connected, shared_store(settings, crawler))
+            store = shared_store(settings, crawler)
+            self._wait = partial(connected, store, is_reset=is_reset(settings, crawler))
             return MemoryStore()
         try:
             return open_store(settings, crawler)

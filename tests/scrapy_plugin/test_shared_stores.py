@@ -326,36 +326,78 @@ class Gate:
         return item
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: str, *, fails: bool):
-    index = index.replace("%(name)s", "both")
+def crawls_at_once(index: str, *spiders: Any, until: Callable[[Any], bool]) -> list[Any]:
+    """Run the second of two spiders while the first one holds its item, *until* that has come to.
+
+    Return their stats.
+    """
     settings = {
         "TWISTED_REACTOR_ENABLED": False,
         "ADDONS": ADDON,
         "DEDUP_WORKERS": 0,
         "DEDUP_MAX_DISTANCE": 8,
-        "DEDUP_INDEX": index,
+        "DEDUP_INDEX": index.replace("%(name)s", "both"),
         "LOG_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "ITEM_PIPELINES": {Gate: 300},
     }
 
-    async def crawls() -> list[dict[str, Any]]:
-        Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), fails
+    async def run_both() -> list[Any]:
+        Gate.opened, Gate.entered = asyncio.Event(), asyncio.Event()
         runner = AsyncCrawlerRunner(settings)
-        holder = runner.create_crawler(spider_over(f"{site}/0", name="holder"))
-        waiter = runner.create_crawler(spider_over(f"{site}/0b", name="waiter"))
-        holding = asyncio.ensure_future(runner.crawl(holder))
-        await Gate.entered.wait()
-        waiting = asyncio.ensure_future(runner.crawl(waiter))
-        while not waiter.crawling or not waiter.stats.get_value("dedup/claims/waited"):
-            await asyncio.sleep(0.05)
+        first, second = map(runner.create_crawler, spiders)
+        crawling = [asyncio.ensure_future(runner.crawl(first))]
+        await asyncio.wait_for(Gate.entered.wait(), 60)
+        crawling.append(asyncio.ensure_future(runner.crawl(second)))
+        async with asyncio.timeout(60):
+            while not (second._stats and until(second.stats)) and not crawling[1].done():
+                await asyncio.sleep(0.05)
         Gate.opened.set()
-        await asyncio.gather(holding, waiting)
-        return [dict(one.stats.get_stats()) for one in (holder, waiter)]
+        await asyncio.gather(*crawling)
+        return [one.stats.get_stats() for one in (first, second)]
 
-    with logged([]):
-        holder, waiter = asyncio.run(crawls())
+    return asyncio.run(run_both())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: str, *, fails: bool):
+    Gate.fails = fails
+    spiders = [
+        spider_over(f"{site}{path}", name=name) for path, name in (("/0", "holder"), ("/0b", "b"))
+    ]
+    holder, waiter = crawls_at_once(
+        index, *spiders, until=lambda stats: stats.get_value("dedup/claims/waited")
+    )
     counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
     assert counts == ([0, 1] if fails else [1, 0])
     assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
+
+
+def test_what_others_use_is_not_reset(site: str, index: str):
+    fleet_crawl(site, "/1", DEDUP_INDEX=index.replace("%(name)s", "both"))
+    Gate.fails = False
+    spiders = [
+        spider_over(f"{site}/0", name="holder"),
+        spider_over(f"{site}/1b", name="b", custom_settings={"DEDUP_RESET": True}),
+    ]
+    records: list[logging.LogRecord] = []
+    with logged(records):
+        _, second = crawls_at_once(index, *spiders, until=lambda _: False)
+    assert second["dedup/near_duplicates"] == 1
+    messages = [record.getMessage() for record in records]
+    assert len([m for m in messages if m.endswith("is not reset: other crawls use it")]) == 1
+
+
+def test_an_upload_that_fails_is_remembered_where_passing_the_pipelines_is_storing(
+    tmp_path: Path, site: str
+):
+    """Else it is stored again."""
+    settings = {
+        "DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
+        "FEEDS": {"ftp://127.0.0.1:1/items.jsonl": {"format": "jsonlines"}},
+    }
+    for _ in range(2):
+        assert stored(fleet_crawl(site, "/0", **settings), site) == ["/0"]
+    settings["DEDUP_COMMIT"] = "passed"
+    assert stored(fleet_crawl(site, "/0", **settings), site) == ["/0"]
+    assert stored(fleet_crawl(site, "/0", **settings), site) == []

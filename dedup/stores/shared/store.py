@@ -75,6 +75,8 @@ class SharedStore(Store):
         self._turn = 0
         self.run = 0
         self.is_resumed = False
+        self.is_in_use = False
+        """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
         # Whether nothing was there when it was opened.
         self._has_to_read = False
@@ -104,6 +106,7 @@ class SharedStore(Store):
         """
         found = await self._log.open()
         self._is_there = found is not None
+        self.is_in_use = found is not None and found.is_in_use
         if found is None:
             self._reset = False
         elif self._reset and found.is_in_use:

@@ -399,3 +399,30 @@ def test_criteria_may_have_one_name():
     assert (
         len(read(DEDUP_PREFER=[lambda copy: 0, lambda copy: 1, partial(https)]).prefer.names) == 3
     )
+
+
+def test_the_url_of_a_shared_store_is_shown_without_its_password():
+    settings = DedupSettings.from_settings(
+        Settings({"DEDUP_INDEX": "redis://:%40secret@host:6379/0?namespace=%(name)s"}),
+        Spider("news & more"),
+    )
+    assert settings.is_shared
+    assert settings.index.url.endswith(":%40secret@host:6379/0?namespace=news%20%26%20more")
+    assert settings.shown["DEDUP_INDEX"] == "redis://host:6379/0?namespace=news%20%26%20more"
+    assert "secret" not in repr(settings)
+    assert "secret" not in repr(settings.shown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({"DEDUP_INDEX": "pages.sqlite"}, 5),
+        ({"DEDUP_INDEX": "redis://host"}, 1),
+        ({"DEDUP_INDEX": "pages.sqlite", "DEDUP_INDEX_IN_USE": "share"}, 1),
+        ({"DEDUP_INDEX": "redis://host", "DEDUP_CHECKPOINT_INTERVAL": 3}, 3),
+    ],
+)
+def test_stored_pages_are_published_every_second_in_a_fleet(
+    settings: dict[str, Any], seconds: float
+):
+    assert read(**settings).checkpoint_interval == seconds
