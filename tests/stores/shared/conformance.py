@@ -242,8 +242,9 @@ class Round:
                 process.kill()
                 process.join()
         if not self._result.violations:
-            _Judge(self._plan, self._result, self._files(), self._killed, self._restores).judge()
-            asyncio.run(self._compare_log())
+            keys = asyncio.run(self._compare_log())
+            files = self._files()
+            _Judge(self._plan, self._result, files, keys, self._killed, self._restores).judge()
         return self._result
 
     def _file(self, number: int) -> Path:
@@ -351,8 +352,11 @@ class Round:
             self._server.backup()
             self._restore_at = time.time() + 0.2 + self._chooser.random()
 
-    async def _compare_log(self) -> None:
-        """Whether the log has what was acknowledged, and nothing that is not stored."""
+    async def _compare_log(self) -> dict[int, str]:
+        """Judge whether the log has what was acknowledged, and nothing that is not stored.
+
+        Returns the keys of claimed pages by their numbers, of those that the log still tells.
+        """
         claims, committed = {}, set()
         log = log_of(self._own_url, self._plan.lease)
         await log.open()
@@ -372,6 +376,7 @@ class Round:
         if not self._restores:
             for key in published - committed:
                 self._result.violate("acknowledged and forgotten", key)
+        return claims
 
 
 class _Judge:
@@ -382,6 +387,7 @@ class _Judge:
         plan: Plan,
         result: Result,
         files: dict[str, tuple[list[Page], list[list]]],
+        keys: dict[int, str],
         killed: set[tuple[str, int]],
         restores: list[tuple[float, float]],
     ) -> None:
@@ -391,9 +397,8 @@ class _Judge:
         self._killed = killed
         self._restores = restores
         self._stored: list[StoredPage] = []
-        self._keys: dict[int, str] = {}
+        self._keys = keys
         for name, (pages, notes) in files.items():
-            self._keys |= {note[4]: note[3] for note in notes if note[2] == "published"}
             self._stored += _stored_pages(name, {page.key: page for page in pages}, notes)
         self._by_family: dict[int, list[StoredPage]] = {}
         for stored in sorted(self._stored, key=lambda stored: stored.at):
