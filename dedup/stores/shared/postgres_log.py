@@ -82,6 +82,9 @@ _MAKE = """
 """
 
 
+_NO_TABLES = psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName
+
+
 class PostgresLog(Log):
     """A log in a schema `dedup` of a PostgreSQL database, which may have several, by namespace.
 
@@ -218,6 +221,15 @@ class PostgresLog(Log):
 
     # Reading.
 
+    async def _read(self, statement: LiteralString, *values: Any) -> list[Any]:
+        """Return the rows of *statement*; none if there are no tables, as nobody has joined."""
+        try:
+            return await self._query(statement, *values)
+        except LedgerError as error:
+            if isinstance(error.__cause__, _NO_TABLES):
+                return []
+            raise
+
     async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
         last: list[Entry] = []
         while True:
@@ -231,7 +243,7 @@ class PostgresLog(Log):
             last = entries[-1:]
 
     async def entries(self, after: int) -> list[Entry]:
-        rows = await self._query(
+        rows = await self._read(
             """
             SELECT last, ARRAY(
                 SELECT entry FROM dedup.entries
@@ -246,7 +258,7 @@ class PostgresLog(Log):
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         pages, left = {}, iter(numbers)
         while part := list(islice(left, MOST_ENTRIES)):
-            for position, data in await self._query(
+            for position, data in await self._read(
                 """
                 SELECT position, entry FROM dedup.entries
                 WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND position = ANY (%s)
@@ -259,7 +271,7 @@ class PostgresLog(Log):
         return pages
 
     async def crawls(self) -> list[CrawlRow]:
-        rows = await self._query(
+        rows = await self._read(
             """
             SELECT run, spider, job, started, finished, reason, report
             FROM dedup.crawls WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
@@ -278,7 +290,7 @@ class PostgresLog(Log):
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         last: tuple[int, bytes] = -1, b""
-        while rows := await self._query(
+        while rows := await self._read(
             """
             SELECT number, digest, run, key, kind, distance, at
             FROM dedup.matches
@@ -295,7 +307,7 @@ class PostgresLog(Log):
     async def seen_again(self) -> dict[int, float]:
         times: dict[int, float] = {}
         last = -1
-        while rows := await self._query(
+        while rows := await self._read(
             """
             SELECT number, at FROM dedup.seen
             WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND number > %s
@@ -309,7 +321,7 @@ class PostgresLog(Log):
 
     async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
         last = -1
-        while rows := await self._query(
+        while rows := await self._read(
             """
             SELECT id, url, title, text FROM dedup.texts
             WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND id > %s
