@@ -114,6 +114,7 @@ class PostgresLog(Log):
         self._role = ""
         self._signature: bytes | None = None
         self._was_opened = False
+        self._has_tables = False
 
     # Taking part.
 
@@ -333,6 +334,11 @@ class PostgresLog(Log):
                 shown = None if title is None else _text(title)
                 yield _text(url), shown, _text(zlib.decompress(text))
             last = rows[-1][0]
+
+    async def _read(self, statement: LiteralString, *values: Any) -> list[Any]:
+        """Return the rows of a statement; none before anybody has joined."""
+        self._has_tables = self._has_tables or await self._has_schema()
+        return await self._query(statement, *values) if self._has_tables else []
 
     def _entry(self, position: int, data: bytes) -> Entry:
         try:
