@@ -37,6 +37,9 @@ class LogUrl:
     name: str
     url: str = field(repr=False)
 
+    def __str__(self) -> str:
+        return self.name
+
     @classmethod
     def of(cls, url: str) -> "LogUrl":
         """Take *url*; raises ValueError, which shows nothing of a password, for an unknown kind."""

@@ -148,7 +148,7 @@ class SharedStore(Store):
         try:
             return await self._since(number)
         except BaseException:
-            self._has_to_read = True  # the view has a part only
+            self._reading, self._has_to_read = None, True  # the view has a part only
             raise
 
     async def _since(self, number: int) -> RecordColumns | None:
@@ -176,6 +176,7 @@ class SharedStore(Store):
         self._own, self._releases, self._others, self._unseen = {}, {}, {}, []
         self._last_entry, self._has_to_read = None, False
         self._urls, self._replaced = UrlTable(), set()
+        self._pages, self._preferred = {}, {}
         replay = Replay(self._stored_since, number)
         self._reading = number, aiter(self._log.snapshot(self._stored_since)), replay
 
@@ -345,6 +346,10 @@ class SharedStore(Store):
         for news in (self._news, self._news_under_way):
             pages |= {number: claimed for number, (claimed, _) in news.commits.items()}
             news.commits.clear()
+            # They tell of numbers that are those of other pages now, or of none.
+            news.duplicates.clear()
+            news.seen.clear()
+            news.preferred.clear()
         self._published.clear()
         return list(pages.values())
 
@@ -380,7 +385,8 @@ class SharedStore(Store):
         if missing:
             fetched = await self._log.pages(missing)
             for number in missing:
-                found[number] = self._pages[number] = fetched.get(number, PageRecord())
+                found[number] = fetched.get(number, PageRecord(f"page {number} of {self.name}"))
+            self._pages |= fetched
             while len(self._pages) > _PAGES_AT_HAND:
                 del self._pages[next(iter(self._pages))]
         return found
