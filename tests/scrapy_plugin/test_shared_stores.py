@@ -287,6 +287,20 @@ def test_items_are_kept_while_the_store_is_down_and_entered_when_it_is_back(
     assert stored(later, site) == ["/5b"]
 
 
+def test_a_store_that_is_down_from_the_first_page_on_is_joined_later(
+    site: str, server: RedisServer, index: str, pages: dict[str, Any]
+):
+    fleet_crawl(site, "/0", DEDUP_INDEX=index)
+    pages["/empty"] = "<html><body></body></html>"
+    outage = Outage(server, "/0b", "/2")
+    paths = ["/0b", "/empty", "/1", "/2"]
+    crawled = fleet_crawl(site, *paths, before=outage, DEDUP_INDEX=index)
+    assert stored(crawled, site) == ["/empty", "/1", "/2"]
+    assert crawled.dedup_stats["near_duplicates"] == crawled.dedup_stats["skipped/empty"] == 1
+    assert "errors" not in crawled.dedup_stats
+    assert stored(fleet_crawl(site, "/1b", "/2b", DEDUP_INDEX=index), site) == []
+
+
 def test_pages_wait_while_the_store_is_down(site: str, server: RedisServer, index: str):
     def outage(path: str) -> None:
         if path == "/2":
