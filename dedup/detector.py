@@ -179,6 +179,8 @@ class Detector:
 
         It is claimed as soon as the store can be asked.
         """
+        if reason := self.rule.reason_to_skip(record):
+            return Reservation(self.skipped(reason))
         return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(_storable(record)))
 
     @property

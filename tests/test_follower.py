@@ -315,3 +315,10 @@ def test_a_page_whose_key_cannot_be_asked_for_has_other_words():
             await later.preferred(1)
 
     asyncio.run(crawl())
+
+
+def test_a_page_that_is_not_compared_is_not_entered_later():
+    detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
+    verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
+    assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
+    assert not detector.has_claims_to_make
