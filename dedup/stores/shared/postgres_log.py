@@ -19,7 +19,7 @@ from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.entries import many_from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
@@ -253,9 +253,9 @@ class PostgresLog(Log):
                 """,
                 self._namespace, _array(part),
             ):  # fmt: skip
-                event = self._entry(position, data).event
-                if isinstance(event, Claimed):
-                    pages[position] = event.record
+                [entry] = self._decoded(position, [data])
+                if isinstance(entry.event, Claimed):
+                    pages[position] = entry.event.record
         return pages
 
     async def crawls(self) -> list[CrawlRow]:
@@ -322,9 +322,9 @@ class PostgresLog(Log):
                 yield _text(url), shown, _text(zlib.decompress(text))
             last = rows[-1][0]
 
-    def _entry(self, position: int, data: bytes) -> Entry:
+    def _decoded(self, first: int, found: Iterable[bytes]) -> list[Entry]:
         try:
-            return from_bytes(position, data)
+            return many_from_bytes(first, found)
         except ValueError as error:
             raise LedgerError(f"{self.name} is damaged: {error}") from error
 
@@ -335,7 +335,7 @@ class PostgresLog(Log):
         """
         if len(found) != min(MOST_ENTRIES, max(last + 1 - first, 0)):
             raise LedgerError(f"{self.name} is damaged: entries from {first} to {last} are missing")
-        return [self._entry(position, data) for position, data in enumerate(found, first)]
+        return self._decoded(first, found)
 
     # The schema.
 
