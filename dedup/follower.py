@@ -1,7 +1,9 @@
 """What a process knows of stored pages, kept in step with the log of a store."""
 
+import gc
 from asyncio import Lock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from dedup.claim import Claim
 from dedup.methods.base import Method
@@ -55,11 +57,12 @@ class Follower:
         Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
         """
         number = 0
-        while piece := await self._store.since(number):
-            self.view.load(piece)
-            number = piece.numbers[-1]
-            tell(number)
-        self.view.finish_loading()
+        with _without_collection():
+            while piece := await self._store.since(number):
+                self.view.load(piece)
+                number = piece.numbers[-1]
+                tell(number)
+            self.view.finish_loading()
         tell(number)
 
     async def claim(self, claimed: Claimed) -> Claim:
@@ -219,3 +222,15 @@ class Follower:
         """
         awaited = [claim.number for claim in self.view.open_claims if claim.is_awaited]
         return await self._store.expire(awaited)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Have nobody look for cycles: millions of objects without any are made and forgotten."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

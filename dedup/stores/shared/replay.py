@@ -1,8 +1,9 @@
 """Entries of a log, from its start -> the pages that are stored, and what is open."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, RecordColumns, Released
+from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released
 from dedup.stores.shared.log import Entry
 
 
@@ -27,27 +28,26 @@ class Replay:
     def add(self, entries: Iterable[Entry]) -> None:
         """Have *entries* happen."""
         for entry in entries:
-            match entry.event:
-                case Claimed():
-                    self.open[entry.position] = entry
-                case Committed(number):
-                    self._commit(number, entry.at)
-                case Released(number):
-                    self.open.pop(number, None)
-                case Preferred(number, key):
-                    self.preferred[number] = key, entry.run
+            event = entry.event
+            if isinstance(event, Claimed):
+                self.open[entry.position] = entry
+            elif isinstance(event, Committed):
+                self._commit(event.number, entry.at)
+            elif isinstance(event, Released):
+                self.open.pop(event.number, None)
+            else:
+                self.preferred[event.number] = event.key, entry.run
 
     def _commit(self, number: int, at: float) -> None:
         entry = self.open.pop(number, None)
         if entry is None:
             return
         assert isinstance(entry.event, Claimed)
-        record, replaces, _ = entry.event
-        for old in replaces:
+        for old in entry.event.replaces:
             if self._stored.pop(old, None) is None and old <= self._given:
                 self._replaced.append(old)
         if at >= self._stored_since:
-            self._stored[number] = entry.run, record
+            self._stored[number] = entry.run, entry.event.record
 
     def take(self, *, is_end: bool = False) -> tuple[RecordColumns, list[int]] | None:
         """Return pages that were not given on yet, and the runs of their crawls.
@@ -58,12 +58,19 @@ class Replay:
         numbers = sorted(n for n in self._stored if is_end or first_open is None or n < first_open)
         if not numbers and not self._replaced:
             return None
-        columns, runs = RecordColumns(replaced=self._replaced), []
-        self._replaced = []
-        for number in numbers:
-            run, record = self._stored.pop(number)
-            if number > self._after:
-                runs.append(run)
-                columns.append(number, record)
         self._given = max(self._given, *numbers[-1:], 0)
-        return columns, runs
+        pages = [self._stored.pop(number) for number in numbers]
+        new = slice(bisect_right(numbers, self._after), None)
+        records = [record for _, record in pages[new]]
+        columns = RecordColumns(
+            numbers[new],
+            [record.digest or b"" for record in records],
+            [record.sketch for record in records],
+            [record.tokens for record in records],
+            [record.evidence for record in records],
+            [record.scope for record in records],
+            [record.key for record in records],
+            self._replaced,
+        )
+        self._replaced = []
+        return columns, [run for run, _ in pages[new]]

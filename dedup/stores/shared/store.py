@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from secrets import token_bytes
 from time import monotonic, time
-from typing import Any
+from typing import Any, cast
 
 from dedup.record import (
     Claimed,
@@ -182,9 +182,13 @@ class SharedStore(Store):
 
     def _learn_urls(self, columns: RecordColumns, runs: list[int]) -> None:
         self._replaced.update(columns.replaced)
-        for number, key, run in zip(columns.numbers, columns.keys, runs, strict=True):
-            assert key is not None
-            self._urls.add(key, number, run)
+        keys = cast(list[str], columns.keys)
+        self._urls.add_many(keys, columns.numbers, runs)
+        # As many as a ledger gives tell what the pages of a host share.
+        columns.keys = [
+            key if number <= 2000 or place % 16 == 0 else None
+            for place, (number, key) in enumerate(zip(columns.numbers, keys, strict=True))
+        ]
 
     def _end_reading(self, replay: Replay) -> None:
         self._reading = None
