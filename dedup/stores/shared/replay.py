@@ -20,8 +20,7 @@ class Replay:
         self.preferred: dict[int, tuple[str, int]] = {}
         """The better keys of pages, by number, and the runs in which they were met."""
         self._stored: dict[int, tuple[int, PageRecord]] = {}
-        self._after = after
-        self._given = 0
+        self._after = self._given = after
         self._replaced: list[int] = []
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -46,24 +45,24 @@ class Replay:
         for old in replaces:
             if self._stored.pop(old, None) is None and old <= self._given:
                 self._replaced.append(old)
-        if at >= self._stored_since:
+        if at >= self._stored_since and number > self._after:
             self._stored[number] = entry.run, record
 
     def take(self, *, is_end: bool = False) -> tuple[RecordColumns, list[int]] | None:
         """Return pages that were not given on yet, and the runs of their crawls.
 
-        Only those before the first open claim, unless *is_end*. ``None`` if there are none.
+        With them, what was replaced of those that were given on. Only those before the first open
+        claim, unless *is_end*. ``None`` if there are none.
         """
         first_open = min(self.open, default=None)
         numbers = sorted(n for n in self._stored if is_end or first_open is None or n < first_open)
-        if not numbers and not self._replaced:
+        if not numbers:
             return None
         columns, runs = RecordColumns(replaced=self._replaced), []
         self._replaced = []
         for number in numbers:
             run, record = self._stored.pop(number)
-            if number > self._after:
-                runs.append(run)
-                columns.append(number, record)
-        self._given = max(self._given, *numbers[-1:], 0)
+            runs.append(run)
+            columns.append(number, record)
+        self._given = numbers[-1]
         return columns, runs

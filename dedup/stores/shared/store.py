@@ -162,9 +162,8 @@ class SharedStore(Store):
             if taken:
                 columns, runs = taken
                 self._learn_urls(columns, runs)
-                if columns.numbers:
-                    self._reading = columns.numbers[-1], pieces, replay
-                    return columns
+                self._reading = columns.numbers[-1], pieces, replay
+                return columns
             if not piece:
                 self._end_reading(replay)
                 return None
