@@ -177,9 +177,12 @@ class Detector:
     def unchecked(self, record: PageRecord) -> Reservation:
         """Return what is said of a page while a shared store cannot be asked: it is kept.
 
-        It is claimed as soon as the store can be asked.
+        It is claimed as soon as the store can be asked; not if it is never compared.
         """
-        return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(_storable(record)))
+        record = _storable(record)
+        if reason := self.rule.reason_to_skip(record):
+            return Reservation(self.skipped(reason))
+        return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(record))
 
     @property
     def has_claims_to_make(self) -> bool:

@@ -86,6 +86,18 @@ def committed(server):
     return sorted(claimed.record.key for number, claimed in pages.items() if number in stored)
 
 
+def test_a_page_without_text_that_is_met_while_the_store_is_down_is_not_claimed_later():
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        verdict, claim, _ = one.detector.unchecked(PageRecord("empty"))
+        assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
+        await one.keep(NEAR, "a")
+        assert committed(server) == ["a"]
+
+    asyncio.run(crawl())
+
+
 def test_a_page_that_was_replaced_behind_an_open_claim_does_not_count():
     async def crawl():
         server = Server()
