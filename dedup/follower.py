@@ -52,18 +52,21 @@ class Follower:
     async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
 
-        Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
+        Until all are there, the view is the one of before. Raises LedgerError if they cannot be
+        read, ValueError if a sketch is none of the method's.
         """
+        view = View(self._method, self._rule)
         number = 0
         while piece := await self._store.since(number):
-            self.view.load(piece)
+            view.load(piece)
             number = piece.numbers[-1]
             tell(number)
-        self.view.finish_loading()
+        view.finish_loading()
+        self.view = view
         tell(number)
 
-    async def claim(self, claimed: Claimed) -> Claim:
-        """Append a claim, and return it as it then stands in the view.
+    async def claim(self, claimed: Claimed, view: View) -> Claim:
+        """Append a claim, and return it as it then stands in *view*, where the page was looked for.
 
         Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
         may be later, HistoryChangedError if the view is another one now.
@@ -84,6 +87,9 @@ class Follower:
             raise
         if turn.error:
             raise turn.error
+        if self.view is not view:  # since another turn, before this one
+            self.release(turn.made[place])
+            raise HistoryChangedError(f"{self._store.name} is read anew: look again")
         return turn.made[place]
 
     async def _travel(self, turn: _Turn) -> None:
@@ -156,14 +162,12 @@ class Follower:
     async def _start_again(self) -> None:
         """Read the store anew, whose history has changed; claim again what it does not have."""
         self._count("store/history_changes")
-        old = self.view
         self._unsure += self._store.take_unpublished()
-        self.view = View(self._method, self._rule)
-        for claim in old.open_claims:
+        for claim in self.view.open_claims:
             if self._store.is_own(claim.number):
-                self._claim_again(claim)
+                self._claim_again(self.view.forget(claim.claimed))
             else:
-                claim.end()  # who waits for it looks again
+                self.view.release(claim)  # who waits for it looks again
         await self.load()
         unsure, self._unsure = self._unsure, []
         for claimed in unsure:
@@ -171,6 +175,8 @@ class Follower:
                 claim = Claim(claimed)
                 claim.end(is_stored=True)
                 self._claim_again(claim)
+        for claim in self._to_claim:  # these numbers may be those of other pages now
+            claim.claimed = claim.claimed._replace(replaces=())
 
     def claim_later(self, record: PageRecord) -> Claim:
         """Return a claim that the log does not have: the next exchange makes it."""

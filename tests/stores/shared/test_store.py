@@ -3,13 +3,14 @@
 import asyncio
 from contextlib import suppress
 
+import pytest
 from memory_log import MemoryLog, Server
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.record import Claimed, Committed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord, Preferred
 from dedup.rule import Kind
-from dedup.stores import HistoryChangedError, News
+from dedup.stores import HistoryChangedError, News, StoreDownError
 from dedup.stores.shared.store import SharedStore
 
 NEAR, NEARER, FAR, OTHER = 0b0001, 0b0011, 0xFFFF << 40, 0xFFFF << 20
@@ -26,7 +27,7 @@ class Process:
     def __init__(self, server, name="test"):
         self.gate = asyncio.Event()
         self.gate.set()
-        self.travels = 0
+        self.travels, self.last_travel = 0, None
         self.counts = []
         self.store = SharedStore(MemoryLog(server, self._travel), {})
         self.detector = Detector(SimHash(3), store=self.store, count=self.counts.append)
@@ -34,7 +35,16 @@ class Process:
 
     async def _travel(self):
         self.travels += 1
+        if self.travels == self.last_travel:
+            self.gate.clear()
         await self.gate.wait()
+
+    async def read_anew(self):
+        """Notice that the history has changed, and begin to read it: the gate is closed then."""
+        self.last_travel = self.travels + 3  # an exchange goes there and back
+        reading = asyncio.create_task(self.detector.exchange(News()))
+        await until_it_waits(reading)
+        return reading
 
     async def begin(self):
         await self.store.open()
@@ -94,6 +104,118 @@ def test_a_page_without_text_that_is_met_while_the_store_is_down_is_not_claimed_
         assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
         await one.keep(NEAR, "a")
         assert committed(server) == ["a"]
+
+    asyncio.run(crawl())
+
+
+def test_a_page_that_is_claimed_while_the_history_changes_is_judged_by_the_new_one():
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        await one.keep(NEAR, "a")
+        await one.keep(OTHER, "b")
+        server.shrink(0)
+        await (await Process(server).begin()).keep(FAR, "c")
+        one.gate.clear()
+        beat = asyncio.create_task(one.follow())
+        await until_it_waits(beat)
+        reserving = asyncio.create_task(one.reserve(FAR + 1, "d"))
+        await until_it_waits(reserving)
+        one.gate.set()
+        await beat
+        assert (await reserving).verdict.original == "c"
+
+    asyncio.run(crawl())
+
+
+def test_a_page_that_is_met_while_the_history_is_read_anew_is_judged_by_all_of_it():
+    async def crawl():
+        server = Server()
+        old = await Process(server).begin()
+        await old.keep(NEAR, "a")
+        await old.store.leave("finished", None)
+        one = await Process(server).begin()
+        await one.keep(OTHER, "b")
+        server.shrink(2)
+        await (await Process(server).begin()).keep(FAR, "c")
+        reading = await one.read_anew()
+        reserving = [
+            asyncio.create_task(one.reserve(NEARER, "a")),
+            asyncio.create_task(one.reserve(FAR + 1, "d")),
+        ]
+        for task in reserving:
+            await until_it_waits(task)
+        one.gate.set()
+        with pytest.raises(HistoryChangedError):
+            await reading
+        changed, copy = await asyncio.gather(*reserving)
+        assert changed.verdict.kind is Kind.CHANGED
+        assert copy.verdict.original == "c"
+
+    asyncio.run(crawl())
+
+
+def test_what_is_known_decides_though_a_changed_history_cannot_be_read():
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        await one.keep(NEAR, "a")
+        await one.keep(FAR, "b")
+        server.shrink(2)
+        reading = await one.read_anew()
+        server.is_down = True
+        one.gate.set()
+        with pytest.raises(StoreDownError):
+            await reading
+        assert one.store.is_down
+        assert (await one.reserve(FAR + 1, "c")).verdict.kind is Kind.NEAR
+        server.is_down = False
+        await one.follow()
+        await one.publish()
+        await one.publish()
+        assert committed(server) == ["a", "b"]
+
+    asyncio.run(crawl())
+
+
+def test_a_number_of_another_history_stands_for_another_page():
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        await one.keep(NEAR, "a")
+        two = await Process(server).begin()
+        assert (await two.reserve(NEAR, "copy")).verdict.original == "a"
+        two.detector.note_preferred(1, "better")
+        server.shrink(0)
+        await (await Process(server).begin()).keep(FAR, "b")
+        await two.follow()
+        assert (await two.reserve(FAR + 1, "c")).verdict.original == "b"
+        assert await two.detector.preferred(1) == "b"
+        await two.publish()
+        entries = map(server.entry, range(1, len(server.log) + 1))
+        assert not [entry for entry in entries if isinstance(entry.event, Preferred)]
+        assert {note.key for _, note in server.matches.values()} == {"c"}
+
+    asyncio.run(crawl())
+
+
+def test_a_claim_that_is_made_again_ends_no_page_of_another_history():
+    async def crawl():
+        server = Server()
+        old = await Process(server).begin()
+        await old.keep(NEAR, "a")
+        await old.store.leave("finished", None)
+        one = await Process(server).begin()
+        changed = await one.reserve(NEARER, "a")
+        assert list(changed.claim.claimed.replaces) == [1]
+        server.shrink(0)
+        await (await Process(server).begin()).keep(FAR, "b")
+        await one.follow()
+        one.detector.commit(changed.claim)
+        await one.publish()
+        await one.publish()
+        assert committed(server) == ["a", "b"]
+        assert (await one.reserve(FAR + 1, "c")).verdict.original == "b"
 
     asyncio.run(crawl())
 
