@@ -385,7 +385,10 @@ class SharedStore(Store):
             else:
                 found[number] = record
         if missing:
-            fetched = await self._log.pages(missing)
+            if self.is_down:  # else each duplicate would wait for it
+                raise StoreDownError(f"{self.name} cannot be reached")
+            with self._noting_outage():
+                fetched = await self._log.pages(missing)
             for number in missing:
                 found[number] = self._pages[number] = fetched.get(number, PageRecord())
             while len(self._pages) > _PAGES_AT_HAND:

@@ -236,3 +236,20 @@ def test_a_page_that_was_replaced_behind_an_open_claim_does_not_count():
         assert (await later.reserve(NEARER, "b")).verdict.kind is Kind.NEW
 
     asyncio.run(crawl())
+
+
+def test_nobody_asks_for_a_url_while_the_store_is_down():
+    """Else each duplicate would wait for it, maybe as long as the store takes to time out."""
+
+    async def crawl():
+        server = Server()
+        await (await Process(server).begin()).keep(NEAR, "a")
+        one = await Process(server).begin()
+        server.is_down = True
+        with pytest.raises(StoreDownError):
+            await one.detector.exchange(News())
+        before = one.travels
+        assert (await one.reserve(NEARER, "b")).verdict.original.startswith("page 1 of ")
+        assert one.travels == before
+
+    asyncio.run(crawl())
