@@ -10,6 +10,9 @@ from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view import View
 
+_MOST_AGAIN = 1000
+"""How many claims that the log does not have are made at a time: a long outage leaves many."""
+
 
 class _Turn:
     """The claims that travel to the store together, and what came of them."""
@@ -29,7 +32,7 @@ class Follower:
     One exchange at a time: claims that come up meanwhile travel together with the next one. So the
     order of the log is that of the view. A claim that the log does not have (any more), since the
     store could not be reached, has lost it, or gave it to others, is made again with the next
-    exchange, unless its page was not stored.
+    exchange, or one of the next, unless its page was not stored.
     """
 
     def __init__(
@@ -119,7 +122,7 @@ class Follower:
 
     async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Claim]:
         self._to_claim = [claim for claim in self._to_claim if claim.is_open or claim.is_stored]
-        again = list(self._to_claim)
+        again = self._to_claim[:_MOST_AGAIN]
         try:
             events = await self._store.exchange([*(c.claimed for c in again), *claims], news)
         except HistoryChangedError:

@@ -253,3 +253,24 @@ def test_nobody_asks_for_a_url_while_the_store_is_down():
         assert one.travels == before
 
     asyncio.run(crawl())
+
+
+def test_what_piled_up_in_an_outage_travels_in_parts(monkeypatch):
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        sizes, exchange = [], one.store._log.exchange
+
+        async def measured(request):
+            sizes.append(len(request.claims))
+            return await exchange(request)
+
+        monkeypatch.setattr(one.store._log, "exchange", measured)
+        for number in range(2500):
+            one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
+        while one.detector.has_claims_to_make or one.store.has_news:
+            await one.publish()
+        assert max(sizes) <= 1000
+        assert len(committed(server)) == 2500
+
+    asyncio.run(crawl())
