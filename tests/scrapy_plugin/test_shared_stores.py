@@ -304,6 +304,20 @@ def test_a_duplicate_of_a_page_whose_url_cannot_be_asked_for_is_a_duplicate(
     server.start()
 
 
+def test_a_report_needs_no_store(
+    tmp_path: Path, site: str, server: RedisServer, index: str, pages: dict[str, Any]
+):
+    pages["/far"] = page(replaced(article(1), 60))
+    reports = str(tmp_path / "reports")
+    settings = {"DEDUP_INDEX": index, "DEDUP_REPORT": reports, "DEDUP_MAX_DISTANCE": 1}
+    fleet_crawl(site, "/0", **settings)
+    crawled = fleet_crawl(site, "/far", "/1", before=Outage(server, "/1"), **settings)
+    assert stored(crawled, site) == ["/far", "/1"]
+    assert crawled.messages(logging.ERROR) == []
+    assert "errors" not in crawled.dedup_stats
+    server.start()
+
+
 class Gate:
     """A pipeline that holds items of the spider "holder" until it is opened, and then fails."""
 
