@@ -376,6 +376,20 @@ def test_what_a_server_has_lost_is_entered_again(site: str, server: RedisServer,
     assert stored(fleet_crawl(site, *(path + "b" for path in paths), DEDUP_INDEX=index), site) == []
 
 
+def test_a_report_needs_no_store(
+    tmp_path: Path, site: str, server: RedisServer, index: str, pages: dict[str, Any]
+):
+    pages["/far"] = page(replaced(article(1), 60))
+    reports = str(tmp_path / "reports")
+    settings = {"DEDUP_INDEX": index, "DEDUP_REPORT": reports, "DEDUP_MAX_DISTANCE": 1}
+    fleet_crawl(site, "/0", **settings)
+    crawled = fleet_crawl(site, "/far", "/1", before=Outage(server, "/1"), **settings)
+    assert stored(crawled, site) == ["/far", "/1"]
+    assert crawled.messages(logging.ERROR) == []
+    assert "errors" not in crawled.dedup_stats
+    server.start()
+
+
 class Gate:
     """A pipeline that holds items of the spider "holder" until it is opened, and then fails."""
 

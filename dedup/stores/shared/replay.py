@@ -1,6 +1,5 @@
 """Entries of a log, from its start -> the pages that are stored, and what is open."""
 
-from bisect import bisect_right
 from collections.abc import Iterable
 
 from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released
@@ -21,8 +20,7 @@ class Replay:
         self.preferred: dict[int, tuple[str, int]] = {}
         """The better keys of pages, by number, and the runs in which they were met."""
         self._stored: dict[int, tuple[int, PageRecord]] = {}
-        self._after = after
-        self._given = 0
+        self._after = self._given = after
         self._replaced: list[int] = []
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -46,24 +44,24 @@ class Replay:
         for old in entry.event.replaces:
             if self._stored.pop(old, None) is None and old <= self._given:
                 self._replaced.append(old)
-        if at >= self._stored_since:
+        if at >= self._stored_since and number > self._after:
             self._stored[number] = entry.run, entry.event.record
 
     def take(self, *, is_end: bool = False) -> tuple[RecordColumns, list[int]] | None:
         """Return pages that were not given on yet, and the runs of their crawls.
 
-        Only those before the first open claim, unless *is_end*. ``None`` if there are none.
+        With them, what was replaced of those that were given on. Only those before the first open
+        claim, unless *is_end*. ``None`` if there are none.
         """
         first_open = min(self.open, default=None)
         numbers = sorted(n for n in self._stored if is_end or first_open is None or n < first_open)
-        if not numbers and not self._replaced:
+        if not numbers:
             return None
-        self._given = max(self._given, *numbers[-1:], 0)
+        self._given = numbers[-1]
         pages = [self._stored.pop(number) for number in numbers]
-        new = slice(bisect_right(numbers, self._after), None)
-        records = [record for _, record in pages[new]]
+        records = [record for _, record in pages]
         columns = RecordColumns(
-            numbers[new],
+            numbers,
             [record.digest or b"" for record in records],
             [record.sketch for record in records],
             [record.tokens for record in records],
@@ -73,4 +71,4 @@ class Replay:
             self._replaced,
         )
         self._replaced = []
-        return columns, [run for run, _ in pages[new]]
+        return columns, [run for run, _ in pages]
