@@ -14,6 +14,7 @@ from dedup.record import Claimed, PageRecord
 from dedup.rule import Finding, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
+    LedgerError,
     MemoryStore,
     News,
     Store,
@@ -244,7 +245,7 @@ class Detector:
         """Return the key of page *number*; other words for it, if the store cannot be asked."""
         try:
             return (await self._store.pages([number]))[number].key
-        except StoreDownError:
+        except LedgerError:
             return self._words_for(number)
 
     def _words_for(self, number: int) -> str:

@@ -278,8 +278,12 @@ class SharedStore(Store):
         lost = set(answer.lost)
         for number, serial in commits.items():
             if number in self._own:
-                claimed = self._own.pop(number)[1]
-                events += [Lost(claimed)] if serial in lost else []
+                if serial in lost:
+                    events.append(Lost(self._own.pop(number)[1]))
+                else:  # that is farther on in the log
+                    self._is_published(number)
+        if len(made) != len(claims):
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [*events, *made]
 
     async def _new_entries(self, answer: Answer) -> list[Entry]:
@@ -317,14 +321,17 @@ class SharedStore(Store):
         match entry.event:
             case Committed(number):
                 if number in self._own:
-                    _, claimed = self._own.pop(number)
-                    self._replaced.update(claimed.replaces)
-                    self._published.append((monotonic(), claimed))
-                    self._forget_published()
+                    self._is_published(number)
             case Released(number):
                 if number in self._own:  # by another process: the lease was over
                     return [Lost(self._own.pop(number)[1])]
         return []
+
+    def _is_published(self, number: int) -> None:
+        _, claimed = self._own.pop(number)
+        self._replaced.update(claimed.replaces)
+        self._published.append((monotonic(), claimed))
+        self._forget_published()
 
     def _event_of_other(self, entry: Entry) -> list[Event]:
         match entry.event:

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+import memory_log
 import pytest
 from memory_log import MemoryLog, Server
 
@@ -10,7 +11,7 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred
 from dedup.rule import Kind
-from dedup.stores import HistoryChangedError, News, StoreDownError
+from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
 from dedup.stores.shared.store import SharedStore
 
 NEAR, NEARER, FAR, OTHER = 0b0001, 0b0011, 0xFFFF << 40, 0xFFFF << 20
@@ -272,5 +273,64 @@ def test_what_piled_up_in_an_outage_travels_in_parts(monkeypatch):
             await one.publish()
         assert max(sizes) <= 1000
         assert len(committed(server)) == 2500
+
+    asyncio.run(crawl())
+
+
+def test_a_page_that_was_published_out_of_sight_is_entered_again_if_it_is_lost(monkeypatch):
+    async def crawl():
+        server = Server()
+        one, two = await Process(server).begin(), await Process(server).begin()
+        claim = (await one.reserve(NEAR, "a")).claim
+        for number in range(3):
+            await two.keep(OTHER << number * 8, f"other {number}")
+        monkeypatch.setattr(memory_log, "MOST_ENTRIES", 2)
+        one.detector.commit(claim)
+        await one.publish()
+        server.shrink(0)
+        await one.follow()
+        await one.publish()
+        await one.publish()
+        assert committed(server) == ["a"]
+
+    asyncio.run(crawl())
+
+
+def test_a_claim_that_got_lost_before_it_was_followed_is_made_again(monkeypatch):
+    async def crawl():
+        server = Server()
+        one, two = await Process(server).begin(), await Process(server).begin()
+        await one.follow()
+        for number in range(3):
+            await two.keep(OTHER << number * 8, f"other {number}")
+        monkeypatch.setattr(memory_log, "MOST_ENTRIES", 2)
+        entries = one.store._log.entries
+
+        async def entries_of_a_backup(after):
+            monkeypatch.undo()
+            server.shrink(len(server.log) - 1)
+            await (await Process(server).begin()).keep(FAR, "b")
+            return await entries(after)
+
+        monkeypatch.setattr(one.store._log, "entries", entries_of_a_backup)
+        assert (await one.reserve(FAR + 1, "a")).verdict.original == "b"
+        assert one.counts == ["store/history_changes"]
+
+    asyncio.run(crawl())
+
+
+def test_a_page_is_a_duplicate_though_the_name_of_the_other_cannot_be_read(monkeypatch):
+    async def crawl():
+        server = Server()
+        await (await Process(server).begin()).keep(NEAR, "a")
+        one = await Process(server).begin()
+
+        async def damaged(numbers):
+            raise LedgerError("it is damaged")
+
+        monkeypatch.setattr(one.store._log, "pages", damaged)
+        verdict = (await one.reserve(NEARER, "b")).verdict
+        assert verdict.is_duplicate
+        assert verdict.original.startswith("page 1 of ")
 
     asyncio.run(crawl())
