@@ -47,8 +47,11 @@ NOT_RUN = {
     "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
     "docs/architecture.md:  Scrapy": "a drawing",
-    'docs/more-recipes.md: ADDONS = {"dedup': "run by test_recipes.py, in a browser",
+    'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
+    "test_recipes.py, in a browser",
     'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
+    'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nREDIS_URL': "run by "
+    "test_scrapy_redis.py, with a server",
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
 }
 """Blocks that are not run, by how they begin, and why."""

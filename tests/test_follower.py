@@ -1,7 +1,8 @@
 """Processes over one log while messages get lost, time passes and history changes."""
 
 import asyncio
-from contextlib import suppress
+import gc
+from contextlib import nullcontext, suppress
 from random import Random
 
 import pytest
@@ -315,3 +316,35 @@ def test_a_page_whose_key_cannot_be_asked_for_has_other_words():
             await later.preferred(1)
 
     asyncio.run(crawl())
+
+
+def test_a_page_that_is_not_compared_is_not_entered_later():
+    detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
+    verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
+    assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
+    assert not detector.has_claims_to_make
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
+    server = Server()
+    was_enabled = []
+
+    def tell(number):
+        was_enabled.append(gc.isenabled())
+        if fails:
+            raise LookupError
+
+    async def load():
+        first = SharedStore(MemoryLog(server), {})
+        detector = Detector(SimHash(1), store=first)
+        await first.join("a")
+        claim = (await detector.reserve(page(FAR, "stored"))).claim
+        detector.commit(claim)
+        await detector.exchange(first.take_news())
+        await Detector(SimHash(1), store=SharedStore(MemoryLog(server), {})).load(tell)
+
+    with pytest.raises(LookupError) if fails else nullcontext():
+        asyncio.run(load())
+    assert was_enabled[0] is False
+    assert gc.isenabled()

@@ -28,7 +28,7 @@ from dedup.stores.reader import LedgerReader
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import Reindexed, reindex
 from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
-from dedup.stores.shared.places import LogUrl
+from dedup.stores.shared.places import LogUrl, open_log
 from dedup.text import printable
 from dedup.units import count_of
 
@@ -132,7 +132,8 @@ def _is_output(options: argparse.Namespace, *inputs: Path | LogUrl) -> bool:
 
 
 def _place(ledger: Path | LogUrl) -> Path | str:
-    return ledger.resolve() if isinstance(ledger, Path) else ledger.name
+    # The log adds what a URL does not say.
+    return ledger.resolve() if isinstance(ledger, Path) else open_log(ledger).name
 
 
 @contextmanager

@@ -99,6 +99,7 @@ class Extension:
         )
         self._components: set[str] = set()
         self._table = ""
+        self._is_open = False
         self._outages = Outages(settings.store_down, crawler, self.summary.count)
         self._connections = ExitStack()
         # For the store, which is used from then on.
@@ -223,6 +224,7 @@ class Extension:
         raise NotConfigured
 
     def spider_opened(self) -> None:
+        self._is_open = True
         self._feeds.take_over()
         self._keeper.start()
         if self._wait:
@@ -269,7 +271,7 @@ class Extension:
             ending.callback(self._reporting.close)
             ending.callback(self._pool.close)
             self.visits.gone.settle()
-            if self.settings.enabled:
+            if self.settings.enabled and self._is_open:
                 self._table = await end_crawl(
                     spider,
                     reason,

@@ -19,7 +19,7 @@ from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.entries import many_from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
@@ -254,9 +254,9 @@ class PostgresLog(Log):
                 """,
                 self._namespace, _array(part),
             ):  # fmt: skip
-                event = self._entry(position, data).event
-                if isinstance(event, Claimed):
-                    pages[position] = event.record
+                [entry] = self._decoded(position, [data])
+                if isinstance(entry.event, Claimed):
+                    pages[position] = entry.event.record
         return pages
 
     async def crawls(self) -> list[CrawlRow]:
@@ -328,9 +328,9 @@ class PostgresLog(Log):
         self._has_tables = self._has_tables or await self._has_schema()
         return await self._query(statement, *values) if self._has_tables else []
 
-    def _entry(self, position: int, data: bytes) -> Entry:
+    def _decoded(self, first: int, found: Iterable[bytes]) -> list[Entry]:
         try:
-            return from_bytes(position, data)
+            return many_from_bytes(first, found)
         except ValueError as error:
             raise LedgerError(f"{self.name} is damaged: {error}") from error
 
@@ -341,7 +341,7 @@ class PostgresLog(Log):
         """
         if len(found) != min(MOST_ENTRIES, max(last + 1 - first, 0)):
             raise LedgerError(f"{self.name} is damaged: entries from {first} to {last} are missing")
-        return [self._entry(position, data) for position, data in enumerate(found, first)]
+        return self._decoded(first, found)
 
     # The schema.
 

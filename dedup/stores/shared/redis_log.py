@@ -28,7 +28,7 @@ from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.entries import many_from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
@@ -354,7 +354,7 @@ class RedisLog(Log):
         )
 
     def _decoded(self, first: int, entries: Iterable[bytes]) -> list[Entry]:
-        return [self._parsed(from_bytes, *entry) for entry in enumerate(entries, first)]
+        return self._parsed(many_from_bytes, first, entries)
 
     def _parsed(self, parse: Callable[..., T], *data: Any) -> T:
         try:
