@@ -3,8 +3,7 @@
 import sqlite3
 from array import array
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -21,7 +20,8 @@ from dedup.stores.sqlite import KIND
 
 _ROWS_AT_ONCE = 1_000
 _TEXTS_AT_ONCE = 100
-_COMMITS_AT_ONCE = 10_000
+# Whoever reads a log has all claims in memory that are not stored yet.
+_PAGES_AT_ONCE = 50_000
 
 T = TypeVar("T")
 
@@ -164,12 +164,6 @@ def _in_use_error(log: Log) -> LedgerInUseError:
     )
 
 
-async def _check_alone(log: Log) -> None:
-    """Raise LedgerInUseError if other processes have joined *log* beside this one."""
-    if len(await log.crawls()) > 1:
-        raise _in_use_error(log)
-
-
 async def _has_pages(log: Log) -> bool:
     pieces = log.snapshot()
     try:
@@ -185,26 +179,52 @@ async def copy_to_log(path: Path, log: Log, *, overwrite: bool = False, name: st
     """Have *log* know the pages of the ledger at *path* that count; return how many these are.
 
     And their preferred keys, when they were met again, their duplicates and the texts. All of this
-    counts as one crawl of now. Crawls that join meanwhile wait for pages near these. A failure
-    before the last page was read leaves a store without pages; one after that, and a kill, may
-    leave some of the pages, which are stored as it says: the store knows less, and that is all.
+    counts as stored now, in one crawl. Crawls that join meanwhile wait for pages near these.
+
+    Whatever fails, *log* has no page afterwards. Only if this process is killed, or *log* cannot be
+    reached any more, it may have the first ones, `_PAGES_AT_ONCE` or a multiple of them: a store
+    that knows less, from which pages are stored again.
 
     *name* is what messages call the ledger. Raises LedgerError as `check_target` does, if a crawl
-    joins before the pages count, if *path* is no ledger or damaged, or if *log* cannot be written.
+    joins before all pages are there, if *path* is no ledger or damaged, or if *log* cannot be
+    written.
     """
     reset = await _is_anything_there(log, overwrite)
     with LedgerReader(path, name) as reader:
-        member = Member(token_bytes(8), "dedup reindex")
-        joined = await log.join(member, reader.identity, reset=reset)
+        identity = reader.identity
+        member = _new_member()
+        joined = await log.join(member, identity, reset=reset)
+        move = _Move(reader, log, member.owner, joined.run)
         try:
-            await _check_alone(log)
-            pages = await _Move(reader, log, member.owner, joined.run).make()
-        except BaseException:
-            with suppress(LedgerError):  # then its claims end with its lease
-                await log.leave(member.owner, "failed", None, ())
+            await move.make()
+        except BaseException as error:
+            is_empty = await _forget(log, member, identity)
+            if isinstance(error, LedgerError) and move.pages and not is_empty:
+                raise LedgerError(
+                    f"{error} (up to {move.pages:,} pages are there already; --overwrite begins "
+                    "anew)"
+                ) from error
             raise
         await log.leave(member.owner, "finished", None, reader.texts())
-        return pages
+        return move.pages
+
+
+def _new_member() -> Member:
+    return Member(token_bytes(8), "dedup reindex")
+
+
+async def _forget(log: Log, member: Member, identity: Mapping[str, Any]) -> bool:
+    """Have *log* forget what *member* has told it; return whether it has, as nobody else joined."""
+    try:
+        await log.leave(member.owner, "failed", None, ())
+        if len(await log.crawls()) > 1:
+            return False
+        again = _new_member()
+        joined = await log.join(again, identity, reset=True)
+        await log.leave(again.owner, "failed", None, ())
+    except LedgerError:
+        return False
+    return joined.is_reset
 
 
 class _Move:
@@ -216,39 +236,44 @@ class _Move:
         self._owner = owner
         self._run = run
         self._turn = self._seen = 0
+        self.pages = 0
+        """How many are stored in the log, or may be."""
         # Numbers in the ledger, in order, and what they are in the log.
         self._old, self._new = array("q"), array("q")
 
-    async def make(self) -> int:
-        """Move all; return how many pages there are."""
-        serial = 1
-        for pages in _batches(self._reader.pages(), _ROWS_AT_ONCE):
-            self._check(pages)
-            claims = [(serial + n, Claimed(page.record)) for n, page in enumerate(pages)]
-            answer = await self._tell(claims=claims)
-            self._old.extend(page.number for page in pages)
-            self._new.extend(answer.made)
-            serial += len(claims)
-        # They would take what is moved for what their own run has stored.
-        await _check_alone(self._log)
-        await self._commit()
+    async def make(self) -> None:
+        """Move all."""
+        # Who joins now takes what is moved for what its own run has stored.
+        await self._check_alone()
+        pages = self._reader.pages()
+        while True:
+            for some in _batches(islice(pages, _PAGES_AT_ONCE), _ROWS_AT_ONCE):
+                await self._claim(some)
+            if self.pages == len(self._new):
+                break
+            await self._check_alone()
+            await self._commit()
         await self._tell_notes()
-        return len(self._new)
+
+    async def _check_alone(self) -> None:
+        if len(await self._log.crawls()) > 1:
+            raise _in_use_error(self._log)
+
+    async def _claim(self, pages: Sequence[StoredPage]) -> None:
+        first = len(self._new) + 1
+        self._check(pages)
+        claims = [(serial, Claimed(page.record)) for serial, page in enumerate(pages, first)]
+        answer = await self._tell(claims=claims)
+        self._old.extend(page.number for page in pages)
+        self._new.extend(answer.made)
 
     async def _commit(self) -> None:
-        claims = zip(self._new, range(1, len(self._new) + 1), strict=True)
-        done = 0
-        try:
-            for commits in _batches(claims, _COMMITS_AT_ONCE):
-                answer = await self._tell(commits=commits)
-                if answer.lost:
-                    raise LedgerError(f"{self._log.name} has ended claims that took too long")
-                done += len(commits)
-        except LedgerError as error:
-            raise LedgerError(
-                f"{error} ({done:,} of {len(self._new):,} pages were moved; --overwrite begins "
-                "anew)"
-            ) from error
+        """Have what is claimed be stored, all at once."""
+        commits = list(enumerate(self._new[self.pages :], self.pages + 1))
+        self.pages += len(commits)
+        answer = await self._tell(commits=[(number, serial) for serial, number in commits])
+        if answer.lost:
+            raise LedgerError(f"{self._log.name} has ended claims that took too long")
 
     async def _tell_notes(self) -> None:
         for some in _batches(self._reader.preferred(), _ROWS_AT_ONCE):
@@ -271,7 +296,7 @@ class _Move:
             self._seen = answer.entries[-1].position
         return answer
 
-    def _check(self, pages: Collection[StoredPage]) -> None:
+    def _check(self, pages: Sequence[StoredPage]) -> None:
         """Raise LedgerError for values that no log could tell again."""
         columns = RecordColumns()
         for page in pages:

@@ -1,18 +1,23 @@
 """Every log becomes a ledger, and every ledger a log."""
 
+import asyncio
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
 from ledgers import add, joined, leave, publish, record
 from log_servers import Place
+from redis_server import RedisLogServer
 from test_log import IDENTITY, LOGS, Process
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed
 from dedup.sqlite_file import LedgerError, LedgerInUseError
-from dedup.stores.base import DuplicateNote, HistoryChangedError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
 from dedup.stores.reader import LedgerReader
+from dedup.stores.shared import copying
 from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
 from dedup.stores.shared.log import Joined
 
@@ -207,6 +212,100 @@ async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
     await other.follow()
     kinds = [type(entry.event).__name__ for entry in other.followed]
     assert sorted(kinds) == ["Claimed"] * 2501 + ["Released"] * 2501
+
+
+def failing_at(turn, log):
+    """Have *log* fail once, in the answer to a request."""
+    exchange = log.exchange
+
+    async def exchange_or_fail(request):
+        answer = await exchange(request)
+        if request.turn == turn:
+            raise StoreDownError(f"{log.name} did not answer")
+        return answer
+
+    log.exchange = exchange_or_fail
+    return log
+
+
+# Of two parts with two claims and a commit each, and what is told of pages.
+@pytest.mark.parametrize("turn", [1, 3, 5, 6, 7])
+async def test_what_fails_leaves_no_pages(turn, place, ledger, path, monkeypatch):
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+    with pytest.raises(StoreDownError, match="did not answer"):
+        await copy_to_log(ledger, failing_at(turn, place.log()))
+    await copy_to_ledger(place.log(), path)
+    with LedgerReader(path) as reader:
+        assert reader.counts() == {"pages": 0, "ended": 0, "matches": 0}
+    assert await copy_to_log(ledger, place.log()) == 2501
+
+
+async def test_pages_that_cannot_be_taken_back_are_told(place, ledger, monkeypatch):
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+    log, other = failing_at(4, place.log()), Process(place.log())
+    leave = log.leave
+
+    async def leave_when_another_joins(*how):
+        await other.log.open()
+        await other.join()
+        await leave(*how)
+
+    log.leave = leave_when_another_joins
+    with pytest.raises(LedgerError) as caught:
+        await copy_to_log(ledger, log)
+    assert str(caught.value).endswith(
+        "(up to 1,500 pages are there already; --overwrite begins anew)"
+    )
+
+
+_MOVE_AND_STOP = """
+import asyncio, sys
+from pathlib import Path
+from dedup.stores.shared import copying
+from dedup.stores.shared.redis_log import RedisLog
+
+url, ledger, turn = sys.argv[1:]
+copying._PAGES_AT_ONCE = 1500
+log = RedisLog(url, lease=1.0)
+exchange = log.exchange
+
+async def exchange_or_stop(request):
+    answer = await exchange(request)
+    if request.turn == int(turn):
+        print("there", flush=True)
+        await asyncio.Event().wait()
+    return answer
+
+log.exchange = exchange_or_stop
+asyncio.run(copying.copy_to_log(Path(ledger), log))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("turn", "stored"), [(2, 0), (3, 1500)])
+async def test_a_move_that_is_killed_leaves_whole_parts(turn, stored, tmp_path, ledger, path):
+    server = RedisLogServer(tmp_path)
+    try:
+        url = server.url("killed")
+        command = [sys.executable, "-c", _MOVE_AND_STOP, url, str(ledger), str(turn)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as move:
+            assert move.stdout.readline() == b"there\n"
+            move.kill()
+        log = server.connect("killed")
+        with pytest.raises(LedgerInUseError, match="for one that was killed, 20 seconds"):
+            await check_target(log)
+        while (await log.open()).is_in_use:
+            await asyncio.sleep(0.05)
+        await copy_to_ledger(log, path)
+        with LedgerReader(path) as reader:
+            assert reader.counts()["pages"] == stored
+        if stored:
+            with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
+                await check_target(log)
+        assert await copy_to_log(ledger, log, overwrite=bool(stored)) == 2501
+        await log.close()
+    finally:
+        server.stop()
 
 
 async def test_a_store_that_nobody_has_used_is_told_as_such(place, path):
