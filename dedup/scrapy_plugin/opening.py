@@ -165,6 +165,12 @@ async def connected(store: SharedStore) -> Store:
     except BaseException:
         await store.disconnect()
         raise
+    finally:
+        if store.is_not_reset:
+            logger.warning(
+                "%s is not reset (DEDUP_RESET): other crawls use it, or one was killed just now",
+                store.name,
+            )
     return store
 
 

@@ -326,19 +326,22 @@ class Gate:
         return item
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: str, *, fails: bool):
-    index = index.replace("%(name)s", "both")
-    settings = {
+def settings_with_a_gate(index: str) -> dict[str, Any]:
+    return {
         "TWISTED_REACTOR_ENABLED": False,
         "ADDONS": ADDON,
         "DEDUP_WORKERS": 0,
         "DEDUP_MAX_DISTANCE": 8,
-        "DEDUP_INDEX": index,
+        "DEDUP_INDEX": index.replace("%(name)s", "both"),
         "LOG_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "ITEM_PIPELINES": {Gate: 300},
     }
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: str, *, fails: bool):
+    settings = settings_with_a_gate(index)
 
     async def crawls() -> list[dict[str, Any]]:
         Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), fails
@@ -359,3 +362,32 @@ def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: st
     counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
     assert counts == ([0, 1] if fails else [1, 0])
     assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
+
+
+def test_a_store_that_others_use_is_not_reset_and_the_log_says_so(
+    site: str, server: RedisServer, index: str
+):
+    settings = settings_with_a_gate(index)
+    reset = {"DEDUP_RESET": True}
+
+    async def crawls() -> dict[str, Any]:
+        Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), False
+        runner = AsyncCrawlerRunner(settings)
+        await runner.crawl(spider_over(f"{site}/0", name="first"))
+        holding = asyncio.ensure_future(runner.crawl(spider_over(f"{site}/1", name="holder")))
+        await Gate.entered.wait()
+        later = runner.create_crawler(spider_over(f"{site}/0b", custom_settings=reset))
+        await runner.crawl(later)
+        Gate.opened.set()
+        await holding
+        return dict(later.stats.get_stats())
+
+    records: list[logging.LogRecord] = []
+    with logged(records):
+        stats = asyncio.run(crawls())
+    assert stats["dedup/near_duplicates"] == 1
+    name = f"redis://127.0.0.1:{server.port}/0?namespace=both"
+    warned = [r for r in records if r.levelno >= logging.WARNING and r.name.startswith("dedup.")]
+    assert [record.getMessage() for record in warned] == [
+        f"{name} is not reset (DEDUP_RESET): other crawls use it, or one was killed just now"
+    ]

@@ -66,6 +66,7 @@ class SharedStore(Store):
         self._identity = json.loads(json.dumps(identity, default=str))
         self._job = job
         self._reset = reset
+        self.is_not_reset = False
         # A log that nobody has joined yet cannot be read.
         self._is_there = True
         self._stored_since = time() - max_age * _SECONDS_OF_A_DAY if max_age else 0.0
@@ -107,7 +108,7 @@ class SharedStore(Store):
         if found is None:
             self._reset = False
         elif self._reset and found.is_in_use:
-            self._reset = False  # the first one of the fleet has done that
+            self._reset, self.is_not_reset = False, True  # the first one of the fleet has done that
         if found and not self._reset:
             check_identity(self.name, found.identity, self._identity, is_resumed=False)
 
