@@ -191,7 +191,8 @@ class Extension:
                 detector = await detector_with(store, self.settings, self.summary.count)
             except LedgerError as error:
                 logger.error("The crawl does not start: %s", error)
-                raise
+                # Scrapy logs a traceback; without those of the client of a server.
+                raise error.with_traceback(None) from None
             self._wait = None
             self._use(store, detector)
 
@@ -252,8 +253,8 @@ class Extension:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
         if self.settings.prefer and "PreferenceQueue" not in self._components:
             logger.warning(
-                "DEDUP_PREFER orders no requests: SCHEDULER_PRIORITY_QUEUE is not "
-                "dedup.scrapy_plugin.PreferenceQueue"
+                "DEDUP_PREFER orders no requests: the scheduler does not use "
+                "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
             )
 
     async def _join(self) -> None:

@@ -166,6 +166,10 @@ class DedupSettings:
         for field in dataclasses.fields(cls):
             for setting in getattr(field.type, "__metadata__", ()):
                 values[field.name] = reader.read(f"DEDUP_{field.name.upper()}", setting)
+        if values["enabled"] and values["index"] is None and values["index_in_use"] == "share":
+            raise SettingError(
+                'DEDUP_INDEX_IN_USE = "share" needs DEDUP_INDEX, the file that crawls share'
+            )
         if values["job"] and values["index"] is None:
             values["index"] = Path(values["job"], LEDGER_OF_A_JOB).absolute()
             # A second crawl would want not only its ledger, but also its requests.

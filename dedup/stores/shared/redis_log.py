@@ -310,7 +310,9 @@ class RedisLog(Log):
             return StoreDownError(f"{self.name} did not answer within {self._timeout:g} seconds")
         if isinstance(cause, exceptions.OutOfMemoryError):
             return StoreDownError(f"{self.name} cannot write, its memory is full: {cause}")
-        return StoreDownError(f"{self.name} cannot be reached or used now: {cause}")
+        return StoreDownError(
+            f"{self.name} cannot be reached or used now: {str(cause).rstrip('.')}"
+        )
 
     def _check(self, server: Mapping[str, Any]) -> None:
         """Raise LedgerError if the *server*, as INFO describes it, would forget."""

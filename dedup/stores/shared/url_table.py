@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import xxhash
-
-from dedup.index.arrays import Array
+from numpy.typing import NDArray
 
 
 class UrlTable:
@@ -22,7 +21,7 @@ class UrlTable:
         self._pages = np.empty((0, 2), np.uint32)
         self._new: dict[int, list[tuple[int, int]]] = {}
         self._count_of_new = 0
-        self._many: list[tuple[Array, Array]] = []
+        self._many: list[tuple[NDArray[np.uint64], NDArray[np.uint32]]] = []
 
     def add(self, url: str, number: int, run: int) -> None:
         """Have page *number* of *run* found by *url*."""

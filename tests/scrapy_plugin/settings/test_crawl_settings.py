@@ -341,6 +341,14 @@ def test_the_ledger_of_a_job_is_never_waited_for(tmp_path: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("jobdir", [False, True])
+def test_nothing_cannot_be_shared(tmp_path: Path, *, jobdir: bool):
+    job = {"JOBDIR": str(tmp_path / "job")} if jobdir else {}
+    with pytest.raises(SettingError, match="needs DEDUP_INDEX"):
+        read(DEDUP_INDEX_IN_USE="share", **job)
+    assert not read(DEDUP_INDEX_IN_USE="share", DEDUP_ENABLED=False, **job).is_shared
+
+
 def test_a_read_only_file_system_is_told_of_at_the_start(tmp_path: Path):
     """Also if the ledger is there already."""
     (tmp_path / "old.sqlite").touch()
