@@ -109,10 +109,11 @@ class Follower:
         except BaseException:
             turn.error = StoreDownError("who asked for several claims was cancelled")
             raise
+        else:
+            for place in turn.given_up:
+                self.release(turn.made[place])
         finally:
             turn.is_over = True
-        for place in turn.given_up:
-            self.release(turn.made[place])
 
     def _check_is_up(self) -> None:
         if self._store.is_down:

@@ -58,7 +58,11 @@ class Process:
             claim.when_ended(ended.set)
             await ended.wait()
         if claim:
-            await fleet.pause()
+            try:
+                await fleet.pause()
+            except asyncio.CancelledError:
+                self.detector.release(claim)
+                raise
             if not fails:
                 fleet.store(key, content)
             (self.detector.release if fails else self.detector.commit)(claim)
@@ -116,7 +120,7 @@ class Fleet:
                 self._let_arrive()
             await loading
         self.has_begun = True
-        tasks = [
+        self._tasks = tasks = [
             asyncio.create_task(
                 self.processes[process % len(self.processes)].crawl(
                     f"page {number}", content, fails
@@ -130,7 +134,9 @@ class Fleet:
                 break
             self._step()
         assert all(task.done() for task in tasks), "somebody waits for ever"
-        await asyncio.gather(*tasks)
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                task.result()
         await self._end()
 
     async def _end(self):
@@ -138,7 +144,7 @@ class Fleet:
         self._faults, self.server.is_down = [], False
         for process in self.processes:
             process.is_paused = False
-        for _ in range(3):
+        for _ in range(6):
             for process in self.processes:
                 beat = process.publishing or asyncio.create_task(process.beat())
                 while not beat.done():
@@ -149,6 +155,7 @@ class Fleet:
 
     def _step(self):
         chooser = self._chooser
+        self._sleeping = [awake for awake in self._sleeping if not awake.done()]
         if self._sleeping and chooser.random() < 0.5:
             self._sleeping.pop(chooser.randrange(len(self._sleeping))).set_result(None)
         elif chooser.random() < 0.3:
@@ -166,6 +173,8 @@ class Fleet:
         elif fault == "shrink" and self.server.log and self._shrinks < 3:
             self._shrinks += 1
             self.server.shrink(self._chooser.randrange(len(self.server.log)))
+        elif fault == "cancel":
+            self._chooser.choice(self._tasks).cancel()
         elif fault == "down":
             self.server.is_down = not self.server.is_down
         if process.publishing is None or process.publishing.done():
@@ -205,7 +214,7 @@ def run(seed, monkeypatch, faults, processes=3):
     fleet = Fleet(chooser, processes, faults)
     monkeypatch.setattr(module, "monotonic", lambda: fleet.server.now)
     asyncio.run(fleet.crawl(pages))
-    assert len(fleet.verdicts) == len(pages)
+    assert len(fleet.verdicts) == len(pages) or "cancel" in faults
     failed = {f"page {number}" for number, (_, fails, _) in enumerate(pages) if fails}
     kept = {key for key, kind in fleet.verdicts.items() if kind is Kind.NEW}
     assert fleet.stored.keys() == kept - failed
@@ -233,6 +242,18 @@ def test_a_process_that_loses_its_lease_says_so(monkeypatch, faults):
         assert fleet.pairs == 0 or fleet.counts("claims/lost"), seed
         lost += fleet.counts("claims/lost")
     assert lost, "no lease was lost"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [["cancel"], ["cancel", "loss", "down", "shrink"]], ids="+".join)
+def test_who_is_cancelled_leaves_no_claim_behind(monkeypatch, faults):
+    cancelled = 0
+    for seed in SEEDS:
+        fleet = run(seed, monkeypatch, faults)
+        assert not fleet.server.open, seed
+        assert not any(process.detector._view.open_claims for process in fleet.processes), seed
+        cancelled += sum(task.cancelled() for task in fleet._tasks)
+    assert cancelled
 
 
 ALL = ["pause", "time", "loss", "down", "shrink"]

@@ -334,3 +334,23 @@ def test_a_page_is_a_duplicate_though_the_name_of_the_other_cannot_be_read(monke
         assert verdict.original.startswith("page 1 of ")
 
     asyncio.run(crawl())
+
+
+def test_who_gives_up_a_claim_does_not_change_what_befalls_the_others():
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        one.gate.clear()
+        kept = asyncio.create_task(one.reserve(NEAR, "a"))
+        given_up = asyncio.create_task(one.reserve(FAR, "b"))
+        other = asyncio.create_task(one.reserve(OTHER, "c"))
+        await until_it_waits(kept)
+        given_up.cancel()
+        await asyncio.wait([given_up])
+        server.is_down = True
+        one.gate.set()
+        for task in (kept, other):
+            with pytest.raises(StoreDownError):
+                await task
+
+    asyncio.run(crawl())
