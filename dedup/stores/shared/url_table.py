@@ -40,10 +40,11 @@ class UrlTable:
         if self._many:
             self._sort_in()
         key = _hash(url)
-        start, stop = (
-            int(np.searchsorted(self._hashes, np.uint64(key), side)) for side in ("left", "right")
-        )
-        yield from map(tuple, self._pages[start:stop].tolist())
+        place = int(np.searchsorted(self._hashes, np.uint64(key)))
+        while place < len(self._hashes) and self._hashes[place] == key:
+            number, run = self._pages[place].tolist()
+            yield number, run
+            place += 1
         yield from self._new.get(key, ())
 
     def _sort_in(self) -> None:
