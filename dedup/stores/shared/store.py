@@ -100,7 +100,6 @@ class SharedStore(Store):
         self.is_in_use = False
         """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
-        # Whether nothing was there when it was opened.
         self._has_to_read = False
         # The last entry that was followed.
         self._last_entry: Entry | None = None
