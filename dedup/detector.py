@@ -14,6 +14,7 @@ from dedup.record import Claimed, PageRecord
 from dedup.rule import Finding, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
+    LedgerError,
     MemoryStore,
     News,
     Store,
@@ -120,26 +121,29 @@ class Detector:
     async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
+        view = self._view
         earlier = await self._earlier.pages(record.key, record.scope)
+        if self._view is not view:
+            raise HistoryChangedError(f"{self._store.name} is read anew: look again")
         if again:
             verdict, replaces = earlier.replaced_by(record)
-            claim = await self._follower.claim(Claimed(record, replaces))
+            claim = await self._follower.claim(Claimed(record, replaces), view)
             return Reservation(verdict, claim)
         if stored := earlier.unchanged(record):
             self._store.note_seen(stored.number)
             original = stored.record.key
             return Reservation(Verdict(Kind.UNCHANGED, self._method.name, original, 0))
-        claims_so_far = self._view.claims_so_far
-        look = self._view.look(record, earlier.numbers)
+        claims_so_far = view.claims_so_far
+        look = view.look(record, earlier.numbers)
         if look.claim is None:  # else it is looked for again
-            self._view.learn_names(record)
+            view.learn_names(record)
         if not look.is_of_new_page:
             return await self._barred(record.key, look)
         verdict, replaces = earlier.replaced_by(record)
-        claim = await self._follower.claim(Claimed(record, replaces))
-        if self._view.claims_so_far > claims_so_far + 1:
+        claim = await self._follower.claim(Claimed(record, replaces), view)
+        if view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
-            look = self._view.look(record, earlier.numbers, claim.number)
+            look = view.look(record, earlier.numbers, claim.number)
             if not look.is_of_new_page:
                 self.release(claim)
                 return await self._barred(record.key, look)
@@ -177,9 +181,12 @@ class Detector:
     def unchecked(self, record: PageRecord) -> Reservation:
         """Return what is said of a page while a shared store cannot be asked: it is kept.
 
-        It is claimed as soon as the store can be asked.
+        It is claimed as soon as the store can be asked; not if it is never compared.
         """
-        return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(_storable(record)))
+        record = _storable(record)
+        if reason := self.rule.reason_to_skip(record):
+            return Reservation(self.skipped(reason))
+        return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(record))
 
     @property
     def has_claims_to_make(self) -> bool:
@@ -238,7 +245,7 @@ class Detector:
         """Return the key of page *number*; other words for it, if the store cannot be asked."""
         try:
             return (await self._store.pages([number]))[number].key
-        except StoreDownError:
+        except LedgerError:
             return self._words_for(number)
 
     def _words_for(self, number: int) -> str:

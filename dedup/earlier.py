@@ -3,17 +3,25 @@
 And what they stored under another one, and met under this one, which was preferred.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TypeVar
 
+from dedup.index.base import Index
 from dedup.methods.base import Method
 from dedup.record import PageRecord
 from dedup.rule import Kind, Rule, Verdict, Witness
 from dedup.scopes import base_of, is_of_item, is_within
+from dedup.search import index_for
 from dedup.stores import Store, Stored
+
+T = TypeVar("T")
 
 
 class EarlierPages:
-    """The stored pages of one key: the same page as it was, or its items."""
+    """The stored pages of one key: the same page as it was, or its items, maybe thousands."""
 
     def __init__(
         self,
@@ -21,31 +29,34 @@ class EarlierPages:
         rule: Rule,
         key: str,
         pages: Sequence[Stored],
+        has_ended: Callable[[int], bool],
         *,
         several_a_key: bool,
     ) -> None:
         """Create it of *pages*; *several_a_key*: a key may stand for several contents.
 
         Those with another key than *key* are copies: other pages, for which *key* is preferred.
+        *has_ended* says of a page, by its number, that it does not count any more.
         """
         self._method = method
         self._rule = rule
-        self._pages = [page for page in pages if page.record.key == key]
-        self._copies = [page for page in pages if page.record.key != key]
+        self._has_ended = has_ended
         self._several_a_key = several_a_key
+        self._pages = [page for page in pages if page.record.key == key]
+        self._equal = _by_digest(self._pages)
+        self._equal_copies = _by_digest(page for page in pages if page.record.key != key)
+        self._left = list(self._pages)
         self.numbers = {page.number for page in self._pages}
+        """Those under the key, also the ones that have ended."""
 
     def unchanged(self, record: PageRecord) -> Stored | None:
         """Return the page that *record* equals, or ``None``."""
-        if not (self._pages or self._copies):
-            return None
-        page = Witness.of(record)
         # What is stored under the own key decides, if anything is.
-        for stored in self._pages or self._copies:
-            if stored.record.digest == record.digest:
-                original = Witness.of(stored.record)
-                if self._rule.objection(page, original, is_exact=True) is None:
-                    return stored
+        equal = self._equal if self._is_any_left else self._equal_copies
+        for stored in self._counting(equal.get(record.digest, ())):
+            page, original = Witness.of(record), Witness.of(stored.record)
+            if self._rule.objection(page, original, is_exact=True) is None:
+                return stored
         return None
 
     def replaced_by(self, record: PageRecord) -> tuple[Verdict, list[int]]:
@@ -54,12 +65,13 @@ class EarlierPages:
         That is what was stored under its key; where a key stands for several contents, those of
         them that are near: it is the stored page that goes.
         """
-        method, pages = self._method, self._pages
-        if is_within(record.scope) and len(pages) > 1:
+        method = self._method
+        own = None if record.sketch is None else method.from_bytes(record.sketch)
+        pages = list(self._counting(self._near(own) if self._several_a_key else self._pages))
+        if is_within(record.scope) and len(list(islice(self._counting(self._pages), 2))) > 1:
             pages = []  # Of several items of one page, nobody can say which one this was.
         if not pages:
             return Verdict(Kind.NEW, method.name), []
-        own = None if record.sketch is None else method.from_bytes(record.sketch)
         distances = {
             number: method.distance(method.from_bytes(stored.sketch), own)
             for number, stored in pages
@@ -75,6 +87,40 @@ class EarlierPages:
             return Verdict(Kind.NEW, method.name), []
         distance = min((distances[n] for n in replaced if n in distances), default=None)
         return Verdict(Kind.CHANGED, method.name, record.key, distance), replaced
+
+    def _counting(self, pages: Iterable[Stored]) -> Iterator[Stored]:
+        return (page for page in pages if not self._has_ended(page.number))
+
+    @property
+    def _is_any_left(self) -> bool:
+        """Whether any page under the key counts: what has ended has done so for good."""
+        while self._left and self._has_ended(self._left[-1].number):
+            self._left.pop()
+        return bool(self._left)
+
+    def _near(self, sketch: object) -> Iterable[Stored]:
+        """Return the pages that may be near to *sketch*, in their order."""
+        if self._method.finds_parts:  # an index finds what contains the page, and not its parts
+            return self._pages
+        if sketch is None:
+            return ()
+        places = sorted(match.page for match in self._index.query_all(sketch))
+        return [self._pages[place] for place in places]
+
+    @cached_property
+    def _index(self) -> Index:
+        index = index_for(self._method)
+        for place, stored in enumerate(self._pages):
+            if stored.record.sketch is not None:
+                index.add(self._method.from_bytes(stored.record.sketch), place)
+        return index
+
+
+def _by_digest(pages: Iterable[Stored]) -> dict[bytes | None, list[Stored]]:
+    by_digest = defaultdict(list)
+    for page in pages:
+        by_digest[page.record.digest].append(page)
+    return dict(by_digest)
 
 
 class Earlier:
@@ -95,7 +141,9 @@ class Earlier:
         self._store = store
         self._has_ended = has_ended
         self._several_a_key = several_a_key
-        self._nothing = EarlierPages(method, rule, "", (), several_a_key=several_a_key)
+        self._nothing = self._pages_of("", ())
+        # Items of one page have one key, and some pages are judged at a time.
+        self._pages_of_key: dict[str, tuple[list[Stored], EarlierPages]] = {}
         self._by_scope: dict[str, tuple[list[Stored], dict[str, list[Stored]]]] = {}
 
     async def pages(self, key: str, scope: str) -> EarlierPages:
@@ -107,24 +155,41 @@ class Earlier:
         if not stored:
             return self._nothing
         if is_of_item(scope):
-            stored = self._by_scope_of_item(key, stored).get(base_of(scope), [])
-        counting = [page for page in stored if not self._has_ended(page.number)]
-        return EarlierPages(
-            self._method, self._rule, key, counting, several_a_key=self._several_a_key
+            by_scope = _remembered(self._by_scope, key, stored, _sorted_by_scope)
+            return self._pages_of(key, by_scope.get(base_of(scope), []))
+        return _remembered(
+            self._pages_of_key, key, stored, lambda pages: self._pages_of(key, pages)
         )
 
-    def _by_scope_of_item(self, key: str, stored: list[Stored]) -> dict[str, list[Stored]]:
-        """Return what is *stored* under *key* by its scope: a page may have thousands of items."""
-        sorted_so_far, by_scope = self._by_scope.get(key, (None, {}))
-        if sorted_so_far is not stored:
-            by_scope = {}
-            for page in stored:
-                by_scope.setdefault(base_of(page.record.scope), []).append(page)
-            if len(self._by_scope) >= _KEYS_AT_HAND:
-                del self._by_scope[next(iter(self._by_scope))]
-            self._by_scope[key] = stored, by_scope
-        return by_scope
+    def _pages_of(self, key: str, pages: Sequence[Stored]) -> EarlierPages:
+        return EarlierPages(
+            self._method, self._rule, key, pages, self._has_ended,
+            several_a_key=self._several_a_key,
+        )  # fmt: skip
 
 
-# Items of one page have one key, and some pages are judged at a time.
-_KEYS_AT_HAND = 16
+def _sorted_by_scope(stored: list[Stored]) -> dict[str, list[Stored]]:
+    """Return what is *stored* under a key by its scope: a page may have thousands of items."""
+    by_scope = defaultdict(list)
+    for page in stored:
+        by_scope[base_of(page.record.scope)].append(page)
+    return by_scope
+
+
+_AT_HAND = 16
+
+
+def _remembered(
+    memory: dict[str, tuple[list[Stored], T]],
+    key: str,
+    stored: list[Stored],
+    make: Callable[[list[Stored]], T],
+) -> T:
+    """Return what *make* makes of what is *stored* under *key*, from *memory* if that is there."""
+    of_what, made = memory.get(key, (None, None))
+    if made is None or of_what is not stored:  # the store reads it once for all items of a page
+        made = make(stored)
+        if len(memory) >= _AT_HAND:
+            del memory[next(iter(memory))]
+        memory[key] = stored, made
+    return made

@@ -1,7 +1,9 @@
 """What a process knows of stored pages, kept in step with the log of a store."""
 
+import gc
 from asyncio import Lock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from dedup.claim import Claim
 from dedup.methods.base import Method
@@ -9,6 +11,9 @@ from dedup.record import Claimed, Event, Lost, PageRecord
 from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view import View
+
+_MOST_AGAIN = 1000
+"""How many claims that the log does not have are made at a time: a long outage leaves many."""
 
 
 class _Turn:
@@ -29,7 +34,7 @@ class Follower:
     One exchange at a time: claims that come up meanwhile travel together with the next one. So the
     order of the log is that of the view. A claim that the log does not have (any more), since the
     store could not be reached, has lost it, or gave it to others, is made again with the next
-    exchange, unless its page was not stored.
+    exchange, or one of the next, unless its page was not stored.
     """
 
     def __init__(
@@ -52,18 +57,22 @@ class Follower:
     async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
 
-        Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
+        Until all are there, the view is the one of before. Raises LedgerError if they cannot be
+        read, ValueError if a sketch is none of the method's.
         """
+        view = View(self._method, self._rule)
         number = 0
-        while piece := await self._store.since(number):
-            self.view.load(piece)
-            number = piece.numbers[-1]
-            tell(number)
-        self.view.finish_loading()
+        with _without_collection():
+            while piece := await self._store.since(number):
+                view.load(piece)
+                number = piece.numbers[-1]
+                tell(number)
+            view.finish_loading()
+        self.view = view
         tell(number)
 
-    async def claim(self, claimed: Claimed) -> Claim:
-        """Append a claim, and return it as it then stands in the view.
+    async def claim(self, claimed: Claimed, view: View) -> Claim:
+        """Append a claim, and return it as it then stands in *view*, where the page was looked for.
 
         Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
         may be later, HistoryChangedError if the view is another one now.
@@ -84,6 +93,9 @@ class Follower:
             raise
         if turn.error:
             raise turn.error
+        if self.view is not view:  # since another turn, before this one
+            self.release(turn.made[place])
+            raise HistoryChangedError(f"{self._store.name} is read anew: look again")
         return turn.made[place]
 
     async def _travel(self, turn: _Turn) -> None:
@@ -97,10 +109,11 @@ class Follower:
         except BaseException:
             turn.error = StoreDownError("who asked for several claims was cancelled")
             raise
+        else:
+            for place in turn.given_up:
+                self.release(turn.made[place])
         finally:
             turn.is_over = True
-        for place in turn.given_up:
-            self.release(turn.made[place])
 
     def _check_is_up(self) -> None:
         if self._store.is_down:
@@ -113,7 +126,7 @@ class Follower:
 
     async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Claim]:
         self._to_claim = [claim for claim in self._to_claim if claim.is_open or claim.is_stored]
-        again = list(self._to_claim)
+        again = self._to_claim[:_MOST_AGAIN]
         try:
             events = await self._store.exchange([*(c.claimed for c in again), *claims], news)
         except HistoryChangedError:
@@ -156,14 +169,12 @@ class Follower:
     async def _start_again(self) -> None:
         """Read the store anew, whose history has changed; claim again what it does not have."""
         self._count("store/history_changes")
-        old = self.view
         self._unsure += self._store.take_unpublished()
-        self.view = View(self._method, self._rule)
-        for claim in old.open_claims:
+        for claim in self.view.open_claims:
             if self._store.is_own(claim.number):
-                self._claim_again(claim)
+                self._claim_again(self.view.forget(claim.claimed))
             else:
-                claim.end()  # who waits for it looks again
+                self.view.release(claim)  # who waits for it looks again
         await self.load()
         unsure, self._unsure = self._unsure, []
         for claimed in unsure:
@@ -171,6 +182,8 @@ class Follower:
                 claim = Claim(claimed)
                 claim.end(is_stored=True)
                 self._claim_again(claim)
+        for claim in self._to_claim:  # these numbers may be those of other pages now
+            claim.claimed = claim.claimed._replace(replaces=())
 
     def claim_later(self, record: PageRecord) -> Claim:
         """Return a claim that the log does not have: the next exchange makes it."""
@@ -219,3 +232,15 @@ class Follower:
         """
         awaited = [claim.number for claim in self.view.open_claims if claim.is_awaited]
         return await self._store.expire(awaited)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Have nobody look for cycles: millions of objects without any are made and forgotten."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -14,8 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
-import pytest
-from log_servers import LogServer
+from log_servers import LogServer, skip_without_server
 
 from dedup.stores.shared.log import LEASE
 from dedup.stores.shared.postgres_log import PostgresLog
@@ -27,10 +26,13 @@ FOLDERS = [*sorted(glob("/usr/lib/postgresql/*/bin"), key=len)[::-1], "/usr/loca
 
 def programs():
     """Return the folder of the server's programs, or skip the test."""
-    for folder in (os.path.dirname(shutil.which("initdb") or ""), *FOLDERS):
-        if folder and Path(folder, "initdb").exists():
-            return Path(folder)
-    pytest.skip("PostgreSQL is not installed: initdb is neither in the path nor in its folder")
+    folders = [os.path.dirname(shutil.which("initdb") or ""), *FOLDERS]
+    found = [Path(folder) for folder in folders if folder and Path(folder, "initdb").exists()]
+    if not found:
+        skip_without_server(
+            "PostgreSQL is not installed: initdb is neither in the path nor in its folder"
+        )
+    return found[0]
 
 
 def free_port():

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pytest
-from log_servers import LogServer
+from log_servers import LogServer, skip_without_server
 from redis import Redis
 
 from dedup.stores.shared.log import LEASE
@@ -38,6 +37,8 @@ class RedisServer:
 
     def __init__(self, folder: Path, *, tls: bool = False, **options: str) -> None:
         self._log = folder / "log"
+        self.data = folder / "appendonlydir"
+        """Where it writes what it has."""
         self.socket = folder / "socket"
         self.port = free_port()
         self._options = {
@@ -57,11 +58,6 @@ class RedisServer:
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
-
-    @property
-    def data(self) -> Path:
-        """Where it writes what it has."""
-        return self._folder / "appendonlydir"
 
     def client(self, **how: Any) -> Redis:
         """Return another client, which goes in by a door of its own; close it."""
@@ -169,7 +165,7 @@ class RedisLogServer(LogServer):
 def redis_server(**options: Any) -> Iterator[RedisServer]:
     """Run a server; skips the test if there is none to run."""
     if not shutil.which("redis-server"):
-        pytest.skip("redis-server is not installed")
+        skip_without_server("redis-server is not installed")
     # The path of a socket has little room, so pytest's folder is too long.
     with tempfile.TemporaryDirectory(prefix="redis") as folder:
         server = RedisServer(Path(folder), **options)

@@ -126,6 +126,7 @@ def test_the_script_tells_the_language_where_it_can(text, language):
     assert language_of_script(text) == language
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", BAD_PAGES.values(), ids=BAD_PAGES.keys())
 def test_a_bad_page_is_extracted_without_error_or_log(page, extract, caplog, capfd):
     caplog.set_level(logging.INFO)

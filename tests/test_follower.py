@@ -1,7 +1,8 @@
 """Processes over one log while messages get lost, time passes and history changes."""
 
 import asyncio
-from contextlib import suppress
+import gc
+from contextlib import nullcontext, suppress
 from random import Random
 
 import pytest
@@ -57,7 +58,11 @@ class Process:
             claim.when_ended(ended.set)
             await ended.wait()
         if claim:
-            await fleet.pause()
+            try:
+                await fleet.pause()
+            except asyncio.CancelledError:
+                self.detector.release(claim)
+                raise
             if not fails:
                 fleet.store(key, content)
             (self.detector.release if fails else self.detector.commit)(claim)
@@ -115,7 +120,7 @@ class Fleet:
                 self._let_arrive()
             await loading
         self.has_begun = True
-        tasks = [
+        self._tasks = tasks = [
             asyncio.create_task(
                 self.processes[process % len(self.processes)].crawl(
                     f"page {number}", content, fails
@@ -129,7 +134,9 @@ class Fleet:
                 break
             self._step()
         assert all(task.done() for task in tasks), "somebody waits for ever"
-        await asyncio.gather(*tasks)
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                task.result()
         await self._end()
 
     async def _end(self):
@@ -137,7 +144,7 @@ class Fleet:
         self._faults, self.server.is_down = [], False
         for process in self.processes:
             process.is_paused = False
-        for _ in range(3):
+        for _ in range(6):
             for process in self.processes:
                 beat = process.publishing or asyncio.create_task(process.beat())
                 while not beat.done():
@@ -148,6 +155,7 @@ class Fleet:
 
     def _step(self):
         chooser = self._chooser
+        self._sleeping = [awake for awake in self._sleeping if not awake.done()]
         if self._sleeping and chooser.random() < 0.5:
             self._sleeping.pop(chooser.randrange(len(self._sleeping))).set_result(None)
         elif chooser.random() < 0.3:
@@ -165,6 +173,8 @@ class Fleet:
         elif fault == "shrink" and self.server.log and self._shrinks < 3:
             self._shrinks += 1
             self.server.shrink(self._chooser.randrange(len(self.server.log)))
+        elif fault == "cancel":
+            self._chooser.choice(self._tasks).cancel()
         elif fault == "down":
             self.server.is_down = not self.server.is_down
         if process.publishing is None or process.publishing.done():
@@ -204,7 +214,7 @@ def run(seed, monkeypatch, faults, processes=3):
     fleet = Fleet(chooser, processes, faults)
     monkeypatch.setattr(module, "monotonic", lambda: fleet.server.now)
     asyncio.run(fleet.crawl(pages))
-    assert len(fleet.verdicts) == len(pages)
+    assert len(fleet.verdicts) == len(pages) or "cancel" in faults
     failed = {f"page {number}" for number, (_, fails, _) in enumerate(pages) if fails}
     kept = {key for key, kind in fleet.verdicts.items() if kind is Kind.NEW}
     assert fleet.stored.keys() == kept - failed
@@ -234,6 +244,18 @@ def test_a_process_that_loses_its_lease_says_so(monkeypatch, faults):
     assert lost, "no lease was lost"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [["cancel"], ["cancel", "loss", "down", "shrink"]], ids="+".join)
+def test_who_is_cancelled_leaves_no_claim_behind(monkeypatch, faults):
+    cancelled = 0
+    for seed in SEEDS:
+        fleet = run(seed, monkeypatch, faults)
+        assert not fleet.server.open, seed
+        assert not any(process.detector._view.open_claims for process in fleet.processes), seed
+        cancelled += sum(task.cancelled() for task in fleet._tasks)
+    assert cancelled
+
+
 ALL = ["pause", "time", "loss", "down", "shrink"]
 
 
@@ -247,3 +269,103 @@ def test_a_history_that_shrinks_is_noticed_and_nothing_is_lost(monkeypatch, faul
         assert fleet.pairs == 0 or counted, seed
         changes += fleet.counts("store/history_changes")
     assert changes
+
+
+def test_a_page_that_was_kept_unchecked_is_entered_when_the_store_is_back():
+    async def crawl():
+        server = Server()
+        store = SharedStore(MemoryLog(server), {})
+        detector = Detector(SimHash(), store=store)
+        await detector.reserve(page(FAR, "a"))
+        server.is_down = True
+        with pytest.raises(StoreDownError):
+            await detector.reserve(page(NEAR, "b"))
+        verdict, claim, _ = detector.unchecked(page(NEAR, "b"))
+        assert (verdict.kind, verdict.reason) == (Kind.SKIPPED, "unchecked")
+        detector.commit(claim)
+        assert (detector.has_claims_to_make, detector.unclaimed) == (True, 1)
+        server.is_down = False
+        for _ in range(2):  # the claim, then its commit
+            await detector.exchange(store.take_news())
+            store.end_exchange(published=True)
+        assert (detector.has_claims_to_make, detector.unclaimed, store.unpublished) == (False, 0, 0)
+        later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+        await later.load()
+        return (await later.reserve(page(NEARER, "c"))).verdict
+
+    assert asyncio.run(crawl()).original == "b"
+
+
+def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_it():
+    """Else each page would wait for whoever tries."""
+
+    async def crawl():
+        server, blocked = Server(), asyncio.Event()
+        store = SharedStore(MemoryLog(server), {})
+        detector = Detector(SimHash(), store=store)
+        await detector.reserve(page(FAR, "a"))
+        server.is_down = True
+        with pytest.raises(StoreDownError):
+            await detector.exchange(store.take_news())
+        store.end_exchange(published=False)
+        store._log._travel = blocked.wait
+        trying = asyncio.ensure_future(detector.exchange(store.take_news()))
+        await asyncio.sleep(0)
+        with pytest.raises(StoreDownError):
+            await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)
+        assert not trying.done()
+        blocked.set()
+        with pytest.raises(StoreDownError):
+            await trying
+
+    asyncio.run(crawl())
+
+
+def test_a_page_whose_key_cannot_be_asked_for_has_other_words():
+    async def crawl():
+        server = Server()
+        first = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+        first.judge(page(FAR, "a"))
+        await first._store.exchange([], first._store.take_news())
+        later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+        await later.load()
+        server.is_down = True
+        assert (await later.reserve(page(FAR, "b"))).verdict.original == (
+            "page 1 of memory of the tests"
+        )
+        with pytest.raises(StoreDownError):
+            await later.preferred(1)
+
+    asyncio.run(crawl())
+
+
+def test_a_page_that_is_not_compared_is_not_entered_later():
+    detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
+    verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
+    assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
+    assert not detector.has_claims_to_make
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
+    server = Server()
+    was_enabled = []
+
+    def tell(number):
+        was_enabled.append(gc.isenabled())
+        if fails:
+            raise LookupError
+
+    async def load():
+        first = SharedStore(MemoryLog(server), {})
+        detector = Detector(SimHash(1), store=first)
+        await first.join("a")
+        claim = (await detector.reserve(page(FAR, "stored"))).claim
+        detector.commit(claim)
+        await detector.exchange(first.take_news())
+        await Detector(SimHash(1), store=SharedStore(MemoryLog(server), {})).load(tell)
+
+    with pytest.raises(LookupError) if fails else nullcontext():
+        asyncio.run(load())
+    assert was_enabled[0] is False
+    assert gc.isenabled()

@@ -111,6 +111,7 @@ def test_a_quadratic_expression_is_found():
     assert not is_linear(regex.compile("<!--.*?-->").findall, "<!--", size=4_000, enough=0)
 
 
+@pytest.mark.slow
 def test_expressions_are_compiled_where_they_are_found():
     compiling = {"compile", "escape"}
     elsewhere = {

@@ -39,8 +39,8 @@ LAYERS = [
     {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
     {"record_field", "plugins", "lost_text", "dropped"},
     {"index", "stores"},
-    {"search", "earlier"},
-    {"page", "url_advice", "view"},
+    {"search"},
+    {"page", "url_advice", "view", "earlier"},
     {"follower"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
@@ -100,7 +100,7 @@ def test_every_part_has_its_layer():
     assert parts - {"__init__", "__pycache__", "py"} - set(LEVEL) == set()
 
 
-@pytest.mark.parametrize("part", LEVEL)
+@pytest.mark.parametrize("part", sorted(LEVEL))
 def test_a_part_imports_from_lower_layers_only(part):
     below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
     assert dedup_parts_imported_by(part) <= below
@@ -164,6 +164,7 @@ def test_the_help_of_a_command_loads_no_other_and_nothing_heavy(command):
     assert {name for name in COMMANDS if f"dedup.cli.{name}" in loaded} == {command}
 
 
+@pytest.mark.slow
 def test_scrapy_loads_nothing_of_dedup_but_the_command():
     """Its commands are in the list of every project; here in one that has the add-on, too."""
     loaded = modules_loaded_by("from scrapy.cmdline import execute; execute(['scrapy', 'list'])")

@@ -184,6 +184,7 @@ def test_a_share_is_said_without_exponents_and_only_with_an_error_if_there_is_on
     assert LostText(1, share, error).percent == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [300, 3000, 10**6])
 def test_pages_thinned_where_they_are_read_give_the_sample_of_whole_ones(most):
     kept, dropped = pages(9)

@@ -128,6 +128,7 @@ copies = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(copies, copies)
 def test_the_number_of_a_copy_is_sorted_as_its_rank(one, other):
     preference = Preference(CRITERIA.items())

@@ -101,6 +101,7 @@ def test_of_those_that_share_a_key_the_latest_count(bands, sizes, monkeypatch):
     assert all(len(loaded.query_all(sketch)) <= 5 * 12 for sketch in asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(METHODS_TO_LOAD) - {"33 bits", "72 bits"}))
 def test_bytes_that_are_no_sketch_are_refused(name):
     method = METHODS_TO_LOAD[name]

@@ -30,7 +30,7 @@ from dedup.lost_text import lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
-from dedup.stores.shared.opening import LogUrl
+from dedup.stores.shared.places import LogUrl
 from dedup.text import Document, printable, without_surrogates
 
 EXAMPLES = """\

@@ -28,7 +28,7 @@ from dedup.stores.reader import LedgerReader
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import Reindexed, reindex
 from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
-from dedup.stores.shared.opening import LogUrl, open_log
+from dedup.stores.shared.places import LogUrl, open_log
 from dedup.text import printable
 from dedup.units import count_of
 

@@ -33,7 +33,7 @@ from dedup.report.report import Report
 from dedup.rule import Rule
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared.opening import LogUrl
+from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
 from dedup.units import count_of
 from dedup.view import View

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from hashlib import blake2b
 from sys import getsizeof
 
@@ -38,10 +39,13 @@ def digest_of_body(response: Response) -> bytes:
 class BodyReader:
     """Reads the pages of responses, but no body twice.
 
-    It remembers what a verdict needs of each body (some 180 bytes), and not its text. Of the
-    sequences it remembers the sample, which gets smaller as the crawl goes: together, less than a
-    megabyte for every doubling of the pages.
+    It remembers what a verdict needs of each body (some 180 bytes), and not its text. Samples of
+    sequences, some kilobytes each, it remembers of the last bodies only: one that comes again much
+    later is left out of the estimate of lost text.
     """
+
+    most_of_sequences = 1 << 22
+    """The memory that samples of sequences take at most, in bytes."""
 
     def __init__(
         self, pool: Pool, backlog: Backlog, halvings: Callable[[], int | None] = lambda: None
@@ -51,6 +55,8 @@ class BodyReader:
         self._pool = pool
         self._halvings = halvings
         self._nbytes = 0
+        self._sequences: dict[bytes, Sequences] = {}
+        self._nbytes_of_sequences = 0
         self._read: dict[bytes, bytes] = {}
         self._unreadable: dict[bytes, tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
@@ -62,7 +68,7 @@ class BodyReader:
         """
         key = _body_key(response)
         if known := self._read.get(key):
-            return _unpack(known), True
+            return replace(_unpack(known), sequences=self._sequences.get(key)), True
         if failure := self._unreadable.get(key):
             raise ReadError(*failure)
         if future := self._being_read.get(key):
@@ -75,6 +81,8 @@ class BodyReader:
                 page = await result_of(future)
             packed = self._read[key] = _pack(page)
             self._nbytes += getsizeof(key) + getsizeof(packed)
+            if page.sequences:
+                self._remember(key, page.sequences)
         except ReadError as error:
             if error.cause in ("error", "crash", "timeout"):
                 self._unreadable[key] = error.cause, str(error)[:200]
@@ -82,6 +90,13 @@ class BodyReader:
         finally:
             del self._being_read[key]
         return page, False
+
+    def _remember(self, key: bytes, sequences: Sequences) -> None:
+        self._sequences[key] = sequences
+        self._nbytes_of_sequences += len(sequences.sample) + _SIZE_OF_SEQUENCES
+        while self._nbytes_of_sequences > self.most_of_sequences:
+            oldest = self._sequences.pop(next(iter(self._sequences)))
+            self._nbytes_of_sequences -= len(oldest.sample) + _SIZE_OF_SEQUENCES
 
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
@@ -98,22 +113,21 @@ class BodyReader:
         failures = self._unreadable
         of_a_failure = sum(map(getsizeof, next(iter(failures.items()), ())))
         tables = sum(getsizeof(table) for table in (self._read, failures) if table)
-        return tables + self._nbytes + len(failures) * of_a_failure
+        nbytes = self._nbytes + self._nbytes_of_sequences
+        return tables + nbytes + len(failures) * of_a_failure
 
 
 def _pack(page: Page) -> bytes:
     record, seconds = page.record, sum(page.seconds.values())
-    sequences = page.sequences.to_bytes() if page.sequences else b""
     content = record.digest or b"", record.tokens, seconds, record.evidence or b""
     language = language_of(page.language).encode()
-    return _PAGE.pack(*content, language, len(sequences)) + sequences + (record.sketch or b"")
+    return _PAGE.pack(*content, language) + (record.sketch or b"")
 
 
 def _unpack(packed: bytes) -> Page:
-    digest, tokens, seconds, evidence, language, size = _PAGE.unpack_from(packed)
+    digest, tokens, seconds, evidence, language = _PAGE.unpack_from(packed)
     has_text = any(digest)
-    end = _PAGE.size + size
-    sketch = packed[end:] or None
+    sketch = packed[_PAGE.size :] or None
     record = PageRecord(
         tokens=tokens,
         digest=digest if has_text else None,
@@ -124,12 +138,13 @@ def _unpack(packed: bytes) -> Page:
         record,
         None if has_text else "",
         language=language.rstrip(b"\0").decode() or None,
-        sequences=Sequences.from_bytes(packed[_PAGE.size : end]) if size else None,
         seconds={"read": seconds},
     )
 
 
-_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}s{LONGEST_LANGUAGE}sI")
+_PAGE = struct.Struct(f"<16sIf{SIZE_OF_EVIDENCE}s{LONGEST_LANGUAGE}s")
+# The key, the tuple and its bytes, and their places in the table.
+_SIZE_OF_SEQUENCES = 300
 
 
 def _body_key(response: HtmlResponse) -> bytes:

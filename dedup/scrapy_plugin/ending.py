@@ -1,7 +1,7 @@
 """The end of a crawl: the last checkpoint, then the reports."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from scrapy import Spider
@@ -19,6 +19,7 @@ from dedup.report.table import as_text, log_width
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.keeper import Keeper
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
+from dedup.stores import StoreDownError
 from dedup.text import Lines, printable
 
 logger = get_logger(__name__)
@@ -60,7 +61,8 @@ async def end_crawl(
     if checkpoints:
         with step("the last checkpoint"):
             await checkpoints.finish()
-    with step("the near misses"):
+    # Without the store, the report has other words for pages.
+    with step("the near misses"), suppress(StoreDownError):
         await summary.fetch_near_misses(keeper.detector)
     with step("the numbers of the report"):
         name = shorten(str(spider.name))

@@ -52,6 +52,11 @@ class News:
         notes = self.duplicates or self.seen or self.preferred
         return bool(self.commits or self.releases or notes)
 
+    def clear(self) -> None:
+        """Forget all of it."""
+        for told in (self.commits, self.releases, self.duplicates, self.seen, self.preferred):
+            told.clear()
+
     def __iadd__(self, later: "News") -> "News":
         self.commits.update(later.commits)
         self.releases += later.releases

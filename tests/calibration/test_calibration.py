@@ -299,6 +299,7 @@ def documents():
     return [Document.from_main_text(text) for text in texts + copies]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", METHODS.values(), ids=METHODS)
 def test_every_method_can_be_calibrated(documents, kind):
     found = find_candidates(kind, {}, documents)

@@ -412,6 +412,7 @@ def test_of_what_nobody_judged_nothing_is_told(calibrate, pages):
     assert out.count("–") > 3
 
 
+@pytest.mark.slow
 def test_nothing_answered_is_nothing_said(terminal):
     person = terminal("pages.jsonl")
     person.read_until(QUESTION)
@@ -419,6 +420,7 @@ def test_nothing_answered_is_nothing_said(terminal):
     assert person.end() == ("q\r\nNo pair was judged yet.\r\n", 0)
 
 
+@pytest.mark.slow
 def test_answers_that_cannot_be_kept_are_not_asked_for(terminal, pages):
     person = terminal("pages.jsonl", "--answers", "nowhere/answers.tsv")
     shown, code = person.end()

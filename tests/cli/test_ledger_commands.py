@@ -49,6 +49,7 @@ def test_a_report_is_made_of_all_crawls_together(town, tmp_path, capsys):
     assert '"+ otherwise"' in html  # of the difference between /a and its copy
 
 
+@pytest.mark.slow
 def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itself(tmp_path, capsys):
     pages = {"/c": page(article(2)), "/a": page(article(1)), "/b": page(article(1))}
     ledger, path = tmp_path / "pages.sqlite", tmp_path / "report.html"

@@ -155,6 +155,7 @@ def test_clusters_are_written(pages, tmp_path, capsys):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_html_of_an_archive_is_compared_by_its_main_text(tmp_path, capsys):
     bodies = [page(article(1), "/a"), page(article(1), "/b", "/c"), page(article(2))]
     records = [

@@ -215,6 +215,7 @@ def test_no_difference_of_three_bits_is_missed_in_any_position(design):
     assert (set(pages.tolist()), set(distances.tolist())) == ({0}, {3})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "max_distance"), SHAPES)
 @pytest.mark.parametrize("compacted", [False, True])
 def test_planted_fingerprints_are_found_up_to_the_distance(bits, max_distance, compacted):

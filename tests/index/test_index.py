@@ -91,6 +91,7 @@ def test_random_fingerprints_are_found_as_the_oracle_finds_them(kind, max_distan
     assert list(map(index.query, queries)) == list(map(oracle.query, queries))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, LIMIT + 10])
 def test_a_planted_fingerprint_is_found_up_to_the_threshold_only(kind, max_distance, size):
     chooser = random.Random(3)
@@ -214,12 +215,14 @@ def test_additions_and_queries_in_any_order_agree_with_the_oracle(kind, size, ma
     assert len(index) == len(oracle.stored)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_every_stored_fingerprint_is_counted(kind, size):
     index, _ = filled(kind, 3, random_fingerprints(size))
     assert len(index) == size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_the_memory_of_any_index_is_counted(kind, size):
     index, _ = filled(kind, 3, random_fingerprints(size))
@@ -284,6 +287,7 @@ def test_a_method_of_other_sketches_has_no_index():
         index_for(WithoutFingerprints())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 500, LIMIT + 500])
 @pytest.mark.parametrize("bits", [64, 96])
 def test_the_nearest_beyond_the_threshold_is_what_the_oracle_finds(size, bits):

@@ -193,6 +193,7 @@ def test_its_index_finds_an_equal_sketch(method, document):
     assert index.nbytes > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["English", "Chinese"])
 def test_its_index_finds_what_a_scan_finds(method, text):
     """As far as two sketches share a key at all."""

@@ -60,6 +60,7 @@ def test_many_sets_at_once_are_as_each_alone(bins, count):
     assert (bin_minimums(sets, bins) == alone).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bins", [36, 1024])
 def test_an_empty_bin_asks_one_after_the_other(bins):
     """By the definition, without any of the ways to do it faster."""

@@ -161,6 +161,7 @@ def test_scaling_all_weights_changes_nothing(weights, factor):
     assert fingerprint(scaled) == fingerprint(weights)
 
 
+@pytest.mark.slow
 @given(WEIGHTS.flatmap(lambda w: st.tuples(st.just(w), st.permutations(list(w)))))
 def test_the_order_of_features_changes_nothing(weights_and_order):
     weights, order = weights_and_order

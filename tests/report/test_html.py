@@ -464,6 +464,7 @@ def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open
     assert time.process_time() - start < 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("character", "x<>&'é")
 def test_what_is_escaped_or_of_many_bytes_has_no_more_room(monkeypatch, character, open_store):
     monkeypatch.setattr("dedup.report.group_rows._BYTES", 20_000)
@@ -587,6 +588,7 @@ def test_it_names_the_drops_that_lost_most_with_their_differences(browser, tmp_p
     assert console(browser) == []
 
 
+@pytest.mark.slow
 def test_pages_that_are_marked_would_be_lost():
     with closing(TextStore(0)) as texts:
         html = as_html(

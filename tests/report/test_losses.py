@@ -89,6 +89,7 @@ def test_verdicts_that_drop_nothing_are_not_counted():
     assert losses.result() == DroppedText(0, 0, 0, 0, 0, False, ())
 
 
+@pytest.mark.slow
 def test_drops_that_wait_for_their_originals_take_bounded_memory():
     losses = Losses(most=10**6)
     losses.expect_past()
@@ -100,6 +101,7 @@ def test_drops_that_wait_for_their_originals_take_bounded_memory():
     assert losses.result().pages_of_earlier_crawls == 12_000
 
 
+@pytest.mark.slow
 def test_samples_of_many_pages_stay_small_and_right():
     chance = random.Random(1)
     losses = Losses(most=2000)

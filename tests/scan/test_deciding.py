@@ -236,6 +236,7 @@ class TestHtml:
         assert fates(outcome) == ["new", "unread", "exact", "unread", "unread", "exact", "empty"]
         assert "a.jsonl, record 2: crash: worker died (exit status -11)" in outcome.first_unread
 
+    @pytest.mark.slow
     def test_html_is_never_extracted_in_this_process(self, tmp_path):
         for name in ("a.html", "b.txt"):
             (tmp_path / name).write_text("raise")

@@ -70,6 +70,7 @@ def test_the_newest_is_one_criterion_among_others(tmp_path):
     assert kept(tmp_path, [old, new, unclean], "clean-url,newest", *options) == [new]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_it_is_as_if_the_records_came_in_the_order_of_the_criteria(tmp_path, seed):
     """Chains of near records included: greedy in that order, never connected components."""

@@ -123,6 +123,7 @@ def test_a_scan_that_is_resumed_loses_as_much_as_one_that_is_not(tmp_path, then)
     assert abs(resumed.lost_text.share - lost / total) <= resumed.lost_text.error
 
 
+@pytest.mark.slow
 def test_a_hostile_record_and_records_of_one_word_are_counted(tmp_path):
     huge = " ".join(f"w{number}" for number in range(400_000))
     texts = [huge, f"{huge} more", "one", "one", "", article(1)]

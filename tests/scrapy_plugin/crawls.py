@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy import Spider, signals
-from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
 
 ADDON = {"dedup.scrapy_plugin.Addon": 500}
 
@@ -62,8 +63,7 @@ def crawl(
     result = Crawl()
 
     async def run() -> None:
-        runner = AsyncCrawlerRunner(settings)
-        crawler = runner.create_crawler(spider)
+        crawler = Crawler(spider, Settings(settings))  # a runner would copy all settings twice more
 
         # Weakly referenced receivers: they must have a name until the crawl ends.
         def scraped(item: Any) -> None:
@@ -76,7 +76,7 @@ def crawl(
         if keep_items:
             crawler.signals.connect(scraped, signals.item_scraped)
         crawler.signals.connect(dropped, signals.item_dropped)
-        await runner.crawl(crawler)
+        await crawler.crawl_async()
         result.stats = dict(crawler.stats.get_stats())
 
     with logged(result.log) if keep_log else nullcontext():

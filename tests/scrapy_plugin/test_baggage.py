@@ -143,7 +143,10 @@ def test_what_counts_of_an_item_where_a_single_value_is_handed_on(item: Any, val
     assert parts({"n": 1}, item=item, own=(OWN,), body=PAGE).values == [("value.n", "1")]
 
 
-@pytest.mark.parametrize("value", [None, "", " ", [], {}, NOW, NOW.timestamp(), str, Spider])
+@pytest.mark.parametrize(
+    "value", [None, "", " ", [], {}, NOW, NOW.timestamp(), str, Spider],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
 def test_what_says_nothing_hands_nothing_on(value: Any):
     assert parts(value, item={"a": 1}) == Parts()
 

@@ -288,6 +288,7 @@ def test_a_page_that_names_the_home_page_as_all_do_does_not_wait():
     assert result.fetched.count("/") <= 2
 
 
+@pytest.mark.slow
 def test_a_page_is_asked_for_only_while_that_is_of_use():
     pages = {f"/{number}": naming(f"/no/{number}", article(number)) for number in range(100, 140)}
     result = run(pages, *pages)
@@ -369,6 +370,7 @@ def many(self, response):
         yield from response.follow_all(MANY)
 
 
+@pytest.mark.slow
 def test_so_many_pages_wait_and_no_more():
     """Those that come then are stored; the crawl goes on, and ends."""
     site = {"/": page(OTHER), "/tea": page(TEXT), **MANY}
@@ -378,6 +380,7 @@ def test_so_many_pages_wait_and_no_more():
     assert result.stored.index("/tea") > 30  # it comes after those that did not wait
 
 
+@pytest.mark.slow
 def test_pages_wait_that_take_half_the_memory_of_the_scraper_and_no_more():
     site = {"/": page(OTHER), "/tea": page(TEXT), **MANY}
     size = len(site["/100"])

@@ -313,6 +313,7 @@ def awaiting(how: str) -> dict[str, Any]:
     return {"parse": coroutine if how == "coroutine" else generator, "fetch": fetch}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["generator", "coroutine", "helper", "task"])
 def test_pages_that_a_callback_waits_for_are_a_part_of_its_items(how: str):
     """The products are copies of one another, their reviews are not."""
@@ -436,6 +437,7 @@ def test_a_chain_that_goes_through_a_job_is_compared_whole(tmp_path: Any):
     assert result.stats["scheduler/dequeued/disk"] > 0
 
 
+@pytest.mark.slow
 def test_a_changed_product_is_stored_again_although_its_reviews_have_not_changed(tmp_path: Any):
     settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
                 "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
@@ -642,6 +644,7 @@ def test_messages_of_dropped_items_name_a_page(tmp_path: Any):
     assert str(second.dropped[0][1]) == f"unchanged: <{url}/a>"
 
 
+@pytest.mark.slow
 def test_items_of_which_nobody_can_tell_are_told_of_once():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         item = {"name": name_of(response), "many": list(range(10_001))}

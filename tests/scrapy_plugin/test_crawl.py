@@ -84,6 +84,7 @@ def test_a_body_seen_byte_for_byte_is_not_read_again():
     assert result.stats["dedup/bodies_repeated"] == 1
 
 
+@pytest.mark.slow
 def test_a_body_that_arrives_again_while_it_is_being_read_is_not_read_twice():
     with served({"/a": ORIGINAL, "/b": ORIGINAL, "/c": ORIGINAL}) as url:
         result = crawl(

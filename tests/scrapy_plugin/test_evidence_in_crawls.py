@@ -69,6 +69,7 @@ def test_archives_of_which_only_the_tag_cloud_is_extracted_are_kept(evidence: st
     assert originals[-1] == ("/2" if kept == 4 else "/0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("evidence", "times", "is_kept"), [
     ("normal", 1.3, True), ("strict", 1.3, True), ("off", 1.3, False),
     ("normal", 1.15, False), ("strict", 1.15, True), ("normal", 1.0, False),
@@ -182,6 +183,7 @@ def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     assert "another title" in html.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evidence", SETTINGS)
 def test_a_crawl_with_a_ledger_judges_as_one_that_met_all_pages_itself(
     tmp_path: Path, evidence: str

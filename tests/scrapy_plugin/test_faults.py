@@ -48,6 +48,7 @@ def test_a_page_that_ruins_its_worker_is_kept_and_the_crawl_goes_on(word: str, c
     assert message.startswith(f"A page cannot be read ({cause}): <{url}/bad>")
 
 
+@pytest.mark.slow
 def test_what_a_worker_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]):
     with served({"/a": page(f"PRINT {article(1)}"), "/b": page(article(1))}) as url:
         result = crawl(

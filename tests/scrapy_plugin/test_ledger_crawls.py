@@ -736,6 +736,7 @@ def test_pages_met_again_unchanged_are_noted(site, ledger):
     assert seen > stored
 
 
+@pytest.mark.slow
 def test_several_stored_versions_of_a_url_are_all_replaced(site, ledger):
     """As of a page that differs with each request."""
     number = iter(range(100))

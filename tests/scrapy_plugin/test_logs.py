@@ -87,6 +87,7 @@ def test_a_traceback_is_printable_and_no_line_of_it_begins_as_an_entry():
     assert len(told) < 20_000
 
 
+@pytest.mark.slow
 def test_every_logger_is_one_whose_arguments_are_made_printable():
     makers = [
         (path.name, ast.unparse(node))

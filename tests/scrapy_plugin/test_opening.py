@@ -150,6 +150,7 @@ def test_a_second_crawl_stops_with_an_error_and_leaves_its_feed_alone(pages, sit
     assert stored(ledger) == [("spider1", "/0")]
 
 
+@pytest.mark.slow
 def test_a_second_crawl_of_a_job_is_told_of_it(pages, site, tmp_path):
     """Its requests are being crawled: to wait would not help, a ledger of its own neither."""
     (first, second), _ = run_at_once(

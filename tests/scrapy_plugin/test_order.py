@@ -181,6 +181,7 @@ def test_the_priority_of_a_request_is_what_the_spider_gave_it():
     assert set(priorities) == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", ["PickleLifo", "MarshalFifo"])
 def test_a_job_goes_on_in_the_same_order(tmp_path: Any, queue: str):
     options = {
@@ -207,6 +208,7 @@ def test_a_job_goes_on_in_the_same_order(tmp_path: Any, queue: str):
     assert "log_count/ERROR" not in result.stats
 
 
+@pytest.mark.slow
 def test_a_job_of_another_order_goes_on_without_loss(tmp_path: Any):
     orders: list[list[str]] = [[], CRITERIA, ["newest-version"], []]
     all_visited: list[str] = []
@@ -276,8 +278,8 @@ def test_a_queue_of_the_project_stays_and_the_log_says_so():
     queue = "scrapy.pqueues.ScrapyPriorityQueue"
     visited, result = run(versions_site(), SCHEDULER_PRIORITY_QUEUE=queue)
     assert result.messages() == [
-        "DEDUP_PREFER orders no requests: SCHEDULER_PRIORITY_QUEUE is not "
-        "dedup.scrapy_plugin.PreferenceQueue"
+        "DEDUP_PREFER orders no requests: the scheduler does not use "
+        "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
     ]
     assert visited == run(versions_site(), DEDUP_PREFER=[])[0]
 
@@ -297,6 +299,7 @@ def test_the_queue_can_be_set_by_hand():
     assert result.messages() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"DEDUP_ENABLED": False}, {"DEDUP_ENABLED": False, "DEDUP_FIELDS": {"text": "text"}}],

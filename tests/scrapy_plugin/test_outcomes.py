@@ -96,6 +96,7 @@ class TestOnePageAfterTheOther:
         assert stored == ["a", "other"]
         assert claims(result) == {"committed": 2}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("action", ["fail", "drop"])
     def test_what_is_not_stored_is_stored_by_its_next_near_duplicate(self, storage, field, action):
         stored, result = run(
@@ -104,6 +105,7 @@ class TestOnePageAfterTheOther:
         assert stored == ["b"]
         assert claims(result) == {"committed": 1, "released": 1}
 
+    @pytest.mark.slow
     def test_a_page_that_failed_is_no_duplicate_of_itself(self, storage, field):
         async def start(self: Any) -> Any:
             for url in self.start_urls:

@@ -101,6 +101,7 @@ def test_an_item_without_a_value_is_kept_and_counted(empty):
     assert "without a value for DEDUP_SCOPE = 'field:sku' are not compared" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other", "are_one"),
     [
@@ -437,6 +438,7 @@ def test_a_function_may_take_all_there_is():
     assert result.stored == [("/v1/a", 1), ("/v2/a", 1), ("/v1/b", 2)]
 
 
+@pytest.mark.slow
 def test_what_fails_in_a_function_costs_no_item():
     result = run({"/a": LAMP, "/b": LAMP}, {"/a": 1}, DEDUP_SCOPE=product)
     assert result.stored == [("/a", 1), ("/b",)]

@@ -75,6 +75,7 @@ def test_it_is_in_no_log_report_ledger_feed_or_stat(tmp_path, workers):
         assert ledger.identity["secret"] == KeyedHashing(SECRET).secret_digest
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_a_worker_has_it_neither_in_its_arguments_nor_in_its_environment(monkeypatch):
     monkeypatch.setenv("DEDUP_SECRET", SECRET)

@@ -315,6 +315,7 @@ def reserved_while_a_response_goes(moment: int) -> tuple[int, Verdict | None]:
     return moments, verdict
 
 
+@pytest.mark.slow
 def test_nothing_is_a_duplicate_of_a_page_whose_response_goes_while_it_is_looked_for():
     gc.collect()
     gc.freeze()  # so that collecting the rest is fast

@@ -99,6 +99,7 @@ def test_after_an_error_the_next_page_is_read(pool):
     assert futures[3].result().text == "last"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", POOLS.values(), ids=POOLS)
 def test_closing_twice_and_unstarted_does_no_harm(make):
     pool = make(PageReader(misbehaving, SimHash()))

@@ -85,6 +85,7 @@ def test_the_message_tells_how_the_worker_ended(pool):
     ]
 
 
+@pytest.mark.slow
 def test_nothing_that_a_page_prints_reaches_the_crawl(pool, capfd):
     assert read(pool, "print") == "printed"
     assert capfd.readouterr() == ("", "")

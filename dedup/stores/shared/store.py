@@ -3,11 +3,11 @@
 import json
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from secrets import token_bytes
 from time import monotonic, time
-from typing import Any
+from typing import Any, cast
 
 from dedup.record import (
     Claimed,
@@ -35,6 +35,28 @@ from dedup.stores.shared.url_table import UrlTable
 
 _SECONDS_OF_A_DAY = 86400.0
 _PAGES_AT_HAND = 10_000
+
+
+class _Reading:
+    """The log on the way from its start: what the store knows when it has come to the end."""
+
+    def __init__(self, log: Log, stored_since: float, after: int) -> None:
+        self.number = after
+        self.pieces = aiter(log.snapshot(stored_since))
+        self.replay = Replay(stored_since, after)
+        self.last_entry: Entry | None = None
+        self.urls = UrlTable()
+        self.replaced: set[int] = set()
+
+    def learn_urls(self, columns: RecordColumns, runs: list[int]) -> None:
+        self.replaced.update(columns.replaced)
+        keys = cast(list[str], columns.keys)
+        self.urls.add_many(keys, columns.numbers, runs)
+        # As many as a ledger gives tell what the pages of a host share.
+        columns.keys = [
+            key if number <= 2000 or place % 16 == 0 else None
+            for place, (number, key) in enumerate(zip(columns.numbers, keys, strict=True))
+        ]
 
 
 class SharedStore(Store):
@@ -75,8 +97,9 @@ class SharedStore(Store):
         self._turn = 0
         self.run = 0
         self.is_resumed = False
+        self.is_in_use = False
+        """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
-        # Whether nothing was there when it was opened.
         self._has_to_read = False
         # The last entry that was followed.
         self._last_entry: Entry | None = None
@@ -88,7 +111,7 @@ class SharedStore(Store):
         self._others: dict[int, Entry] = {}
         # Own pages that were published lately, and when: the log may forget them.
         self._published: deque[tuple[float, Claimed]] = deque()
-        self._reading: tuple[int, AsyncIterator[list[Entry]], Replay] | None = None
+        self._reading: _Reading | None = None
         self._unseen: list[Event] = []
         self._urls = UrlTable()
         # Pages in that table that do not count any more.
@@ -104,6 +127,7 @@ class SharedStore(Store):
         """
         found = await self._log.open()
         self._is_there = found is not None
+        self.is_in_use = found is not None and found.is_in_use
         if found is None:
             self._reset = False
         elif self._reset and found.is_in_use:
@@ -143,51 +167,43 @@ class SharedStore(Store):
         if self._reset or not self._is_there:
             return None
         try:
-            return await self._since(number)
+            with self._noting_outage():
+                return await self._since(number)
         except BaseException:
-            self._has_to_read = True  # the view has a part only
+            self._reading, self._has_to_read = None, True
             raise
 
     async def _since(self, number: int) -> RecordColumns | None:
-        if self._reading is None or self._reading[0] != number:
-            self._begin_reading(number)
-        assert self._reading
+        reading = self._reading
+        if reading is None or reading.number != number:
+            reading = self._reading = _Reading(self._log, self._stored_since, number)
         while True:
-            _, pieces, replay = self._reading
-            piece = await anext(pieces, None)
+            piece = await anext(reading.pieces, None)
             if piece:
-                replay.add(piece)
-                self._last_entry = piece[-1]
-            taken = replay.take(is_end=not piece)
-            if taken:
+                reading.replay.add(piece)
+                reading.last_entry = piece[-1]
+            if taken := reading.replay.take(is_end=not piece):
                 columns, runs = taken
-                self._learn_urls(columns, runs)
-                if columns.numbers:
-                    self._reading = columns.numbers[-1], pieces, replay
-                    return columns
+                reading.learn_urls(columns, runs)
+                reading.number = columns.numbers[-1]
+                return columns
             if not piece:
-                self._end_reading(replay)
+                self._end_reading(reading)
                 return None
 
-    def _begin_reading(self, number: int) -> None:
+    def _end_reading(self, reading: _Reading) -> None:
+        """Know what was read, and nothing else: the numbers of another history say nothing."""
+        self._reading, self._has_to_read, self.is_down = None, False, False
+        self._last_entry = reading.last_entry
+        self._urls, self._replaced = reading.urls, reading.replaced
         self._own, self._releases, self._others, self._unseen = {}, {}, {}, []
-        self._last_entry, self._has_to_read = None, False
-        self._urls, self._replaced = UrlTable(), set()
-        replay = Replay(self._stored_since, number)
-        self._reading = number, aiter(self._log.snapshot(self._stored_since)), replay
-
-    def _learn_urls(self, columns: RecordColumns, runs: list[int]) -> None:
-        self._replaced.update(columns.replaced)
-        for number, key, run in zip(columns.numbers, columns.keys, runs, strict=True):
-            assert key is not None
-            self._urls.add(key, number, run)
-
-    def _end_reading(self, replay: Replay) -> None:
-        self._reading = None
-        for number, (key, run) in replay.preferred.items():
+        self._pages, self._preferred = {}, {}
+        for news in (self._news, self._news_under_way):
+            news.clear()
+        for number, (key, run) in reading.replay.preferred.items():
             self._preferred[number] = key
             self._urls.add(key, number, run)
-        for number, entry in replay.open.items():
+        for number, entry in reading.replay.open.items():
             if entry.owner == self._owner:  # of before the history changed
                 self._releases[number] = entry.serial
             else:
@@ -261,8 +277,12 @@ class SharedStore(Store):
         lost = set(answer.lost)
         for number, serial in commits.items():
             if number in self._own:
-                claimed = self._own.pop(number)[1]
-                events += [Lost(claimed)] if serial in lost else []
+                if serial in lost:
+                    events.append(Lost(self._own.pop(number)[1]))
+                else:  # that is farther on in the log
+                    self._is_published(number)
+        if len(made) != len(claims):
+            raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [*events, *made]
 
     async def _new_entries(self, answer: Answer) -> list[Entry]:
@@ -300,14 +320,17 @@ class SharedStore(Store):
         match entry.event:
             case Committed(number):
                 if number in self._own:
-                    _, claimed = self._own.pop(number)
-                    self._replaced.update(claimed.replaces)
-                    self._published.append((monotonic(), claimed))
-                    self._forget_published()
+                    self._is_published(number)
             case Released(number):
                 if number in self._own:  # by another process: the lease was over
                     return [Lost(self._own.pop(number)[1])]
         return []
+
+    def _is_published(self, number: int) -> None:
+        _, claimed = self._own.pop(number)
+        self._replaced.update(claimed.replaces)
+        self._published.append((monotonic(), claimed))
+        self._forget_published()
 
     def _event_of_other(self, entry: Entry) -> list[Event]:
         match entry.event:
@@ -341,7 +364,7 @@ class SharedStore(Store):
         pages = {claimed.number: claimed for _, claimed in self._published}
         for news in (self._news, self._news_under_way):
             pages |= {number: claimed for number, (claimed, _) in news.commits.items()}
-            news.commits.clear()
+            news.commits.clear()  # lest they are meant for other pages of these numbers
         self._published.clear()
         return list(pages.values())
 
@@ -375,9 +398,13 @@ class SharedStore(Store):
             else:
                 found[number] = record
         if missing:
-            fetched = await self._log.pages(missing)
+            if self.is_down:  # else each duplicate would wait for it
+                raise StoreDownError(f"{self.name} cannot be reached")
+            with self._noting_outage():
+                fetched = await self._log.pages(missing)
             for number in missing:
-                found[number] = self._pages[number] = fetched.get(number, PageRecord())
+                found[number] = fetched.get(number, PageRecord(f"page {number} of {self.name}"))
+            self._pages |= fetched
             while len(self._pages) > _PAGES_AT_HAND:
                 del self._pages[next(iter(self._pages))]
         return found
@@ -406,7 +433,8 @@ class SharedStore(Store):
 
     @property
     def last(self) -> int:
-        return self._last_entry.position if self._last_entry else 0
+        entry = self._reading.last_entry if self._reading else self._last_entry
+        return entry.position if entry else 0
 
     @property
     def state(self) -> StoreState:

@@ -270,6 +270,7 @@ def read_json_lines(text: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_printed_file_that_is_torn_anywhere_swallows_nothing(tmp_path: Path):
     path = tmp_path / "feed"
     feed = Feed(path, "pprint")
@@ -372,6 +373,7 @@ def test_what_is_appended_to_a_file_that_is_not_refused_can_be_read(tmp_path: Pa
 
 
 # In protocol 0, nothing tells where a pickle begins.
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(REFUSED) - {"pickle, protocol 0"}))
 def test_what_was_appended_to_a_torn_file_is_refused_too(tmp_path: Path, kind: str):
     form, options, read = REFUSED[kind]

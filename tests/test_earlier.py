@@ -1,0 +1,87 @@
+"""What earlier crawls stored under a key; whole crawls are in test_ledger_crawls."""
+
+import pytest
+from texts import article, edited, replaced
+
+from dedup.earlier import EarlierPages
+from dedup.methods import METHODS
+from dedup.methods.simhash import SimHash
+from dedup.page import PageReader
+from dedup.rule import Kind, Rule
+from dedup.stores import Stored
+
+KEY = "http://a/"
+
+
+class CountingSimHash(SimHash):
+    """Counts how often two sketches are compared."""
+
+    comparisons = 0
+
+    def distance(self, one, other):
+        CountingSimHash.comparisons += 1
+        return super().distance(one, other)
+
+
+def records_of(texts, method, key=KEY):
+    reader = PageReader(lambda html: html, method)
+    return [page.record.under(key) for page in reader.read_texts(texts)]
+
+
+def earlier_pages(texts, method=None, ended=(), *, several=True, copies=()):
+    method = method or SimHash()
+    records = [*records_of(texts, method), *records_of(copies, method, "http://copy/")]
+    pages = [Stored(number, record) for number, record in enumerate(records)]
+    has_ended = set(ended).__contains__
+    return EarlierPages(method, Rule(), KEY, pages, has_ended, several_a_key=several)
+
+
+def record_of(text, method=None):
+    return records_of([text], method or SimHash())[0]
+
+
+TEXTS = [article(number) for number in range(20)]
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "exact"])
+def test_of_several_contents_those_that_are_near_are_replaced(name):
+    method = METHODS[name]()
+    texts = [article(number, 2000) for number in range(6)]
+    pages = earlier_pages([*texts, texts[2]], method)
+    changed = replaced(texts[2], 3)
+    verdict, gone = pages.replaced_by(record_of(changed, method))
+    records = [*records_of([*texts, texts[2]], method), record_of(changed, method)]
+    sketches = {n: method.from_bytes(r.sketch) for n, r in enumerate(records) if r.sketch}
+    own = sketches.pop(len(records) - 1, None)
+    near = [n for n, s in sketches.items() if method.distance(s, own) <= method.max_distance]
+    assert gone == near
+    assert verdict.kind is (Kind.CHANGED if near else Kind.NEW)
+    if near:
+        assert verdict.distance == min(method.distance(sketches[n], own) for n in near)
+
+
+def test_what_has_ended_is_neither_unchanged_nor_replaced():
+    pages = earlier_pages(TEXTS, ended={2})
+    assert pages.unchanged(record_of(TEXTS[2])) is None
+    assert pages.replaced_by(record_of(edited(TEXTS[2])))[1] == []
+    assert pages.unchanged(record_of(TEXTS[3])).number == 3
+
+
+def test_copies_count_only_if_nothing_is_left_under_the_own_key():
+    assert earlier_pages(TEXTS[:1], copies=TEXTS[1:2]).unchanged(record_of(TEXTS[1])) is None
+    pages = earlier_pages(TEXTS[:1], copies=TEXTS[1:2], ended={0})
+    assert pages.unchanged(record_of(TEXTS[1])).number == 1
+
+
+def test_a_key_of_one_content_is_replaced_by_whatever_follows():
+    verdict, gone = earlier_pages(TEXTS[:1], several=False).replaced_by(record_of(TEXTS[1]))
+    assert (verdict.kind, gone) == (Kind.CHANGED, [0])
+
+
+def test_of_many_items_of_a_page_only_those_that_may_be_near_are_compared():
+    method = CountingSimHash()
+    pages = earlier_pages([article(number, 40) for number in range(300)], method)
+    CountingSimHash.comparisons = 0
+    for number in range(1000, 1100):
+        pages.replaced_by(record_of(article(number, 40), method))
+    assert CountingSimHash.comparisons < 100
