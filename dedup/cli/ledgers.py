@@ -53,11 +53,15 @@ def ledger_file(place: Path | LogUrl) -> Iterator[Path]:
         yield copy
 
 
+def name_of_copied(place: Path | LogUrl) -> str:
+    """Return what a ledger is called that is read from a copy; "" for a file, which is not."""
+    return place.name if isinstance(place, LogUrl) else ""
+
+
 @contextmanager
 def open_ledger(place: Path | LogUrl) -> Iterator[LedgerReader]:
     """Yield the reader of a ledger; that of a shared store reads a copy of it."""
-    name = place.name if isinstance(place, LogUrl) else ""
-    with ledger_file(place) as path, LedgerReader(path, name) as reader:
+    with ledger_file(place) as path, LedgerReader(path, name_of_copied(place)) as reader:
         yield reader
 
 

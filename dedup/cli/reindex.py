@@ -10,7 +10,7 @@ from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
-from dedup.cli.ledgers import LEDGER_HELP, ledger_file, place_of, with_log
+from dedup.cli.ledgers import LEDGER_HELP, ledger_file, name_of_copied, place_of, with_log
 from dedup.cli.methods import (
     add_simplify_chinese,
     create_method,
@@ -44,8 +44,8 @@ Sketches of another method are computed from the texts in the feeds of the crawl
 the main text in a field (DEDUP_FIELDS). A page whose text is not there is stored again when it is
 met.
 
-A ledger is a file, or the URL of a store that crawls share, which may go on while it is read. Into
-a store that already holds pages, or that crawls use, nothing is moved.
+A ledger is a file, or the URL of a store that crawls share, which may go on while it is read. A
+store that crawls use is not written; one that holds pages is only replaced with --overwrite.
 
 --records makes a ledger that is lost again, of feeds whose items have the records of their pages
 (DEDUP_SKETCH_FIELD), the oldest feed first; --method and --args are those of the crawls. With
@@ -140,7 +140,7 @@ def _place(ledger: Path | LogUrl) -> Path | str:
 def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
     """Yield the file to write the new ledger into; what is written is moved if that is a store.
 
-    *name* is what messages call it then.
+    *name* is what messages call what is written then.
     """
     output = options.output
     if isinstance(output, Path):
@@ -245,10 +245,10 @@ def _convert(options: argparse.Namespace) -> None:
 
 
 def _converted(options: argparse.Namespace, method: Method | None) -> Reindexed:
-    name = str(options.ledger)
+    name = name_of_copied(options.ledger)
     with (
         ledger_file(options.ledger) as source,
-        _new_file(options, name) as target,
+        _new_file(options, name or "the converted ledger") as target,
         progress(None) as advance,
     ):
         return reindex(
@@ -266,7 +266,7 @@ def _copied(options: argparse.Namespace) -> int:
     """Copy the ledger from or to a store, or both; return how many pages count."""
     if isinstance(options.output, LogUrl):
         with ledger_file(options.ledger) as source:
-            return _move(source, options, str(options.ledger))
+            return _move(source, options, name_of_copied(options.ledger))
     with_log(options.ledger, lambda log: copy_to_ledger(log, options.output))
     with LedgerReader(options.output) as reader:
         return reader.counts()["pages"]

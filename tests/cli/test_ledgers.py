@@ -330,6 +330,26 @@ def test_a_ledger_is_converted_on_its_way_in_and_out(url, ledger, tmp_path, caps
     assert "give the feed with all that were stored (--texts)" in err
 
 
+def test_a_ledger_that_is_none_is_told_before_anything_is_moved(url, tmp_path, capsys):
+    file = tmp_path / "pages.sqlite"
+    for content in None, b"no ledger":
+        if content:
+            file.write_bytes(content)
+        code, out, err = run(capsys, "reindex", file, "-o", url)
+        assert (code, out) == (2, "")
+        assert f"{file} is no" in err
+    code, _, err = run(capsys, "stats", url)
+    assert "is empty: no crawl has used it" in err
+
+
+def test_a_store_is_the_same_whether_its_name_is_told_or_not(server, capsys):
+    store = url_of(server, "dedup")
+    short = store.partition("?")[0]
+    code, _, err = run(capsys, "reindex", short, "-o", store, "--overwrite")
+    assert code == 2
+    assert "is the ledger itself; give the new one another name" in err
+
+
 def test_a_store_moves_into_another_one(url, ledger, capsys):
     shown(capsys, "reindex", ledger, "-o", url)
     assert shown(capsys, "reindex", url, "-o", f"{url}2").endswith("2: 3,000 pages\n")
