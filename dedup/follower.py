@@ -12,6 +12,8 @@ from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view import View
 
+_NO_NEWS = News()
+
 
 class _Turn:
     """The claims that travel to the store together, and what came of them."""
@@ -71,6 +73,9 @@ class Follower:
         Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
         may be later, HistoryChangedError if the view is another one now.
         """
+        if not self._store.is_shared:
+            [claim] = self.view.apply(await self._store.exchange([claimed], _NO_NEWS))
+            return claim
         self._check_is_up()  # else it would wait for those who try to reach it
         turn = self._next
         place = len(turn.claims)
@@ -94,7 +99,7 @@ class Follower:
         self._next = _Turn()
         try:
             self._check_is_up()
-            turn.made = await self._exchange(turn.claims, News())
+            turn.made = await self._exchange(turn.claims, _NO_NEWS)
         except Exception as error:
             turn.error = error
         except BaseException:
