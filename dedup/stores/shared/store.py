@@ -378,6 +378,12 @@ class SharedStore(Store):
         if number in self._own:
             self._releases[number] = self._own.pop(number)[0]
 
+    def release_stored(self) -> None:
+        """Release the pages that are stored, and not published: others shall not wait for them."""
+        for number in self._news.commits:
+            self.release(number)
+        self._news.commits.clear()
+
     @property
     def has_news(self) -> bool:
         return self.has_joined and bool(self._news or self._releases)
