@@ -100,6 +100,8 @@ class Exchanges(Checkpoints):
 
     async def _regular(self) -> None:
         try:
+            if not self._feeds.has_storage:  # they are remembered by nobody
+                self._shared.release_stored()
             if not (self._has_news and self._is_safe) or not await self._write():
                 await self._exchange_nothing()
             if self._detector.waits_for_others and not self._store.is_down:

@@ -6,7 +6,8 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from crawls import ADDON, Crawl, crawl, logged, spider_over
 from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 from redis_server import RedisServer, redis_server
 from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page, replaced
@@ -388,6 +390,31 @@ def test_a_report_needs_no_store(
     assert crawled.messages(logging.ERROR) == []
     assert "errors" not in crawled.dedup_stats
     server.start()
+
+
+def test_nobody_waits_for_the_pages_of_a_crawl_that_stores_nothing(
+    site: str, server: RedisServer, index: str
+):
+    async def is_there(part: str) -> bool:
+        async with AsyncRedis(port=server.port, password=PASSWORD) as client:
+            return bool(await client.exists(f"{{dedup:test}}:{part}"))
+
+    async def parse(self: Any, response: Any) -> AsyncIterator[Any]:
+        if response.url.endswith("/1"):
+            while not await is_there("log"):
+                await asyncio.sleep(0.1)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(15):
+                    while await is_there("open"):
+                        await asyncio.sleep(0.1)
+            was_open.append(await is_there("open"))
+        yield {"url": response.url}
+
+    was_open: list[bool] = []
+    spider = spider_over(f"{site}/0", f"{site}/1", parse=parse)
+    crawl(spider, keep_items=False, DEDUP_INDEX=index)
+    assert was_open == [False]
+    assert stored(fleet_crawl(site, "/0b", DEDUP_INDEX=index), site) == ["/0b"]
 
 
 class Gate:

@@ -35,6 +35,7 @@ from dedup.stores.shared.url_table import UrlTable
 
 _SECONDS_OF_A_DAY = 86400.0
 _PAGES_AT_HAND = 10_000
+_KEYS_AT_HAND = 16
 
 
 class _Reading:
@@ -117,6 +118,8 @@ class SharedStore(Store):
         # Pages in that table that do not count any more.
         self._replaced: set[int] = set()
         self._pages: dict[int, PageRecord] = {}
+        # What was looked up by key: a page may have thousands of items.
+        self._earlier: dict[str, list[Stored]] = {}
 
     # Taking part.
 
@@ -145,6 +148,7 @@ class SharedStore(Store):
         with self._noting_outage():
             joined = await self._log.join(member, self._identity, reset=self._reset)
         self.run, self.is_resumed = joined.run, joined.is_resumed
+        self._earlier = {}
         self.has_joined = self._is_there = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
@@ -197,7 +201,7 @@ class SharedStore(Store):
         self._last_entry = reading.last_entry
         self._urls, self._replaced = reading.urls, reading.replaced
         self._own, self._releases, self._others, self._unseen = {}, {}, {}, []
-        self._pages, self._preferred = {}, {}
+        self._pages, self._preferred, self._earlier = {}, {}, {}
         for news in (self._news, self._news_under_way):
             news.clear()
         for number, (key, run) in reading.replay.preferred.items():
@@ -342,15 +346,20 @@ class SharedStore(Store):
                     return []
                 assert isinstance(claim.event, Claimed)
                 self._replaced.update(claim.event.replaces)
-                self._urls.add(claim.event.record.key, number, claim.run)
+                self._learn_url(claim.event.record.key, number, claim.run)
             case Released(number):
                 if self._others.pop(number, None) is None:
                     return []
             case Preferred(number, key):
                 self._preferred[number] = key
-                self._urls.add(key, number, entry.run)
+                self._learn_url(key, number, entry.run)
                 return []
         return [entry.event]
+
+    def _learn_url(self, key: str, number: int, run: int) -> None:
+        self._urls.add(key, number, run)
+        if run != self.run:
+            self._earlier = {}
 
     def _forget_published(self) -> None:
         while self._published and self._published[0][0] < monotonic() - _SECONDS_TO_REMEMBER:
@@ -374,6 +383,12 @@ class SharedStore(Store):
         """The claimed page *number* was not stored: any exchange tells it."""
         if number in self._own:
             self._releases[number] = self._own.pop(number)[0]
+
+    def release_stored(self) -> None:
+        """Release the pages that are stored, and not published: others shall not wait for them."""
+        for number in self._news.commits:
+            self.release(number)
+        self._news.commits.clear()
 
     @property
     def has_news(self) -> bool:
@@ -419,6 +434,16 @@ class SharedStore(Store):
         return self._pages.get(number)
 
     async def earlier(self, key: str) -> list[Stored]:
+        at_hand = self._earlier  # another one when it is out of date
+        if key not in at_hand:
+            if not (stored := await self._stored_under(key)):
+                return []
+            if len(at_hand) >= _KEYS_AT_HAND:
+                del at_hand[next(iter(at_hand))]
+            at_hand[key] = stored
+        return at_hand[key]
+
+    async def _stored_under(self, key: str) -> list[Stored]:
         found = self._urls.pages(key)
         numbers = list(dict.fromkeys(number for number, run in found if run != self.run))
         numbers = [number for number in numbers if number not in self._replaced]

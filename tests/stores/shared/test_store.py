@@ -12,6 +12,7 @@ from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred
 from dedup.rule import Kind
 from dedup.stores import HistoryChangedError, LedgerError, News, StoreDownError
+from dedup.stores.shared.log import LEASE
 from dedup.stores.shared.store import SharedStore
 
 NEAR, NEARER, FAR, OTHER = 0b0001, 0b0011, 0xFFFF << 40, 0xFFFF << 20
@@ -352,5 +353,40 @@ def test_who_gives_up_a_claim_does_not_change_what_befalls_the_others():
         for task in (kept, other):
             with pytest.raises(StoreDownError):
                 await task
+
+    asyncio.run(crawl())
+
+
+def test_what_was_stored_under_a_key_is_looked_up_once_for_all_items_of_a_page():
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        for number in range(3):
+            await one.keep(OTHER << number * 8, "page")
+        await one.store.leave("finished", None)
+        two = await Process(server).begin()
+        await two.follow()
+        stored = await two.store.earlier("page")
+        assert await two.store.earlier("page") is stored
+        for number in range(99):
+            await two.store.earlier(f"page {number}")
+        assert await two.store.earlier("page") is stored
+        assert len(stored) == 3
+
+    asyncio.run(crawl())
+
+
+def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again():
+    async def crawl():
+        server = Server()
+        one = await Process(server).begin()
+        await one.keep(NEAR, "a")
+        server.now += LEASE + 1
+        two = await Process(server).begin()
+        assert [page.number for page in await two.store.earlier("a")] == [1]
+        server.now += LEASE + 1
+        await (await Process(server).begin()).keep(FAR, "a")
+        await two.follow()
+        assert [page.number for page in await two.store.earlier("a")] == [3]
 
     asyncio.run(crawl())
