@@ -70,7 +70,7 @@ class Server:
         if self.kind == "postgresql":
             first, *others = self.logs._server.processes()
             return cpu_of(first, ended=True) + sum(map(cpu_of, others))
-        return 0.0  # the processes tell it
+        return cpu_of_sql()  # of this process: the others tell theirs
 
     def bytes(self, name: str) -> int:
         if self.kind == "redis":
@@ -217,12 +217,17 @@ async def bare_round_trip(server: Server, log: Any) -> tuple[float, float]:
         elif server.kind == "postgresql":
             await log._query("SELECT %s::int", "1")
         else:
-            await log._run(int)
+            await log._run(empty_transaction, log)
     after = server.cpu(), time.process_time()
     return (after[0] - before[0]) / _ROUND_TRIPS, (after[1] - before[1]) / _ROUND_TRIPS
 
 
-async def follow(
+def empty_transaction(log: Any) -> None:
+    with log._transaction():
+        pass
+
+
+async def measure(
     server: Server, name: str, method: str, pages: int, arguments: argparse.Namespace
 ) -> None:
     """Fill a log, crawl with ever more processes, and print what each took."""
@@ -295,7 +300,7 @@ def speed(arguments: argparse.Namespace, folder: Path) -> int:
         for method in arguments.methods:
             for pages in map(int, arguments.pages):
                 name = f"{method}{pages}"
-                asyncio.run(follow(server, name, method, pages, arguments))
+                asyncio.run(measure(server, name, method, pages, arguments))
     finally:
         server.logs.stop()
     return 0
