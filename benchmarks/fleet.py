@@ -1,23 +1,29 @@
 """What fleets of processes do to a store, and what they have stored.
 
     python benchmarks/fleet.py conformance STORE [--kills N] [--stops N] [--seed N] [--keep FOLDER]
+    python benchmarks/fleet.py speed STORE [--pages N ...] [--processes N ...] [--methods M ...]
+    python benchmarks/fleet.py crawl STORE [--pages N] [--turns N]
 
-Eight processes crawl families of near pages together, over a server that is started for that. They
-are killed, stopped for longer than their leases, and lose answers; the server is killed, or loses
-what it had last. What they have stored is judged afterwards: no two near pages, none called a
-duplicate of what is not stored, no content lost (tests/stores/shared/conformance.py).
+In the conformance suite, eight processes crawl families of near pages together, over a server that
+is started for that. They are killed, stopped for longer than their leases, and lose answers; the
+server is killed, or loses what it had last. What they have stored is judged afterwards: no two near
+pages, none called a duplicate of what is not stored, no content lost
+(tests/stores/shared/conformance.py). What fleets cost is measured by fleet_speed.py, and in crawls
+of Scrapy by fleet_crawl.py.
 """
 
 import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from itertools import count, cycle
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "stores" / "shared")]
 
+import fleet_speed  # noqa: E402
 from conformance import PLANS, SERVERS, Result, play  # noqa: E402
 from planted_faults import FAULTS  # noqa: E402
 from pytest import skip  # noqa: E402, PT013
@@ -35,9 +41,28 @@ def main() -> int:
     command.add_argument("--minutes", type=float, default=1e9, help="begin no round after")
     command.add_argument("--fault", choices=FAULTS, help="plant one, to see that it is found")
     command.add_argument("--keep", type=Path, help="a folder for the files of all rounds")
+    command = commands.add_parser("speed", help="measure what a store and its processes take")
+    command.set_defaults(run=in_folder(fleet_speed.speed))
+    command.add_argument("store", choices=SERVERS)
+    command.add_argument("--pages", type=float, nargs="+", default=[1e4], help="in the store")
+    command.add_argument("--processes", type=int, nargs="+", default=[1, 4, 8, 16])
+    command.add_argument("--methods", choices=fleet_speed.METHODS, nargs="+", default=["simhash"])
+    command.add_argument("--seconds", type=float, default=5.0, help="of each crawl")
     arguments = parser.parse_args()
     code: int = arguments.run(arguments)
     return code
+
+
+def in_folder(
+    measure: Callable[[argparse.Namespace, Path], int],
+) -> Callable[[argparse.Namespace], int]:
+    """Return *measure* with a folder of its own."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            return measure(arguments, Path(folder))
+
+    return run
 
 
 def conformance(arguments: argparse.Namespace) -> int:

@@ -1,7 +1,9 @@
 """What a process knows of stored pages, kept in step with the log of a store."""
 
+import gc
 from asyncio import Lock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from dedup.claim import Claim
 from dedup.methods.base import Method
@@ -60,11 +62,12 @@ class Follower:
         """
         view = View(self._method, self._rule)
         number = 0
-        while piece := await self._store.since(number):
-            view.load(piece)
-            number = piece.numbers[-1]
-            tell(number)
-        view.finish_loading()
+        with _without_collection():
+            while piece := await self._store.since(number):
+                view.load(piece)
+                number = piece.numbers[-1]
+                tell(number)
+            view.finish_loading()
         self.view = view
         tell(number)
 
@@ -229,3 +232,15 @@ class Follower:
         """
         awaited = [claim.number for claim in self.view.open_claims if claim.is_awaited]
         return await self._store.expire(awaited)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Have nobody look for cycles: millions of objects without any are made and forgotten."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -37,6 +37,8 @@ class RedisServer:
 
     def __init__(self, folder: Path, *, tls: bool = False, **options: str) -> None:
         self._log = folder / "log"
+        self.data = folder / "appendonlydir"
+        """Where it writes what it has."""
         self.socket = folder / "socket"
         self.port = free_port()
         self._options = {
@@ -56,11 +58,6 @@ class RedisServer:
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
-
-    @property
-    def data(self) -> Path:
-        """Where it writes what it has."""
-        return self._folder / "appendonlydir"
 
     def client(self, **how: Any) -> Redis:
         """Return another client, which goes in by a door of its own; close it."""

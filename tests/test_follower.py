@@ -1,7 +1,8 @@
 """Processes over one log while messages get lost, time passes and history changes."""
 
 import asyncio
-from contextlib import suppress
+import gc
+from contextlib import nullcontext, suppress
 from random import Random
 
 import pytest
@@ -268,3 +269,103 @@ def test_a_history_that_shrinks_is_noticed_and_nothing_is_lost(monkeypatch, faul
         assert fleet.pairs == 0 or counted, seed
         changes += fleet.counts("store/history_changes")
     assert changes
+
+
+def test_a_page_that_was_kept_unchecked_is_entered_when_the_store_is_back():
+    async def crawl():
+        server = Server()
+        store = SharedStore(MemoryLog(server), {})
+        detector = Detector(SimHash(), store=store)
+        await detector.reserve(page(FAR, "a"))
+        server.is_down = True
+        with pytest.raises(StoreDownError):
+            await detector.reserve(page(NEAR, "b"))
+        verdict, claim, _ = detector.unchecked(page(NEAR, "b"))
+        assert (verdict.kind, verdict.reason) == (Kind.SKIPPED, "unchecked")
+        detector.commit(claim)
+        assert (detector.has_claims_to_make, detector.unclaimed) == (True, 1)
+        server.is_down = False
+        for _ in range(2):  # the claim, then its commit
+            await detector.exchange(store.take_news())
+            store.end_exchange(published=True)
+        assert (detector.has_claims_to_make, detector.unclaimed, store.unpublished) == (False, 0, 0)
+        later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+        await later.load()
+        return (await later.reserve(page(NEARER, "c"))).verdict
+
+    assert asyncio.run(crawl()).original == "b"
+
+
+def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_it():
+    """Else each page would wait for whoever tries."""
+
+    async def crawl():
+        server, blocked = Server(), asyncio.Event()
+        store = SharedStore(MemoryLog(server), {})
+        detector = Detector(SimHash(), store=store)
+        await detector.reserve(page(FAR, "a"))
+        server.is_down = True
+        with pytest.raises(StoreDownError):
+            await detector.exchange(store.take_news())
+        store.end_exchange(published=False)
+        store._log._travel = blocked.wait
+        trying = asyncio.ensure_future(detector.exchange(store.take_news()))
+        await asyncio.sleep(0)
+        with pytest.raises(StoreDownError):
+            await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)
+        assert not trying.done()
+        blocked.set()
+        with pytest.raises(StoreDownError):
+            await trying
+
+    asyncio.run(crawl())
+
+
+def test_a_page_whose_key_cannot_be_asked_for_has_other_words():
+    async def crawl():
+        server = Server()
+        first = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+        first.judge(page(FAR, "a"))
+        await first._store.exchange([], first._store.take_news())
+        later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
+        await later.load()
+        server.is_down = True
+        assert (await later.reserve(page(FAR, "b"))).verdict.original == (
+            "page 1 of memory of the tests"
+        )
+        with pytest.raises(StoreDownError):
+            await later.preferred(1)
+
+    asyncio.run(crawl())
+
+
+def test_a_page_that_is_not_compared_is_not_entered_later():
+    detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
+    verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
+    assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
+    assert not detector.has_claims_to_make
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
+    server = Server()
+    was_enabled = []
+
+    def tell(number):
+        was_enabled.append(gc.isenabled())
+        if fails:
+            raise LookupError
+
+    async def load():
+        first = SharedStore(MemoryLog(server), {})
+        detector = Detector(SimHash(1), store=first)
+        await first.join("a")
+        claim = (await detector.reserve(page(FAR, "stored"))).claim
+        detector.commit(claim)
+        await detector.exchange(first.take_news())
+        await Detector(SimHash(1), store=SharedStore(MemoryLog(server), {})).load(tell)
+
+    with pytest.raises(LookupError) if fails else nullcontext():
+        asyncio.run(load())
+    assert was_enabled[0] is False
+    assert gc.isenabled()

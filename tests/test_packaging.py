@@ -160,7 +160,7 @@ def test_the_sdist_holds_what_makes_the_same_wheel(sdist: Path, wheel: Path, tmp
 
 @pytest.mark.usefixtures("editable")
 def test_the_first_command_of_the_readme_crawls_the_site(checkout: Path):
-    assert len(json_lines(checkout / "pages.jsonl")) == 59
+    assert len(json_lines(checkout / "pages.jsonl")) == 57
     assert len(list((checkout / "reports").glob("*Z.html"))) == 1
 
 

@@ -18,6 +18,8 @@ _SHELLS = ("bash", "zsh", "tcsh")
 # argparse tells the choices only so.
 _WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$")
 _NAME = re.compile(r"[\w-]+")
+# Of the URL of a shared store, also where it was taken for a path.
+_SECRET = re.compile(r"\b((?:rediss?|valkeys?|unix|postgres(?:ql)?):/{1,2})\S*@")
 _LEAST_RATIO = 0.7
 
 COMMANDS = {
@@ -53,10 +55,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         _discard_output()
         return 0
     except (CommandError, ValueError, OSError) as error:
-        from dedup.text import printable  # slower to import than everything else here
-
-        message = printable(str(error), _LONGEST_MESSAGE)
-        print(f"{name}: {message}", file=sys.stderr)
+        print(f"{name}: {_printable(str(error))}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # as on a full disk
@@ -102,6 +101,13 @@ def _print_completion(program: str, shell: str) -> int:
     return 0
 
 
+def _printable(message: str) -> str:
+    """Return *message* without what would control a terminal, or what nobody may see."""
+    from dedup.text import printable  # slower to import than everything else here
+
+    return printable(_SECRET.sub(r"\1", message), _LONGEST_MESSAGE)
+
+
 def _discard_output() -> None:
     """Discard unwritten output; otherwise Python tries to write it at exit, and complains."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -109,12 +115,10 @@ def _discard_output() -> None:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        from dedup.text import printable
-
         if wrong := _WRONG_CHOICE.search(message):
             near = get_close_matches(wrong[1], _NAME.findall(wrong[2]), 1, _LEAST_RATIO)
             message += f"; did you mean {near[0]!r}?" if near else ""
-        super().error(printable(message, _LONGEST_MESSAGE))
+        super().error(_printable(message))
 
 
 def _parser(program: str, names: Container[str | None]) -> argparse.ArgumentParser:

@@ -22,6 +22,7 @@ from dedup.cli.files import (
     json_lines,
     write_json,
 )
+from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.methods import add_methods, json_object, methods_of
 from dedup.cli.results import Results
 from dedup.cli.terminal import console, progress
@@ -29,7 +30,7 @@ from dedup.lost_text import lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
-from dedup.stores.reader import LedgerReader
+from dedup.stores.shared.places import LogUrl
 from dedup.text import Document, printable, without_surrogates
 
 EXAMPLES = """\
@@ -43,7 +44,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", type=Path, metavar="INPUT",
+    parser.add_argument("input", type=place_of, metavar="INPUT",
         help="a JSONL file with a page per line, or a ledger that stores texts")  # fmt: skip
     parser.add_argument("--field", default="text", help="the field of the text (default: text)")
     parser.add_argument("--key", default="url",
@@ -127,9 +128,9 @@ def _check(options: argparse.Namespace, *, asks: bool) -> None:
         )
     needed = [options.input] if asks or options.pairs_out else [options.input, options.answers]
     for path in needed:
-        if not path.exists():
+        if isinstance(path, Path) and not path.exists():
             raise CommandError(f"{path} cannot be read (No such file or directory)")
-    inputs = {path.resolve() for path in (options.input, options.answers) if path}
+    inputs = {p.resolve() for p in (options.input, options.answers) if isinstance(p, Path)}
     for path in filter(None, (options.json, options.pairs_out)):
         if path.resolve() in inputs:
             raise CommandError(f"{path} is also an input")
@@ -159,9 +160,9 @@ def _distinct_pages(options: argparse.Namespace) -> tuple[list[str], list[Docume
     return list(keys), list(documents)
 
 
-def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str]]:
+def _records(path: Path | LogUrl, field: str, key: str) -> Iterator[tuple[str, str]]:
     """Yield the key and the text of each page that has a text."""
-    if path.is_file() and is_sqlite(path):
+    if isinstance(path, LogUrl) or (path.is_file() and is_sqlite(path)):
         yield from _records_of_ledger(path)
         return
     for where, page in json_lines(path):
@@ -174,8 +175,8 @@ def _records(path: Path, field: str, key: str) -> Iterator[tuple[str, str]]:
             yield without_surrogates(name), without_surrogates(text)
 
 
-def _records_of_ledger(path: Path) -> Iterator[tuple[str, str]]:
-    with LedgerReader(path) as ledger:
+def _records_of_ledger(place: Path | LogUrl) -> Iterator[tuple[str, str]]:
+    with open_ledger(place) as ledger:
         for url, _, text in ledger.texts():
             if text:
                 yield url, text

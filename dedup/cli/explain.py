@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -10,6 +11,7 @@ from rich.text import Text
 from dedup.cli.diff import color
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_json, check_numbers, check_outputs, write_json
+from dedup.cli.ledgers import open_ledger, place_of
 from dedup.cli.methods import (
     add_evidence,
     add_extractor,
@@ -27,6 +29,7 @@ from dedup.page import extracted_of
 from dedup.rule import Kind, Rule
 from dedup.scopes import host
 from dedup.stores.reader import LedgerReader
+from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
 
 EXAMPLES = """\
@@ -36,6 +39,7 @@ examples:
   dedup explain one.txt other.txt --method verified --full
   dedup explain one.html other.html --args '{"max_distance": 7}' --json -
   dedup explain --ledger pages.sqlite https://example.com/1 https://example.com/2
+  dedup explain --ledger redis://localhost:6379/0 https://example.com/1 https://example.com/2
 """
 _FIRST_LINES = 3
 _LINE = 240
@@ -55,8 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_method(parser)
     add_extractor(parser)
     add_evidence(parser, default="normal")
-    parser.add_argument("--ledger", metavar="FILE",
-        help="look up the URLs A and B in this ledger instead of fetching them")  # fmt: skip
+    parser.add_argument("--ledger", type=place_of, metavar="LEDGER",
+        help="look up the URLs A and B in this ledger, a file or the URL of a shared store, "
+        "instead of fetching them")  # fmt: skip
     parser.add_argument("--full", action="store_true", help="show the main texts in full")
     add_json(parser)
 
@@ -94,14 +99,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _read_ledger(
-    path: str, urls: Sequence[str], notes: list[str]
+    place: Path | LogUrl, urls: Sequence[str], notes: list[str]
 ) -> tuple[list[Extraction], Names]:
     """Return what a ledger has kept of the texts of *urls*, and what its pages share in titles.
 
     Add to *notes* what is to be known.
     """
     found = []
-    with LedgerReader(path) as ledger:
+    with open_ledger(place) as ledger:
         for name, url in zip("AB", urls, strict=True):
             original = None
             if (stored := ledger.text(url)) is None:
@@ -109,7 +114,7 @@ def _read_ledger(
                 stored = ledger.text(original) if original else None
             if stored is None:
                 raise CommandError(
-                    f"{path} has no text of {url} (DEDUP_REPORT_TEXTS says how many it keeps); "
+                    f"{place} has no text of {url} (DEDUP_REPORT_TEXTS says how many it keeps); "
                     "dedup why says what became of it, and without --ledger, the page itself is "
                     "fetched"
                 )

@@ -2,12 +2,15 @@
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs, json_lines
+from dedup.cli.ledgers import LEDGER_HELP, ledger_file, place_of, with_log
 from dedup.cli.methods import (
     add_simplify_chinese,
     create_method,
@@ -16,12 +19,16 @@ from dedup.cli.methods import (
     scope_of,
 )
 from dedup.cli.terminal import progress
+from dedup.methods import Method
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError, format_of
 from dedup.records.warc import Warc
 from dedup.scopes import Scope, replace_base
+from dedup.stores.reader import LedgerReader
 from dedup.stores.rebuild import rebuild
-from dedup.stores.reindex import reindex
+from dedup.stores.reindex import Reindexed, reindex
+from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
+from dedup.stores.shared.places import LogUrl, open_log
 from dedup.text import printable
 from dedup.units import count_of
 
@@ -30,10 +37,15 @@ examples:
   dedup reindex pages.sqlite -o by-host.sqlite --scope host
   dedup reindex pages.sqlite -o verified.sqlite --method verified --texts pages.jsonl
   dedup reindex --records pages.jsonl more.jsonl -o pages.sqlite
+  dedup reindex pages.sqlite -o redis://localhost:6379/0
+  dedup reindex redis://localhost:6379/0 -o pages.sqlite
 
 Sketches of another method are computed from the texts in the feeds of the crawls, which must have
 the main text in a field (DEDUP_FIELDS). A page whose text is not there is stored again when it is
 met.
+
+A ledger is a file, or the URL of a store that crawls share, which may go on while it is read. Into
+a store that already holds pages, or that crawls use, nothing is moved.
 
 --records makes a ledger that is lost again, of feeds whose items have the records of their pages
 (DEDUP_SKETCH_FIELD), the oldest feed first; --method and --args are those of the crawls. With
@@ -46,14 +58,15 @@ _ITEMS_WITHOUT_FIELD = 1_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", type=Path, nargs="?", metavar="LEDGER",
-        help="the file of DEDUP_INDEX")  # fmt: skip
+    parser.add_argument("ledger", type=place_of, nargs="?", metavar="LEDGER",
+        help=LEDGER_HELP)  # fmt: skip
     parser.add_argument("--records", nargs="+", type=Path, default=[], metavar="FEED",
         help="in place of LEDGER: feeds with the records of pages")  # fmt: skip
     parser.add_argument("--record-field", default="dedup_record", metavar="NAME",
         help="the field with the record (default: dedup_record)")  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
-        help="the new ledger; the old one stays as it is")  # fmt: skip
+    parser.add_argument("-o", "--output", type=place_of, required=True, metavar="LEDGER",
+        help="the new ledger, a file or the URL of a shared store; the old one stays as it is"
+    )  # fmt: skip
     parser.add_argument("--method", metavar="NAME", help="the new method, as in DEDUP_METHOD")
     parser.add_argument("--args", default="{}", metavar="JSON",
         help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
@@ -88,20 +101,63 @@ def _rebuild(options: argparse.Namespace) -> None:
         json_object("--args", options.args),
         simplify_chinese=options.simplify_chinese,
     )
-    check_outputs(options, options.output)
+    _check_output(options)
     reader = FieldReader(method)
     fields = Fields(options.record_field, is_object=True, with_all=scope is not None)
     feeds = [(path, _records(_feed(path, fields), reader, scope)) for path in options.records]
-    if options.output.resolve() in {path.resolve() for path in options.records}:
+    if _is_output(options, *options.records):
         raise CommandError(f"{options.output} is a feed; give the ledger another name")
-    with progress(None) as advance:
-        done = rebuild(options.output, method, feeds, advance)
+    with _new_file(options, "the new ledger") as target, progress(None) as advance:
+        done = rebuild(target, method, feeds, advance)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.passed_over:
         print(
             f"{done.passed_over:,} items are passed over, and their pages stored again when met; "
             f"the first: {printable(done.first_passed_over or '')}"
         )
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """Raise CommandError or LedgerError if the new ledger cannot be written."""
+    output = options.output
+    if isinstance(output, Path):
+        check_outputs(options, output)
+    else:
+        with_log(output, lambda log: check_target(log, overwrite=options.overwrite))
+
+
+def _is_output(options: argparse.Namespace, *inputs: Path | LogUrl) -> bool:
+    """Return whether one of *inputs* is what is to be written."""
+    return _place(options.output) in map(_place, inputs)
+
+
+def _place(ledger: Path | LogUrl) -> Path | str:
+    # The log adds what a URL does not say.
+    return ledger.resolve() if isinstance(ledger, Path) else open_log(ledger).name
+
+
+@contextmanager
+def _new_file(options: argparse.Namespace, name: str) -> Iterator[Path]:
+    """Yield the file to write the new ledger into; what is written is moved if that is a store.
+
+    *name* is what messages call it then.
+    """
+    output = options.output
+    if isinstance(output, Path):
+        yield output
+        return
+    with TemporaryDirectory(prefix="dedup-") as folder:
+        file = Path(folder, "pages.sqlite")
+        yield file
+        _move(file, options, name)
+
+
+def _move(file: Path, options: argparse.Namespace, name: str) -> int:
+    """Move a ledger into the store of --output; return how many pages these are."""
+    return with_log(
+        options.output,
+        lambda log: copy_to_log(file, log, overwrite=options.overwrite, name=name),
+    )
 
 
 def _feed(path: Path, fields: Fields) -> Format:
@@ -161,13 +217,17 @@ def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    if options.method is None and options.scope is None:
+    is_converted = not (options.method is None and options.scope is None)
+    are_files = isinstance(options.ledger, Path) and isinstance(options.output, Path)
+    if are_files and not is_converted:
         raise CommandError("nothing is to be converted: give --method or --scope")
     arguments = json_object("--args", options.args)
     if arguments and options.method is None:
         raise CommandError("--args needs --method")
     if options.simplify_chinese and options.method is None:
         raise CommandError("--simplify-chinese needs --method")
+    if options.texts and options.method is None:
+        raise CommandError("--texts needs --method")
     method = (
         None
         if options.method is None
@@ -175,21 +235,41 @@ def _convert(options: argparse.Namespace) -> None:
             method_class(options.method), arguments, simplify_chinese=options.simplify_chinese
         )
     )
-    check_outputs(options, options.output)
-    if options.output.resolve() == options.ledger.resolve():
+    _check_output(options)
+    if _is_output(options, options.ledger):
         raise CommandError(f"{options.output} is the ledger itself; give the new one another name")
-    with progress(None) as advance:
-        done = reindex(
-            options.ledger,
-            options.output,
+    done = _converted(options, method) if is_converted else Reindexed(_copied(options), 0)
+    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
+    if done.without_text:
+        print(f"{count_of(done.without_text, 'page')} without a text: stored again when met")
+
+
+def _converted(options: argparse.Namespace, method: Method | None) -> Reindexed:
+    name = str(options.ledger)
+    with (
+        ledger_file(options.ledger) as source,
+        _new_file(options, name) as target,
+        progress(None) as advance,
+    ):
+        return reindex(
+            source,
+            target,
+            name=name,
             method=method,
             scope=None if options.scope is None else scope_of(options.scope).name,
             texts=_texts(options.texts, options.url_field, options.text_field),
             advance=advance,
         )
-    print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
-    if done.without_text:
-        print(f"{count_of(done.without_text, 'page')} without a text: stored again when met")
+
+
+def _copied(options: argparse.Namespace) -> int:
+    """Copy the ledger from or to a store, or both; return how many pages count."""
+    if isinstance(options.output, LogUrl):
+        with ledger_file(options.ledger) as source:
+            return _move(source, options, str(options.ledger))
+    with_log(options.ledger, lambda log: copy_to_ledger(log, options.output))
+    with LedgerReader(options.output) as reader:
+        return reader.counts()["pages"]
 
 
 def _texts(paths: Iterable[Path], url_field: str, text_field: str) -> Iterator[tuple[str, str]]:

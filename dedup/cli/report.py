@@ -1,7 +1,7 @@
 """``dedup report``: the HTML report of a ledger."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +10,13 @@ from pathlib import Path
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_overwrite, check_outputs
-from dedup.cli.ledgers import method_of_ledger, setting_of_crawls
+from dedup.cli.ledgers import (
+    LEDGER_HELP,
+    method_of_ledger,
+    open_ledger,
+    place_of,
+    setting_of_crawls,
+)
 from dedup.detector import Detector
 from dedup.evidence import Evidence
 from dedup.methods.base import Method
@@ -28,50 +34,58 @@ EXAMPLES = """\
 examples:
   dedup report pages.sqlite -o report.html            report on all crawls together
   dedup report pages.sqlite -o report.html --crawl 2  report on one (dedup stats lists them)
+  dedup report redis://localhost:6379/0 -o report.html   report on what all of a fleet have stored
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
+    parser.add_argument("ledger", type=place_of, metavar="LEDGER", help=LEDGER_HELP)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
         help="where the HTML goes")  # fmt: skip
     parser.add_argument("--crawl", type=int, metavar="N",
-        help="the report of one crawl, as it was at its end (default: all crawls)")  # fmt: skip
+        help="the report of one crawl, as it was at its end; of one that shared the ledger, with "
+        "the others of its run (default: all crawls)")  # fmt: skip
     add_overwrite(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     check_outputs(options, options.output)
-    with LedgerReader(options.ledger) as ledger, closing(TextStore(0)) as texts:
+    with open_ledger(options.ledger) as ledger, closing(TextStore(0)) as texts:
         crawls = ledger.crawls()
-        report = _report(ledger, crawls, options.crawl)
+        run = None if options.crawl is None else _run_of(ledger, crawls, options.crawl)
+        report = _report(ledger, crawls, run)
         for text in ledger.texts():
             texts.put(*text)
-        number = len(crawls) if options.crawl is None else None
+        number = len({crawl.run for crawl in crawls}) if run is None else None
         write_html(
             report,
             texts,
             options.output,
-            copies=_copies(ledger, options.crawl, texts),
-            copies_in=str(options.ledger),
+            copies=_copies(ledger, run, texts),
+            copies_in=ledger.name,
             crawls=number,
         )
     output = printable(str(options.output))
     print(f"{output}: {count_of(report.pages.judged, 'page')}, {count_of(report.groups, 'group')}")
 
 
-def _report(ledger: LedgerReader, crawls: list[Crawl], number: int | None) -> Report:
+def _run_of(ledger: LedgerReader, crawls: list[Crawl], number: int) -> int:
+    runs = {crawl.id: crawl.run for crawl in crawls}
+    if crawls and number not in runs:
+        raise CommandError(f"--crawl must be one of {', '.join(map(str, runs))}, got {number}")
+    return runs.get(number, 0)
+
+
+def _report(ledger: LedgerReader, crawls: list[Crawl], run: int | None) -> Report:
     """Return the report that a crawl made at its end, or else one of what the ledger holds."""
-    chosen = [crawl for crawl in crawls if number in (None, crawl.id)]
+    chosen = [crawl for crawl in crawls if run in (None, crawl.run)]
     if not chosen:
-        if not crawls:
-            raise CommandError(f"{ledger.path} has no crawls")
-        known = ", ".join(str(crawl.id) for crawl in crawls)
-        raise CommandError(f"--crawl must be one of {known}, got {number}")
+        raise CommandError(f"{ledger.name} has no crawls")
     try:
-        if number is not None and chosen[0].report:
+        # Each process of a fleet has a report of its own only.
+        if run is not None and len(chosen) == 1 and chosen[0].report:
             return Report.from_json(chosen[0].report)
-        return _report_of_pages(ledger, number, crawls, chosen)
+        return _report_of_pages(ledger, run, crawls, chosen)
     except LedgerError:
         raise
     except (TypeError, ValueError) as error:
@@ -80,7 +94,7 @@ def _report(ledger: LedgerReader, crawls: list[Crawl], number: int | None) -> Re
 
 
 def _report_of_pages(
-    ledger: LedgerReader, number: int | None, crawls: list[Crawl], chosen: list[Crawl]
+    ledger: LedgerReader, run: int | None, crawls: list[Crawl], chosen: list[Crawl]
 ) -> Report:
     """Return the report of the pages that the *chosen* ones of *crawls* stored."""
     identity = ledger.identity
@@ -90,12 +104,14 @@ def _report_of_pages(
         "DEDUP_MAX_DISTANCE": None if method is None else method.max_distance,
         "DEDUP_SCOPE": identity.get("scope") or "crawl",
         "DEDUP_EXTRACTOR": identity.get("extractor"),
-        "DEDUP_INDEX": str(ledger.path),
+        "DEDUP_INDEX": ledger.name,
     }
     if identity.get("simplify_chinese"):
         settings["DEDUP_SIMPLIFY_CHINESE"] = True
     started = min(crawl.started for crawl in chosen)
-    pages = list(_pages(ledger, number, method, setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20)))
+    min_tokens = setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20)
+    numbers = {crawl.id for crawl in chosen}
+    pages = list(_pages(ledger, run, numbers, method, min_tokens))
     ended = max((time for time, _ in pages), default=started)
     report = replay(
         (page for _, page in pages),
@@ -118,18 +134,25 @@ def _report_of_pages(
     )
 
 
-def _copies(ledger: LedgerReader, crawl: int | None, texts: TextStore) -> Iterator[CopyOf]:
-    """Yield all duplicates of a crawl, or of all."""
-    for match in ledger.matches(crawl):
+def _copies(ledger: LedgerReader, run: int | None, texts: TextStore) -> Iterator[CopyOf]:
+    """Yield all duplicates of a run, or of all."""
+    for match in ledger.matches(run):
         verdict = Verdict(Kind(match.kind), "", match.original, match.distance)
         title = texts.title(match.duplicate)
         yield CopyOf(match.original, copy_of(verdict, match.duplicate, title))
 
 
 def _pages(
-    ledger: LedgerReader, crawl: int | None, method: Method | None, min_tokens: int
+    ledger: LedgerReader,
+    run: int | None,
+    crawls: Container[int],
+    method: Method | None,
+    min_tokens: int,
 ) -> Iterator[tuple[float, PageVerdict]]:
-    """Yield the pages and the duplicates with the times when they were met, in that order."""
+    """Yield pages and duplicates of a *run*, which has these *crawls*, by when they were met.
+
+    Those of all runs if it is ``None``.
+    """
 
     pages = (
         (
@@ -144,7 +167,7 @@ def _pages(
             ),
         )
         for page in ledger.pages(ended=True)
-        if crawl in (None, page.crawl)
+        if run is None or page.crawl in crawls
     )
     matches = (
         (
@@ -157,7 +180,7 @@ def _pages(
                 content=_content_of(match),
             ),
         )
-        for match in ledger.matches(crawl)
+        for match in ledger.matches(run)
     )
     yield from merge(pages, matches, key=lambda record: record[0])
 

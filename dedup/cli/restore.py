@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import STDOUT, add_json, check_outputs, write_json
-from dedup.cli.ledgers import method_of_ledger
+from dedup.cli.ledgers import method_of_ledger, path_of
 from dedup.cli.restore_output import ItemWriter, item_writer
 from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
 from dedup.record_field import FieldRecord
@@ -56,9 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
         help="a new file for the items, .jsonl or .csv, .gz or .zst may follow (default: the "
         "standard output, as JSONL)")  # fmt: skip
-    parser.add_argument("--ledger", type=Path, metavar="LEDGER",
-        help="have this ledger know the pages as stored; items of pages that it knows so already "
-        "are left out")  # fmt: skip
+    parser.add_argument("--ledger", type=path_of, metavar="LEDGER",
+        help="have this ledger, a file, know the pages as stored; items of pages that it knows so "
+        "already are left out")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true",
         help="only say how many items would be restored")  # fmt: skip
     add_json(parser)

@@ -13,6 +13,7 @@ from time import perf_counter
 
 from dedup.atomic_file import replacing
 from dedup.cli.files import STDOUT, add_json, check_numbers, write_json
+from dedup.cli.ledgers import path_of
 from dedup.cli.methods import (
     add_evidence,
     add_extractor,
@@ -88,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out and count bad records, instead of stopping at the first")  # fmt: skip
     parser.add_argument("--workers", type=int, metavar="N",
         help="the number of processes that read records (default: one for each core)")  # fmt: skip
-    parser.add_argument("--ledger", type=Path, metavar="FILE",
+    parser.add_argument("--ledger", type=path_of, metavar="FILE",
         help="save progress in FILE, to continue after an interruption")  # fmt: skip
     parser.add_argument("--clusters", type=Path, metavar="FILE",
         help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip

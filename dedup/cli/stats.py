@@ -1,9 +1,9 @@
 """``dedup stats``: what a ledger holds."""
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup.cli.files import add_json, check_outputs, write_json
+from dedup.cli.ledgers import LEDGER_HELP, open_ledger, place_of
 from dedup.cli.terminal import console
-from dedup.stores.reader import LedgerReader
+from dedup.stores.reader import Crawl
+from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
 from dedup.units import format_bytes
 
@@ -20,21 +22,23 @@ EXAMPLES = """\
 examples:
   dedup stats pages.sqlite
   dedup stats pages.sqlite --json - | jq .pages
+  dedup stats redis://localhost:6379/0
 """
 _GROUPS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", type=Path, metavar="LEDGER", help="the file of DEDUP_INDEX")
+    parser.add_argument("ledger", type=place_of, metavar="LEDGER", help=LEDGER_HELP)
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     check_outputs(options, options.json)
-    with LedgerReader(options.ledger) as ledger:
+    is_file = not isinstance(options.ledger, LogUrl)
+    with open_ledger(options.ledger) as ledger:
         numbers = {
-            "ledger": str(ledger.path),
-            "bytes": ledger.path.stat().st_size,
+            "ledger": ledger.name,
+            "bytes": ledger.path.stat().st_size if is_file else None,
             "identity": ledger.identity,
             **ledger.counts(),
             "crawls": list(map(_of_crawl, ledger.crawls())),
@@ -47,11 +51,12 @@ def run(options: argparse.Namespace) -> None:
     _show(console(options.json), numbers)
 
 
-def _of_crawl(crawl: Any) -> dict[str, Any]:
+def _of_crawl(crawl: Crawl) -> dict[str, Any]:
     report = crawl.report or {}
     pages = report.get("pages", {})
     return {
         "crawl": crawl.id,
+        "run": crawl.run,
         "spider": crawl.spider,
         "job": crawl.job,
         "started": _time(crawl.started),
@@ -75,7 +80,10 @@ def _show(output: Console, numbers: dict[str, Any]) -> None:
     output.print()
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = ("new", "changed", "unchanged", "exact", "near", "skipped")
-    for title in ("crawl", "spider", "started", "reason", "judged", *columns):
+    runs = Counter(crawl["run"] for crawl in numbers["crawls"])
+    is_fleet = len(runs) < runs.total()
+    numbered = ("crawl", "run") if is_fleet else ("crawl",)
+    for title in (*numbered, "spider", "started", "reason", "judged", *columns):
         table.add_column(title, justify="left" if title in ("spider", "reason") else "right")
     for crawl in numbers["crawls"]:
         pages = crawl["pages"]
@@ -83,7 +91,7 @@ def _show(output: Console, numbers: dict[str, Any]) -> None:
         counts += [pages.get("exact_duplicates"), pages.get("near_duplicates")]
         counts.append(sum(pages["skipped"].values()) if pages else None)
         table.add_row(
-            str(crawl["crawl"]),
+            *(str(crawl[name]) for name in numbered),
             Text(printable(crawl["spider"])),
             crawl["started"].replace("+00:00", "Z"),
             Text(printable(crawl["reason"] or "has not ended")),
@@ -100,7 +108,8 @@ def _show(output: Console, numbers: dict[str, Any]) -> None:
 def _lines(numbers: dict[str, Any], identity: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "pages", f"{numbers['pages']:,} that count, {numbers['ended']:,} replaced or expired"
     yield "duplicates", f"{numbers['matches']:,} found"
-    yield "size", format_bytes(numbers["bytes"])
+    if numbers["bytes"] is not None:
+        yield "size", format_bytes(numbers["bytes"])
     name, version = identity.pop("method"), identity.pop("version")
     has_secret = identity.pop("secret", None) is not None
     yield "method", f"{name}, version {version}" + ", with a secret" * has_secret

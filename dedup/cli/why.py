@@ -14,7 +14,7 @@ from w3lib.url import safe_url_string
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_json, check_outputs, write_json
-from dedup.cli.ledgers import method_of_ledger, setting_of_crawls
+from dedup.cli.ledgers import method_of_ledger, open_ledger, place_of, setting_of_crawls
 from dedup.cli.terminal import console
 from dedup.dropped import UnreadableLine, read_dropped
 from dedup.evidence import DEMANDS
@@ -33,6 +33,7 @@ from dedup.report.report import Report
 from dedup.rule import Rule
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader
+from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
 from dedup.units import count_of
 from dedup.view import View
@@ -42,6 +43,7 @@ examples:
   dedup why https://example.com/1 pages.sqlite
   dedup why https://example.com/1 pages.sqlite dropped.jsonl reports/site-2026-01-01T100000Z.json
   dedup why https://example.com/1 pages.sqlite --json - | jq '.sources[].events[].what'
+  dedup why https://example.com/1 redis://localhost:6379/0
 
 The exit code is 1 if none of them knows the page.
 """
@@ -49,15 +51,16 @@ The exit code is 1 if none of them knows the page.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="the URL of the page, or its key")
-    parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE",
-        help="what crawls left: a ledger, a JSON report, or a file of dropped items")  # fmt: skip
+    parser.add_argument("sources", nargs="+", type=place_of, metavar="SOURCE",
+        help="what crawls left: a ledger (a file, or the URL of a shared store), a JSON report, or "
+        "a file of dropped items")  # fmt: skip
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     check_outputs(options, options.json)
     with ExitStack() as stack:
-        sources = [_source(path, stack) for path in options.sources]
+        sources = [_source(place, stack) for place in options.sources]
         # What is stored is encoded; people copy it decoded, too.
         urls = dict.fromkeys(map(shorten_url, (options.url, safe_url_string(options.url))))
         for url in urls:
@@ -163,9 +166,9 @@ class _DroppedItems:
         return result
 
 
-def _source(path: Path, stack: ExitStack) -> _Ledger | _Report | _DroppedItems:
-    if is_sqlite(path):
-        return _Ledger(stack.enter_context(LedgerReader(path)))
+def _source(path: Path | LogUrl, stack: ExitStack) -> _Ledger | _Report | _DroppedItems:
+    if isinstance(path, LogUrl) or is_sqlite(path):
+        return _Ledger(stack.enter_context(open_ledger(path)))
     if path.suffix == ".json":
         try:
             return _Report(path, Report.from_json(json.loads(path.read_bytes())))

@@ -34,7 +34,7 @@ class LedgerHistory:
         events = [(page.stored, self._event_of_version(page, versions)) for page in versions]
         events += [(m.found, self._event_of_match(m)) for m in self._ledger.matches_of(url)]
         events.sort(key=lambda event: event[0])
-        history = History(str(self._ledger.path), [event for _, event in events])
+        history = History(self._ledger.name, [event for _, event in events])
         if versions:
             history.events += self._tell_copies(url)
         for crawl in self._crawls.values() if history.events else ():

@@ -61,6 +61,11 @@ class Checkpoints:
     def start(self) -> None:
         """Begin with the regular checkpoints; raises CloseSpider if a feed cannot be added to."""
         self._feeds.refuse_torn()
+        if not self._waits_for_feeds:
+            logger.info(
+                "Pages count as stored when their items have passed the pipelines (DEDUP_COMMIT): "
+                "what feeds lose after that is not stored again"
+            )
         if self._interval:
             self._loop.start(self._interval, now=False)
 

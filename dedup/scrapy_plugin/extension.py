@@ -28,6 +28,7 @@ from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import (
     connected,
     detector_with,
+    is_reset,
     open_store,
     shared_store,
     store_when_free,
@@ -98,6 +99,7 @@ class Extension:
         )
         self._components: set[str] = set()
         self._table = ""
+        self._is_open = False
         self._outages = Outages(settings.store_down, crawler, self.summary.count)
         self._connections = ExitStack()
         # For the store, which is used from then on.
@@ -109,7 +111,8 @@ class Extension:
         """Return the store of the crawl, or another one if it has to be waited for."""
         settings, crawler = self.settings, self._crawler
         if settings.is_shared:
-            self._wait = partial(connected, shared_store(settings, crawler))
+            store = shared_store(settings, crawler)
+            self._wait = partial(connected, store, is_reset=is_reset(settings, crawler))
             return MemoryStore()
         try:
             return open_store(settings, crawler)
@@ -188,7 +191,8 @@ class Extension:
                 detector = await detector_with(store, self.settings, self.summary.count)
             except LedgerError as error:
                 logger.error("The crawl does not start: %s", error)
-                raise
+                # Scrapy logs a traceback; without those of the client of a server.
+                raise error.with_traceback(None) from None
             self._wait = None
             self._use(store, detector)
 
@@ -221,6 +225,7 @@ class Extension:
         raise NotConfigured
 
     def spider_opened(self) -> None:
+        self._is_open = True
         self._feeds.take_over()
         self._keeper.start()
         if self._wait:
@@ -248,8 +253,8 @@ class Extension:
                 logger.warning("%s lacks dedup.scrapy_plugin.%s", setting, component)
         if self.settings.prefer and "PreferenceQueue" not in self._components:
             logger.warning(
-                "DEDUP_PREFER orders no requests: SCHEDULER_PRIORITY_QUEUE is not "
-                "dedup.scrapy_plugin.PreferenceQueue"
+                "DEDUP_PREFER orders no requests: the scheduler does not use "
+                "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
             )
 
     async def _join(self) -> None:
@@ -267,7 +272,7 @@ class Extension:
             ending.callback(self._reporting.close)
             ending.callback(self._pool.close)
             self.visits.gone.settle()
-            if self.settings.enabled:
+            if self.settings.enabled and self._is_open:
                 self._table = await end_crawl(
                     spider,
                     reason,

@@ -70,19 +70,17 @@ class Keeper:
     async def join(self, spider: str) -> None:
         """Join the store with the first page: a crawl without items changes nothing there.
 
-        Raises StoreDownError if a shared store cannot be reached now.
+        A shared store that is down is joined later, by whoever tells it something.
         """
         if self.store.has_joined:
             return
         async with self._joining:
-            if self.store.has_joined:
+            if self.store.has_joined or self.store.is_down:
                 return
-            if self.store.is_down:  # whoever tells it something tries again
-                raise StoreDownError(f"{self.store.name} cannot be reached")
             try:
                 await self.store.join(spider)
             except StoreDownError:
-                raise
+                return
             except LedgerError as error:
                 self._notices.tell_once("The ledger is not written: %s", error)
 

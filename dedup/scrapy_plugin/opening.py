@@ -15,7 +15,7 @@ from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError, as_switch
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
-from dedup.stores.shared.opening import open_log
+from dedup.stores.shared.places import open_log
 from dedup.stores.shared.store import SharedStore
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     if not settings.enabled or settings.index is None:
         return MemoryStore()
     assert isinstance(settings.index, Path)
-    reset = _is_reset(settings, crawler)
+    reset = is_reset(settings, crawler)
     job = settings.job
     is_of_job = job is not None and settings.index == Path(job, LEDGER_OF_A_JOB).absolute()
     _close_those_of_failed_crawls()
@@ -79,7 +79,8 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     return store
 
 
-def _is_reset(settings: DedupSettings, crawler: "Crawler") -> bool:
+def is_reset(settings: DedupSettings, crawler: "Crawler") -> bool:
+    """Return whether a crawl forgets what is stored: the spider's argument, or the setting."""
     argument = getattr(crawler.spider, RESET_ARGUMENT, None)
     if argument is None:
         return settings.reset
@@ -102,7 +103,7 @@ def shared_store(settings: DedupSettings, crawler: "Crawler") -> SharedStore:
         open_log(settings.index, fsync=settings.fsync),
         settings.identity,
         job=_token(settings.job) if settings.job else None,
-        reset=_is_reset(settings, crawler),
+        reset=is_reset(settings, crawler),
         max_age=settings.max_age,
     )
 
@@ -158,13 +159,18 @@ def _token(job: str) -> str:
     return path.read_text("ascii")
 
 
-async def connected(store: SharedStore) -> Store:
-    """Connect *store*, and return it; raises LedgerError if one may not take part."""
+async def connected(store: SharedStore, *, is_reset: bool) -> Store:
+    """Connect *store*, and return it; *is_reset*: what is there is to be forgotten.
+
+    Raises LedgerError if one may not take part.
+    """
     try:
         await store.open()
     except BaseException:
         await store.disconnect()
         raise
+    if store.is_in_use and is_reset:
+        logger.warning("%s is not reset: other crawls use it", store.name)
     return store
 
 

@@ -10,13 +10,17 @@ from typing import Any, NamedTuple, Self
 from dedup.limits import shorten_url
 from dedup.record import PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.stores.base import DuplicateNote
 from dedup.stores.memory import MemoryStore
 from dedup.stores.sqlite import KIND
 from dedup.stores.tables import columns_since, text_of
 
 
 class Crawl(NamedTuple):
-    """A crawl: times in seconds since 1970, its JSON report; ``None`` for what is not known yet."""
+    """A crawl: times in seconds since 1970, its JSON report; ``None`` for what is not known yet.
+
+    *run* is equal for processes that shared the store: they are one crawl of a fleet.
+    """
 
     id: int
     spider: str
@@ -24,6 +28,7 @@ class Crawl(NamedTuple):
     started: float
     finished: float | None
     reason: str | None
+    run: int
     report: dict[str, Any] | None
 
     def setting(self, name: str) -> Any:
@@ -68,9 +73,14 @@ class StoredMatch(NamedTuple):
 class LedgerReader:
     """Reads a ledger without changing or locking it. A context manager."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the file; raises LedgerError if it is no ledger or damaged, OSError if missing."""
+    def __init__(self, path: str | os.PathLike[str], name: str = "") -> None:
+        """Open the file; raises LedgerError if it is no ledger or damaged, OSError if missing.
+
+        *name* is that of the store of which the file is a copy.
+        """
         self.path = Path(path).absolute()
+        self._copied = bool(name)
+        self.name = name or str(self.path)
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
         self._ledger = SqliteFile(path, KIND)
@@ -86,15 +96,17 @@ class LedgerReader:
 
     def damage_error(self, error: Exception) -> LedgerError:
         """Return the error that says that the file is damaged, and what to do."""
+        if self._copied:
+            return LedgerError(f"{self.name} is damaged: {error}")
         return self._ledger.damage_error(error)
 
     def crawls(self) -> list[Crawl]:
         """Return all crawls, the oldest first."""
-        query = "SELECT id, spider, job, started, finished, reason, report FROM crawls ORDER BY id"
+        query = "SELECT id, spider, job, started, finished, reason, run, report FROM crawls"
         with self._ledger.errors():
             return [
-                Crawl(id, spider, job, started, finished, reason, report and json.loads(report))
-                for id, spider, job, started, finished, reason, report in list(self._rows(query))
+                Crawl._make((*values, report and json.loads(report)))
+                for *values, report in list(self._rows(f"{query} ORDER BY id"))
             ]
 
     def counts(self) -> dict[str, int]:
@@ -134,15 +146,14 @@ class LedgerReader:
             return str(url)
         raise KeyError(number)
 
-    def matches(self, crawl: int | None = None) -> Iterator[StoredMatch]:
+    def matches(self, run: int | None = None) -> Iterator[StoredMatch]:
         """Yield the duplicates, in the order in which they were found.
 
-        Those of one *crawl*, by default of the last one that found each URL to be a duplicate.
+        Those of one *run*, by default of the last crawl that found each URL to be a duplicate.
         """
         last = "(matches.url, matches.crawl) IN (SELECT url, max(crawl) FROM matches GROUP BY url)"
-        yield from self._matches(
-            last if crawl is None else "matches.crawl = ?", *([] if crawl is None else [crawl])
-        )
+        of_run = "matches.crawl IN (SELECT id FROM crawls WHERE run = ?)"
+        yield from self._matches(last if run is None else of_run, *([] if run is None else [run]))
 
     def matches_of(self, url: str) -> list[StoredMatch]:
         """Return what the page at *url* was found to repeat, in the order in which it was."""
@@ -160,6 +171,20 @@ class LedgerReader:
         )
         for row in self._rows(query, *arguments):
             yield StoredMatch(*row)
+
+    def preferred(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the numbers and the preferred keys of the pages that count and have one."""
+        query = "SELECT id, preferred FROM pages WHERE preferred IS NOT NULL AND ended IS NULL"
+        yield from self._rows(query)
+
+    def duplicates(self) -> Iterator[DuplicateNote]:
+        """Yield what was met of pages that count, as it was noted."""
+        query = (
+            "SELECT matches.url, page, kind, distance, found FROM matches "
+            "JOIN pages ON pages.id = page WHERE ended IS NULL ORDER BY matches.rowid"
+        )
+        for row in self._rows(query):
+            yield DuplicateNote(*row)
 
     def known_urls(self) -> Iterator[str]:
         """Yield the URLs of all pages that were stored or found to repeat others."""

@@ -32,6 +32,7 @@ def reindex(
     source: Path,
     target: Path,
     *,
+    name: str = "",
     method: Method | None = None,
     scope: str | None = None,
     texts: Iterable[tuple[str, str]] = (),
@@ -42,12 +43,14 @@ def reindex(
     Scopes are made of the URLs, which tell neither languages nor items. Sketches of another method
     need *texts*, URLs and main texts as they were judged: those of other texts under the URL are
     passed over. A page whose text is missing does not count any more, and is stored again when it
-    is met. *advance* is called after each text. An existing *target* is replaced, when all is done.
+    is met. *name* is what messages call *source*. *advance* is called after each text. An existing
+    *target* is replaced, when all is done.
 
     Raises LedgerError if *source* is no ledger, if *target* is in use, if *source* was made with a
     secret and *method* has none, if *scope* needs more than URLs, or if there are no texts although
     they are needed; ValueError for a *scope* that there is not.
     """
+    name = name or str(source)
     with LedgerReader(source) as reader:
         identity = reader.identity
     of_method, others = parts_of_identity(identity)
@@ -55,12 +58,12 @@ def reindex(
     new_method = None if method is None or method.identity == of_method else method
     if new_method is not None:
         of_method = json.loads(json.dumps(new_method.identity))
-    new_scope = None if scope is None else _scope_of_urls(scope, source)
+    new_scope = None if scope is None else _scope_of_urls(scope, name)
     if new_scope is not None:
         others["scope"] = new_scope.name
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
-            f"{source} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
+            f"{name} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
         )
     old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
     with (
@@ -83,18 +86,18 @@ def reindex(
         pages, before = tables.count_pages(copy), tables.count_pages(file)
         if new_method is not None and before and not pages:
             raise LedgerError(
-                f"{source} holds the texts of some pages only, for its reports, and no sketch can "
+                f"{name} holds the texts of some pages only, for its reports, and no sketch can "
                 "be made of another one: give the feed with all that were stored (--texts)"
             )
     return Reindexed(pages, before - pages)
 
 
-def _scope_of_urls(name: str, source: Path) -> Scope:
-    """Return the scope *name*; raises LedgerError if URLs are not all that it needs."""
-    scope = Scope.of(name)
+def _scope_of_urls(wanted: str, ledger: str) -> Scope:
+    """Return the scope *wanted*; raises LedgerError if URLs are not all that it needs."""
+    scope = Scope.of(wanted)
     if scope.arguments != {"url"}:
         raise LedgerError(
-            f"{source} has no languages and no items of pages, only their URLs, and the scope "
+            f"{ledger} has no languages and no items of pages, only their URLs, and the scope "
             f"{scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start afresh "
             "(DEDUP_RESET)"
         )

@@ -45,13 +45,18 @@ def test_both_are_explained_as_a_crawl_would_see_them(tmp_path, capsys):
     one, other = tmp_path / "cn.html", tmp_path / "tw.html"
     one.write_text(SITE["/cn"], "utf-8")
     other.write_text(SITE["/tw"], "utf-8")
-    arguments = ("explain", one, other, "--evidence", "strict", "--json", "-")
     verdicts = []
-    for options in ((), ("--simplify-chinese",)):
-        code, out, _ = run(capsys, *arguments, *options)
+    strict = ("--simplify-chinese", "--evidence", "strict")  # headlines are as they are
+    for options in ((), ("--simplify-chinese",), strict):
+        code, out, _ = run(capsys, "explain", one, other, "--json", "-", *options)
         assert code == 0
         verdicts.append(json.loads(out)["judgement"]["verdict"])
-    assert verdicts == ["different", "duplicate"]
+    assert verdicts == ["different", "duplicate", "kept (other title)"]
+    with served(SITE) as url:
+        for evidence, kept in (("normal", 1), ("strict", 2)):
+            settings = {"DEDUP_SIMPLIFY_CHINESE": True, "DEDUP_EVIDENCE": evidence}
+            spider = spider_over(f"{url}/cn", f"{url}/tw")
+            assert len(crawl(spider, **settings).items) == kept
 
 
 def test_methods_are_scored_with_it(tmp_path, capsys):

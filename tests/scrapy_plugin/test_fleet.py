@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from postgres_server import PASSWORD as POSTGRES_PASSWORD
+from postgres_server import PostgresServer
 from projects import SECONDS, Project
-from redis import Redis
 from redis_server import RedisServer, redis_server
 from texts import article, page
 from web import served
@@ -20,6 +22,7 @@ from web import served
 pytestmark = pytest.mark.slow
 
 PASSWORD = "hush-0f-the-fleet"
+SECRETS = [PASSWORD, POSTGRES_PASSWORD, quote(POSTGRES_PASSWORD, safe="")]
 CONTENTS = 16
 SPIDERS = ["one", "two", "three"]
 
@@ -34,9 +37,28 @@ def url_of(server: RedisServer, namespace: str = "fleet") -> str:
     return f"redis://:{PASSWORD}@127.0.0.1:{server.port}/0?namespace={namespace}"
 
 
-def keys_of(server: RedisServer) -> list[Any]:
-    with Redis(port=server.port, password=PASSWORD) as client:
-        return client.keys("*")
+@pytest.fixture
+def redis(server: RedisServer) -> tuple[dict[str, str], str]:
+    """Settings of a crawl, and what is shown of where its store is."""
+    shown = f"redis://127.0.0.1:{server.port}/0?namespace=fleet"
+    return {"DEDUP_INDEX": url_of(server)}, shown
+
+
+@pytest.fixture
+def postgresql() -> Iterator[tuple[dict[str, str], str]]:
+    server = PostgresServer()
+    try:
+        url = server.url(query="?namespace=fleet")
+        shown = f"postgresql://127.0.0.1:{server.port}/postgres?namespace=fleet"
+        yield {"DEDUP_INDEX": url}, shown
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> tuple[dict[str, str], str]:
+    path = str(tmp_path / "pages.sqlite")
+    return {"DEDUP_INDEX": path, "DEDUP_INDEX_IN_USE": "share"}, path
 
 
 def copies() -> dict[str, Any]:
@@ -124,23 +146,27 @@ def wait_until(condition: Any, seconds: float = SECONDS) -> None:
 ONCE = {str(number): 1 for number in range(CONTENTS)}
 
 
-def test_crawls_at_once_store_each_content_once(tmp_path: Path, site: str, server: RedisServer):
-    fleet = Fleet(tmp_path, site, DEDUP_INDEX=url_of(server), DEDUP_REPORT="reports")
+@pytest.mark.parametrize("place", ["redis", "postgresql", "file"])
+def test_crawls_at_once_store_each_content_once(
+    tmp_path: Path, site: str, place: str, request: pytest.FixtureRequest
+):
+    settings, shown = request.getfixturevalue(place)
+    fleet = Fleet(tmp_path, site, **settings, DEDUP_REPORT="reports")
     outputs = fleet.crawl(*SPIDERS)
     assert fleet.contents() == ONCE, "\n".join(outputs)
     for output in outputs:
         assert "log_count/ERROR" not in output, output
-        assert PASSWORD not in output
+        assert not [secret for secret in SECRETS if secret in output]
         assert stat(output, "dedup/pages") == CONTENTS
         assert stat(output, "dedup/store/exchanges") > 0
     assert sum(stat(output, "dedup/claims/committed") for output in outputs) == CONTENTS
     reports = list(fleet.project.folder.glob("reports/*"))
     assert len([path for path in reports if path.suffix == ".json"]) == 3
     for path in reports:
-        assert PASSWORD not in path.read_text()
-    shown = json.loads(next(path for path in reports if path.suffix == ".json").read_text())
-    url = f"redis://127.0.0.1:{server.port}/0?namespace=fleet"
-    assert shown["settings"]["DEDUP_INDEX"] == shown["ledger"]["path"] == url
+        assert not [secret for secret in SECRETS if secret in path.read_text()]
+    told = json.loads(next(path for path in reports if path.suffix == ".json").read_text())
+    assert told["settings"]["DEDUP_INDEX"] == told["ledger"]["path"] == shown
+    assert told["store"]["exchanges"] > 0
 
 
 def test_what_a_killed_crawl_was_storing_is_stored_by_others(

@@ -278,8 +278,8 @@ def test_a_queue_of_the_project_stays_and_the_log_says_so():
     queue = "scrapy.pqueues.ScrapyPriorityQueue"
     visited, result = run(versions_site(), SCHEDULER_PRIORITY_QUEUE=queue)
     assert result.messages() == [
-        "DEDUP_PREFER orders no requests: SCHEDULER_PRIORITY_QUEUE is not "
-        "dedup.scrapy_plugin.PreferenceQueue"
+        "DEDUP_PREFER orders no requests: the scheduler does not use "
+        "dedup.scrapy_plugin.PreferenceQueue (SCHEDULER_PRIORITY_QUEUE)"
     ]
     assert visited == run(versions_site(), DEDUP_PREFER=[])[0]
 

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import logging
+import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,11 +21,7 @@ from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page, replaced
 from web import served
 
-pytestmark = [
-    pytest.mark.slow,
-    # Scrapy does not close aiohttp's client where a spider is not opened.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.slow
 
 PASSWORD = "hush-0f-the-fleet"
 BACK = "The store that crawls share is back"
@@ -124,20 +122,24 @@ def test_each_spider_can_have_its_namespace(site: str, server: RedisServer, inde
 
 def refused(caplog: pytest.LogCaptureFixture, site: str, **settings: Any) -> str:
     """Return why a crawl does not start."""
-    with caplog.at_level(logging.DEBUG), pytest.raises(ValueError) as caught:  # noqa: PT011
-        fleet_crawl(site, "/0", **settings)
+    told = ""
+    with caplog.at_level(logging.DEBUG):
+        try:
+            fleet_crawl(site, "/0", **settings)
+        except ValueError as error:
+            told = str(error)
+    assert PASSWORD not in caplog.text
     messages = [record.getMessage() for record in caplog.records]
     [refusal] = [m for m in messages if m.startswith("The crawl does not start: ")]
-    assert refusal.endswith(str(caught.value))
-    assert PASSWORD not in caplog.text
+    assert told
+    assert refusal.endswith(told)
+    assert not [m for m in messages if m.startswith("Dedup report")]
     return refusal
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("redis://:{0}@127.0.0.1:1/0", "redis://127.0.0.1:1/0?namespace=dedup cannot be reached"),
-        ("redis://:{0}x@127.0.0.1:{1}/0", "refuses its user or password"),
         ("redis://:{0}@127.0.0.1:{1}/0?password={0}", "after the ? are namespace"),
         ("mongodb://me:{0}@host/0", "got the URL 'mongodb://host/0'"),
         ("redis://:{0}@127.0.0.1:{1}/0?namespace=%(nme)s", "there is no %(nme)s"),
@@ -151,9 +153,37 @@ def test_what_cannot_be_used_is_refused_without_the_password(
     assert message in refused(caplog, site, DEDUP_INDEX=url)
 
 
-def test_other_methods_are_refused(caplog: pytest.LogCaptureFixture, site: str, index: str):
+def errors_of_process(reactor: str, url: str, **settings: Any) -> str:
+    """Return what a crawl in a process of its own tells of errors."""
+    script = Path(__file__).with_name("reactor_crawl.py")
+    command = [sys.executable, script, reactor, "0", json.dumps(settings), url]
+    done = run(command, capture_output=True, text=True, timeout=60)
+    assert PASSWORD not in done.stdout + done.stderr
+    assert "item_scraped_count" not in done.stdout
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("redis://:{0}@127.0.0.1:1/0", "redis://127.0.0.1:1/0?namespace=dedup cannot be reached"),
+        ("redis://:{0}x@127.0.0.1:{1}/0", "refuses its user or password"),
+    ],
+)
+def test_a_server_that_lets_nobody_in_is_told_before_the_spider_is_opened(
+    site: str, server: RedisServer, url: str, message: str
+):
+    url = url.format(PASSWORD, server.port)
+    told = errors_of_process("asyncio", f"{site}/0", DEDUP_INDEX=url)
+    assert message in told
+    assert "The crawl does not start: " in told
+
+
+def test_other_methods_are_refused(site: str, index: str):
     fleet_crawl(site, "/0", DEDUP_INDEX=index)
-    assert "minhash" in refused(caplog, site, DEDUP_INDEX=index, DEDUP_METHOD="minhash")
+    told = errors_of_process("none", f"{site}/0", DEDUP_INDEX=index, DEDUP_METHOD="minhash")
+    assert "The crawl does not start: " in told
+    assert "minhash" in told
 
 
 def test_a_file_is_shared_as_a_server_is(tmp_path: Path, site: str):
@@ -178,13 +208,9 @@ def test_settings_that_have_others_wait_in_vain_are_refused(
 
 
 def test_other_reactors_are_refused_with_the_setting_to_change(site: str, index: str):
-    script = Path(__file__).with_name("reactor_crawl.py")
-    settings = json.dumps({"DEDUP_INDEX": index})
-    command = [sys.executable, script, "select", "0", settings, f"{site}/0"]
-    done = run(command, capture_output=True, text=True, timeout=60)
-    assert "TWISTED_REACTOR" in done.stderr
-    assert "The crawl does not start" in done.stderr
-    assert PASSWORD not in done.stderr
+    told = errors_of_process("select", f"{site}/0", DEDUP_INDEX=index)
+    assert "The crawl does not start: " in told
+    assert "TWISTED_REACTOR" in told
 
 
 def test_feeds_that_are_stored_at_their_end_are_refused(tmp_path: Path, site: str, index: str):
@@ -192,11 +218,9 @@ def test_feeds_that_are_stored_at_their_end_are_refused(tmp_path: Path, site: st
         "format": "jsonlines",
         "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"],
     }}  # fmt: skip
-    crawled = fleet_crawl(site, "/0", DEDUP_INDEX=index, FEEDS=feeds)
-    assert crawled.stats["finish_reason"] == "dedup_feeds_held_back"
-    [refusal] = crawled.messages(logging.ERROR)
-    assert 'DEDUP_COMMIT = "passed"' in refusal
-    assert crawled.items == []
+    told = errors_of_process("none", f"{site}/0", DEDUP_INDEX=index, FEEDS=feeds)
+    assert "The crawl does not start: " in told
+    assert 'DEDUP_COMMIT = "passed"' in told
     passed = fleet_crawl(site, "/0", DEDUP_INDEX=index, FEEDS=feeds, DEDUP_COMMIT="passed")
     assert stored(passed, site) == ["/0"]
     assert stored(fleet_crawl(site, "/0b", DEDUP_INDEX=index), site) == []
@@ -265,6 +289,20 @@ def test_items_are_kept_while_the_store_is_down_and_entered_when_it_is_back(
     assert stored(later, site) == ["/5b"]
 
 
+def test_a_store_that_is_down_from_the_first_page_on_is_joined_later(
+    site: str, server: RedisServer, index: str, pages: dict[str, Any]
+):
+    fleet_crawl(site, "/0", DEDUP_INDEX=index)
+    pages["/empty"] = "<html><body></body></html>"
+    outage = Outage(server, "/0b", "/2")
+    paths = ["/0b", "/empty", "/1", "/2"]
+    crawled = fleet_crawl(site, *paths, before=outage, DEDUP_INDEX=index)
+    assert stored(crawled, site) == ["/empty", "/1", "/2"]
+    assert crawled.dedup_stats["near_duplicates"] == crawled.dedup_stats["skipped/empty"] == 1
+    assert "errors" not in crawled.dedup_stats
+    assert stored(fleet_crawl(site, "/1b", "/2b", DEDUP_INDEX=index), site) == []
+
+
 def test_pages_wait_while_the_store_is_down(site: str, server: RedisServer, index: str):
     def outage(path: str) -> None:
         if path == "/2":
@@ -304,6 +342,40 @@ def test_a_duplicate_of_a_page_whose_url_cannot_be_asked_for_is_a_duplicate(
     assert reason.verdict.original == f"page 1 of {name}"
     assert "errors" not in crawled.dedup_stats
     server.start()
+
+
+def test_a_server_that_hangs_neither_costs_items_nor_holds_up_the_end(
+    site: str, server: RedisServer, index: str
+):
+    def hang(path: str) -> None:
+        if path == "/2":
+            server.signal(signal.SIGSTOP)
+
+    paths = [f"/{number}" for number in range(6)]
+    begin = time.monotonic()
+    crawled = fleet_crawl(site, *paths, before=hang, DEDUP_INDEX=index)
+    assert stored(crawled, site) == paths
+    assert time.monotonic() - begin < 75
+    assert crawled.dedup_stats["skipped/unchecked"] == 4
+    assert any("did not answer within 10 seconds" in message for message in crawled.messages())
+    assert any(
+        "4 pages are not in the ledger" in m or "pages are not" in m for m in crawled.messages()
+    )
+    server.signal(signal.SIGCONT)
+
+
+def test_what_a_server_has_lost_is_entered_again(site: str, server: RedisServer, index: str):
+    def lose(path: str) -> None:
+        if path == "/3":
+            with Redis(port=server.port, password=PASSWORD) as client:
+                client.flushall()
+
+    paths = ["/0", "/1", "/2", "/3", "/4"]
+    crawled = fleet_crawl(site, *paths, "/0b", before=lose, DEDUP_INDEX=index)
+    assert stored(crawled, site) == paths
+    assert crawled.stats["dedup/store/history_changes"] == 1
+    assert "errors" not in crawled.dedup_stats
+    assert stored(fleet_crawl(site, *(path + "b" for path in paths), DEDUP_INDEX=index), site) == []
 
 
 def test_a_report_needs_no_store(
@@ -367,36 +439,78 @@ class Gate:
         return item
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: str, *, fails: bool):
-    index = index.replace("%(name)s", "both")
+def crawls_at_once(index: str, *spiders: Any, until: Callable[[Any], bool]) -> list[Any]:
+    """Run the second of two spiders while the first one holds its item, *until* that has come to.
+
+    Return their stats.
+    """
     settings = {
         "TWISTED_REACTOR_ENABLED": False,
         "ADDONS": ADDON,
         "DEDUP_WORKERS": 0,
         "DEDUP_MAX_DISTANCE": 8,
-        "DEDUP_INDEX": index,
+        "DEDUP_INDEX": index.replace("%(name)s", "both"),
         "LOG_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "ITEM_PIPELINES": {Gate: 300},
     }
 
-    async def crawls() -> list[dict[str, Any]]:
-        Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), fails
+    async def run_both() -> list[Any]:
+        Gate.opened, Gate.entered = asyncio.Event(), asyncio.Event()
         runner = AsyncCrawlerRunner(settings)
-        holder = runner.create_crawler(spider_over(f"{site}/0", name="holder"))
-        waiter = runner.create_crawler(spider_over(f"{site}/0b", name="waiter"))
-        holding = asyncio.ensure_future(runner.crawl(holder))
-        await Gate.entered.wait()
-        waiting = asyncio.ensure_future(runner.crawl(waiter))
-        while not waiter.crawling or not waiter.stats.get_value("dedup/claims/waited"):
-            await asyncio.sleep(0.05)
+        first, second = map(runner.create_crawler, spiders)
+        crawling = [asyncio.ensure_future(runner.crawl(first))]
+        await asyncio.wait_for(Gate.entered.wait(), 60)
+        crawling.append(asyncio.ensure_future(runner.crawl(second)))
+        async with asyncio.timeout(60):
+            while not (second._stats and until(second.stats)) and not crawling[1].done():
+                await asyncio.sleep(0.05)
         Gate.opened.set()
-        await asyncio.gather(holding, waiting)
-        return [dict(one.stats.get_stats()) for one in (holder, waiter)]
+        await asyncio.gather(*crawling)
+        return [one.stats.get_stats() for one in (first, second)]
 
-    with logged([]):
-        holder, waiter = asyncio.run(crawls())
+    return asyncio.run(run_both())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: str, *, fails: bool):
+    Gate.fails = fails
+    spiders = [
+        spider_over(f"{site}{path}", name=name) for path, name in (("/0", "holder"), ("/0b", "b"))
+    ]
+    holder, waiter = crawls_at_once(
+        index, *spiders, until=lambda stats: stats.get_value("dedup/claims/waited")
+    )
     counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
     assert counts == ([0, 1] if fails else [1, 0])
     assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
+
+
+def test_what_others_use_is_not_reset(site: str, index: str):
+    fleet_crawl(site, "/1", DEDUP_INDEX=index.replace("%(name)s", "both"))
+    Gate.fails = False
+    spiders = [
+        spider_over(f"{site}/0", name="holder"),
+        spider_over(f"{site}/1b", name="b", custom_settings={"DEDUP_RESET": True}),
+    ]
+    records: list[logging.LogRecord] = []
+    with logged(records):
+        _, second = crawls_at_once(index, *spiders, until=lambda _: False)
+    assert second["dedup/near_duplicates"] == 1
+    messages = [record.getMessage() for record in records]
+    assert len([m for m in messages if m.endswith("is not reset: other crawls use it")]) == 1
+
+
+def test_an_upload_that_fails_is_remembered_where_passing_the_pipelines_is_storing(
+    tmp_path: Path, site: str
+):
+    """Else it is stored again."""
+    settings = {
+        "DEDUP_INDEX": str(tmp_path / "pages.sqlite"),
+        "FEEDS": {"ftp://127.0.0.1:1/items.jsonl": {"format": "jsonlines"}},
+    }
+    for _ in range(2):
+        assert stored(fleet_crawl(site, "/0", **settings), site) == ["/0"]
+    settings["DEDUP_COMMIT"] = "passed"
+    assert stored(fleet_crawl(site, "/0", **settings), site) == ["/0"]
+    assert stored(fleet_crawl(site, "/0", **settings), site) == []

@@ -127,7 +127,8 @@ def test_the_command_shows_all_of_a_crawl_and_the_largest_groups(tmp_path, capsy
     del pages["per_second"]
     assert numbers["crawls"] == [
         {
-            "crawl": 1, "spider": hostile, "job": None, "started": "2027-01-15T08:00:00+00:00",
+            "crawl": 1, "run": 1, "spider": hostile, "job": None,
+            "started": "2027-01-15T08:00:00+00:00",
             "finished": "2027-01-15T08:01:01+00:00", "reason": hostile, "pages": pages,
         }
     ]  # fmt: skip

@@ -42,7 +42,7 @@ from dedup.scrapy_plugin.settings.values import (
     whole_number,
 )
 from dedup.stores.shared.log import LEASE
-from dedup.stores.shared.opening import LogUrl
+from dedup.stores.shared.places import LogUrl
 from dedup.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -166,6 +166,10 @@ class DedupSettings:
         for field in dataclasses.fields(cls):
             for setting in getattr(field.type, "__metadata__", ()):
                 values[field.name] = reader.read(f"DEDUP_{field.name.upper()}", setting)
+        if values["enabled"] and values["index"] is None and values["index_in_use"] == "share":
+            raise SettingError(
+                'DEDUP_INDEX_IN_USE = "share" needs DEDUP_INDEX, the file that crawls share'
+            )
         if values["job"] and values["index"] is None:
             values["index"] = Path(values["job"], LEDGER_OF_A_JOB).absolute()
             # A second crawl would want not only its ledger, but also its requests.

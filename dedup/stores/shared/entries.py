@@ -4,7 +4,8 @@ An entry says neither its position, which is its place in the log, nor, if it is
 number, which is the position.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 from struct import Struct, error
 
 from dedup.evidence import SIZE_OF_EVIDENCE
@@ -19,6 +20,7 @@ _NUMBER = Struct("<Q")
 
 _HAS_SKETCH, _HAS_EVIDENCE, _IS_BINARY = 1, 2, 4
 _CLAIMED, _COMMITTED, _RELEASED, _PREFERRED = b"C", b"S", b"R", b"P"
+_ENDS: dict[bytes, type[Committed | Released]] = {_COMMITTED: Committed, _RELEASED: Released}
 
 
 def to_bytes(entry: Entry) -> bytes:
@@ -40,9 +42,23 @@ def from_bytes(position: int, data: bytes) -> Entry:
     """Return the entry at *position* that `to_bytes` wrote; raises ValueError for anything else."""
     try:
         kind, serial, run, owner, at, number = _HEAD.unpack_from(data)
-        return Entry(position, owner, serial, run, at, _event(kind, position, number, data))
+        event: Claimed | Committed | Released | Preferred
+        if kind == _CLAIMED:
+            event = _claimed(position, data)
+        elif kind == _PREFERRED:
+            event = Preferred(number, data[_HEAD.size :].decode("utf-8", "surrogatepass"))
+        elif len(data) == _HEAD.size:
+            event = _ENDS[kind](number)
+        else:
+            raise LookupError(len(data))
     except (error, UnicodeDecodeError, LookupError) as cause:
         raise ValueError(f"entry {position} is none: {data[:80]!r}") from cause
+    return Entry(position, owner, serial, run, at, event)
+
+
+def many_from_bytes(first: int, data: Iterable[bytes]) -> list[Entry]:
+    """Return the entries from position *first* on; raises ValueError as `from_bytes` does."""
+    return list(map(from_bytes, count(first), data))
 
 
 def _claim(record: PageRecord, replaces: Sequence[int]) -> bytes:
@@ -62,39 +78,24 @@ def _claim(record: PageRecord, replaces: Sequence[int]) -> bytes:
     ))  # fmt: skip
 
 
-def _event(
-    kind: bytes, position: int, number: int, data: bytes
-) -> Claimed | Committed | Released | Preferred:
-    if kind == _CLAIMED:
-        return _claimed(position, data)
-    if kind == _PREFERRED:
-        return Preferred(number, data[_HEAD.size :].decode("utf-8", "surrogatepass"))
-    if len(data) != _HEAD.size:
-        raise LookupError(len(data))
-    if kind == _COMMITTED:
-        return Committed(number)
-    if kind == _RELEASED:
-        return Released(number)
-    raise LookupError(kind)
-
-
 def _claimed(position: int, data: bytes) -> Claimed:
-    flags, tokens, digest, *lengths, count = _PAGE.unpack_from(data, _HEAD.size)
-    of_sketch, of_scope, of_key = lengths
-    ends = [_HEAD.size + _PAGE.size]
-    for length in (of_sketch, SIZE_OF_EVIDENCE * bool(flags & _HAS_EVIDENCE), of_scope, of_key):
-        ends.append(ends[-1] + length)
-    if len(data) != ends[-1] + count * _NUMBER.size:
+    flags, tokens, digest, of_sketch, of_scope, of_key, others = _PAGE.unpack_from(data, _HEAD.size)
+    # Where each begins.
+    sketch = _HEAD.size + _PAGE.size
+    evidence = sketch + of_sketch
+    scope = evidence + (SIZE_OF_EVIDENCE if flags & _HAS_EVIDENCE else 0)
+    key = scope + of_scope
+    replaces = key + of_key
+    if len(data) != replaces + others * _NUMBER.size:
         raise LookupError(len(data))
-    sketch, evidence, scope, key = (data[ends[n] : ends[n + 1]] for n in range(4))
     record = PageRecord(
-        key.decode("utf-8", "surrogatepass"),
-        scope.decode("utf-8", "surrogatepass"),
+        data[key:replaces].decode("utf-8", "surrogatepass"),
+        data[scope:key].decode("utf-8", "surrogatepass") if of_scope else "",
         tokens,
         digest,
-        sketch if flags & _HAS_SKETCH else None,
-        evidence if flags & _HAS_EVIDENCE else None,
-        bool(flags & _IS_BINARY),
+        data[sketch:evidence] if flags & _HAS_SKETCH else None,
+        data[evidence:scope] if flags & _HAS_EVIDENCE else None,
+        flags & _IS_BINARY != 0,
     )
-    replaces = tuple(number for (number,) in _NUMBER.iter_unpack(data[ends[-1] :]))
-    return Claimed(record, replaces, position)
+    numbers = [n for (n,) in _NUMBER.iter_unpack(data[replaces:])] if others else ()
+    return Claimed(record, tuple(numbers), position)

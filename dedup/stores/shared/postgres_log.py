@@ -19,7 +19,7 @@ from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.entries import many_from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
@@ -111,6 +111,7 @@ class PostgresLog(Log):
         self._role = ""
         self._signature: bytes | None = None
         self._was_opened = False
+        self._has_tables = False
 
     # Taking part.
 
@@ -231,7 +232,7 @@ class PostgresLog(Log):
             last = entries[-1:]
 
     async def entries(self, after: int) -> list[Entry]:
-        rows = await self._query(
+        rows = await self._read(
             """
             SELECT last, ARRAY(
                 SELECT entry FROM dedup.entries
@@ -246,20 +247,20 @@ class PostgresLog(Log):
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         pages, left = {}, iter(numbers)
         while part := list(islice(left, MOST_ENTRIES)):
-            for position, data in await self._query(
+            for position, data in await self._read(
                 """
                 SELECT position, entry FROM dedup.entries
                 WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND position = ANY (%s)
                 """,
                 self._namespace, _array(part),
             ):  # fmt: skip
-                event = self._entry(position, data).event
-                if isinstance(event, Claimed):
-                    pages[position] = event.record
+                [entry] = self._decoded(position, [data])
+                if isinstance(entry.event, Claimed):
+                    pages[position] = entry.event.record
         return pages
 
     async def crawls(self) -> list[CrawlRow]:
-        rows = await self._query(
+        rows = await self._read(
             """
             SELECT run, spider, job, started, finished, reason, report
             FROM dedup.crawls WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
@@ -278,7 +279,7 @@ class PostgresLog(Log):
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         last: tuple[int, bytes] = -1, b""
-        while rows := await self._query(
+        while rows := await self._read(
             """
             SELECT number, digest, run, key, kind, distance, at
             FROM dedup.matches
@@ -295,7 +296,7 @@ class PostgresLog(Log):
     async def seen_again(self) -> dict[int, float]:
         times: dict[int, float] = {}
         last = -1
-        while rows := await self._query(
+        while rows := await self._read(
             """
             SELECT number, at FROM dedup.seen
             WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND number > %s
@@ -309,7 +310,7 @@ class PostgresLog(Log):
 
     async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
         last = -1
-        while rows := await self._query(
+        while rows := await self._read(
             """
             SELECT id, url, title, text FROM dedup.texts
             WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s) AND id > %s
@@ -322,9 +323,14 @@ class PostgresLog(Log):
                 yield _text(url), shown, _text(zlib.decompress(text))
             last = rows[-1][0]
 
-    def _entry(self, position: int, data: bytes) -> Entry:
+    async def _read(self, statement: LiteralString, *values: Any) -> list[Any]:
+        """Return the rows of a statement; none before anybody has joined."""
+        self._has_tables = self._has_tables or await self._has_schema()
+        return await self._query(statement, *values) if self._has_tables else []
+
+    def _decoded(self, first: int, found: Iterable[bytes]) -> list[Entry]:
         try:
-            return from_bytes(position, data)
+            return many_from_bytes(first, found)
         except ValueError as error:
             raise LedgerError(f"{self.name} is damaged: {error}") from error
 
@@ -335,7 +341,7 @@ class PostgresLog(Log):
         """
         if len(found) != min(MOST_ENTRIES, max(last + 1 - first, 0)):
             raise LedgerError(f"{self.name} is damaged: entries from {first} to {last} are missing")
-        return [self._entry(position, data) for position, data in enumerate(found, first)]
+        return self._decoded(first, found)
 
     # The schema.
 

@@ -28,7 +28,7 @@ from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.entries import many_from_bytes, to_bytes
 from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
@@ -310,7 +310,9 @@ class RedisLog(Log):
             return StoreDownError(f"{self.name} did not answer within {self._timeout:g} seconds")
         if isinstance(cause, exceptions.OutOfMemoryError):
             return StoreDownError(f"{self.name} cannot write, its memory is full: {cause}")
-        return StoreDownError(f"{self.name} cannot be reached or used now: {cause}")
+        return StoreDownError(
+            f"{self.name} cannot be reached or used now: {str(cause).rstrip('.')}"
+        )
 
     def _check(self, server: Mapping[str, Any]) -> None:
         """Raise LedgerError if the *server*, as INFO describes it, would forget."""
@@ -354,7 +356,7 @@ class RedisLog(Log):
         )
 
     def _decoded(self, first: int, entries: Iterable[bytes]) -> list[Entry]:
-        return [self._parsed(from_bytes, *entry) for entry in enumerate(entries, first)]
+        return self._parsed(many_from_bytes, first, entries)
 
     def _parsed(self, parse: Callable[..., T], *data: Any) -> T:
         try:

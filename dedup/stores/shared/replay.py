@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, RecordColumns, Released
+from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released
 from dedup.stores.shared.log import Entry
 
 
@@ -26,27 +26,26 @@ class Replay:
     def add(self, entries: Iterable[Entry]) -> None:
         """Have *entries* happen."""
         for entry in entries:
-            match entry.event:
-                case Claimed():
-                    self.open[entry.position] = entry
-                case Committed(number):
-                    self._commit(number, entry.at)
-                case Released(number):
-                    self.open.pop(number, None)
-                case Preferred(number, key):
-                    self.preferred[number] = key, entry.run
+            event = entry.event
+            if isinstance(event, Claimed):
+                self.open[entry.position] = entry
+            elif isinstance(event, Committed):
+                self._commit(event.number, entry.at)
+            elif isinstance(event, Released):
+                self.open.pop(event.number, None)
+            else:
+                self.preferred[event.number] = event.key, entry.run
 
     def _commit(self, number: int, at: float) -> None:
         entry = self.open.pop(number, None)
         if entry is None:
             return
         assert isinstance(entry.event, Claimed)
-        record, replaces, _ = entry.event
-        for old in replaces:
+        for old in entry.event.replaces:
             if self._stored.pop(old, None) is None and old <= self._given:
                 self._replaced.append(old)
         if at >= self._stored_since and number > self._after:
-            self._stored[number] = entry.run, record
+            self._stored[number] = entry.run, entry.event.record
 
     def take(self, *, is_end: bool = False) -> tuple[RecordColumns, list[int]] | None:
         """Return pages that were not given on yet, and the runs of their crawls.
@@ -58,11 +57,18 @@ class Replay:
         numbers = sorted(n for n in self._stored if is_end or first_open is None or n < first_open)
         if not numbers:
             return None
-        columns, runs = RecordColumns(replaced=self._replaced), []
-        self._replaced = []
-        for number in numbers:
-            run, record = self._stored.pop(number)
-            runs.append(run)
-            columns.append(number, record)
         self._given = numbers[-1]
-        return columns, runs
+        pages = [self._stored.pop(number) for number in numbers]
+        records = [record for _, record in pages]
+        columns = RecordColumns(
+            numbers,
+            [record.digest or b"" for record in records],
+            [record.sketch for record in records],
+            [record.tokens for record in records],
+            [record.evidence for record in records],
+            [record.scope for record in records],
+            [record.key for record in records],
+            self._replaced,
+        )
+        self._replaced = []
+        return columns, [run for run, _ in pages]

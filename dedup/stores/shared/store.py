@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from secrets import token_bytes
 from time import monotonic, time
-from typing import Any
+from typing import Any, cast
 
 from dedup.record import (
     Claimed,
@@ -51,9 +51,13 @@ class _Reading:
 
     def learn_urls(self, columns: RecordColumns, runs: list[int]) -> None:
         self.replaced.update(columns.replaced)
-        for number, key, run in zip(columns.numbers, columns.keys, runs, strict=True):
-            assert key is not None
-            self.urls.add(key, number, run)
+        keys = cast(list[str], columns.keys)
+        self.urls.add_many(keys, columns.numbers, runs)
+        # As many as a ledger gives tell what the pages of a host share.
+        columns.keys = [
+            key if number <= 2000 or place % 16 == 0 else None
+            for place, (number, key) in enumerate(zip(columns.numbers, keys, strict=True))
+        ]
 
 
 class SharedStore(Store):
@@ -94,8 +98,9 @@ class SharedStore(Store):
         self._turn = 0
         self.run = 0
         self.is_resumed = False
+        self.is_in_use = False
+        """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
-        # Whether nothing was there when it was opened.
         self._has_to_read = False
         # The last entry that was followed.
         self._last_entry: Entry | None = None
@@ -125,6 +130,7 @@ class SharedStore(Store):
         """
         found = await self._log.open()
         self._is_there = found is not None
+        self.is_in_use = found is not None and found.is_in_use
         if found is None:
             self._reset = False
         elif self._reset and found.is_in_use:
@@ -412,7 +418,8 @@ class SharedStore(Store):
             with self._noting_outage():
                 fetched = await self._log.pages(missing)
             for number in missing:
-                found[number] = self._pages[number] = fetched.get(number, PageRecord())
+                found[number] = fetched.get(number, PageRecord(f"page {number} of {self.name}"))
+            self._pages |= fetched
             while len(self._pages) > _PAGES_AT_HAND:
                 del self._pages[next(iter(self._pages))]
         return found

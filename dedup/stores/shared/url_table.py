@@ -1,9 +1,10 @@
 """URL -> the pages that were stored under it, and in which run; of very many, in little memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 
 class UrlTable:
@@ -11,7 +12,8 @@ class UrlTable:
 
     By a hash of it: a caller has to look whether a page is one of that URL.
 
-    What is added stands in a dictionary until that is a tenth of all; then it is sorted in.
+    What is added stands in a dictionary until that is a tenth of all; then it is sorted in. What
+    is added by many is sorted in when a page is looked for.
     """
 
     def __init__(self) -> None:
@@ -19,6 +21,7 @@ class UrlTable:
         self._pages = np.empty((0, 2), np.uint32)
         self._new: dict[int, list[tuple[int, int]]] = {}
         self._count_of_new = 0
+        self._many: list[tuple[NDArray[np.uint64], NDArray[np.uint32]]] = []
 
     def add(self, url: str, number: int, run: int) -> None:
         """Have page *number* of *run* found by *url*."""
@@ -27,30 +30,45 @@ class UrlTable:
         if self._count_of_new > max(_MOST_NEW, len(self._hashes) // 10):
             self._sort_in()
 
+    def add_many(self, urls: Iterable[str], numbers: Sequence[int], runs: Sequence[int]) -> None:
+        """Do what `add` does for each of many pages."""
+        hashes = np.fromiter(map(_hash, urls), np.uint64, len(numbers))
+        self._many.append((hashes, np.array([numbers, runs], np.uint32).T))
+
     def pages(self, url: str) -> Iterator[tuple[int, int]]:
         """Yield the pages that were added with *url*, and rarely others: number and run."""
+        if self._many:
+            self._sort_in()
         key = _hash(url)
-        start, stop = (
-            int(np.searchsorted(self._hashes, np.uint64(key), side)) for side in ("left", "right")
-        )
-        yield from map(tuple, self._pages[start:stop].tolist())
+        place = int(np.searchsorted(self._hashes, np.uint64(key)))
+        while place < len(self._hashes) and self._hashes[place] == key:
+            number, run = self._pages[place].tolist()
+            yield number, run
+            place += 1
         yield from self._new.get(key, ())
 
     def _sort_in(self) -> None:
         new = [(key, page) for key, pages in self._new.items() for page in pages]
-        hashes = np.concatenate([self._hashes, np.array([key for key, _ in new], np.uint64)])
-        pages = np.concatenate([self._pages, np.array([page for _, page in new], np.uint32)])
+        self._many += [
+            (self._hashes, self._pages),
+            (
+                np.array([key for key, _ in new], np.uint64),
+                np.array([page for _, page in new], np.uint32).reshape(-1, 2),
+            ),
+        ]
+        hashes, pages = map(np.concatenate, zip(*self._many, strict=True))
         order = np.argsort(hashes, kind="stable")
         self._hashes, self._pages = hashes[order], pages[order]
-        self._new, self._count_of_new = {}, 0
+        self._new, self._count_of_new, self._many = {}, 0, []
 
     def __bool__(self) -> bool:
-        return bool(len(self._hashes) or self._new)
+        return bool(len(self._hashes) or self._new or self._many)
 
     @property
     def nbytes(self) -> int:
         """The memory that it takes, in bytes; an estimate."""
-        return self._hashes.nbytes + self._pages.nbytes + 200 * self._count_of_new
+        unsorted = sum(len(hashes) for hashes, _ in self._many)
+        return 16 * (len(self._hashes) + unsorted) + 200 * self._count_of_new
 
 
 _MOST_NEW = 10_000

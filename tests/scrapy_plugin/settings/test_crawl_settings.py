@@ -341,6 +341,14 @@ def test_the_ledger_of_a_job_is_never_waited_for(tmp_path: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("jobdir", [False, True])
+def test_nothing_cannot_be_shared(tmp_path: Path, *, jobdir: bool):
+    job = {"JOBDIR": str(tmp_path / "job")} if jobdir else {}
+    with pytest.raises(SettingError, match="needs DEDUP_INDEX"):
+        read(DEDUP_INDEX_IN_USE="share", **job)
+    assert not read(DEDUP_INDEX_IN_USE="share", DEDUP_ENABLED=False, **job).is_shared
+
+
 def test_a_read_only_file_system_is_told_of_at_the_start(tmp_path: Path):
     """Also if the ledger is there already."""
     (tmp_path / "old.sqlite").touch()
@@ -399,3 +407,30 @@ def test_criteria_may_have_one_name():
     assert (
         len(read(DEDUP_PREFER=[lambda copy: 0, lambda copy: 1, partial(https)]).prefer.names) == 3
     )
+
+
+def test_the_url_of_a_shared_store_is_shown_without_its_password():
+    settings = DedupSettings.from_settings(
+        Settings({"DEDUP_INDEX": "redis://:%40secret@host:6379/0?namespace=%(name)s"}),
+        Spider("news & more"),
+    )
+    assert settings.is_shared
+    assert settings.index.url.endswith(":%40secret@host:6379/0?namespace=news%20%26%20more")
+    assert settings.shown["DEDUP_INDEX"] == "redis://host:6379/0?namespace=news%20%26%20more"
+    assert "secret" not in repr(settings)
+    assert "secret" not in repr(settings.shown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({"DEDUP_INDEX": "pages.sqlite"}, 5),
+        ({"DEDUP_INDEX": "redis://host"}, 1),
+        ({"DEDUP_INDEX": "pages.sqlite", "DEDUP_INDEX_IN_USE": "share"}, 1),
+        ({"DEDUP_INDEX": "redis://host", "DEDUP_CHECKPOINT_INTERVAL": 3}, 3),
+    ],
+)
+def test_stored_pages_are_published_every_second_in_a_fleet(
+    settings: dict[str, Any], seconds: float
+):
+    assert read(**settings).checkpoint_interval == seconds

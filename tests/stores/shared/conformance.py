@@ -9,6 +9,7 @@ import asyncio
 import multiprocessing
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
+from math import inf
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +43,7 @@ def start_forking() -> None:
     """Have processes be forked from one that has imported all they need: some start each second."""
     path = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    _CONTEXT.set_forkserver_preload(["__main__", "crawling_process", *MODULES])
+    _CONTEXT.set_forkserver_preload(["conformance", *MODULES])
     # It has imported all when its first child runs.
     first = _CONTEXT.Process(target=int)
     first.start()
@@ -124,10 +126,10 @@ class Result:
 
 
 class StoredPage(NamedTuple):
-    """A page that was stored, by whom, when, why it was not compared; what became of its claim.
+    """A page that was stored: by whom, when, and the reason for which it was not compared.
 
     *gap*: for how long it was not certain then that the lease was renewed. *published*: when that
-    was acknowledged, infinite if never. *lost*: when it was known that the claim had been lost.
+    was acknowledged, infinite if never.
     """
 
     page: Page
@@ -137,7 +139,10 @@ class StoredPage(NamedTuple):
     reason: str
     gap: float
     published: float
-    lost: float
+
+    def is_late(self, lease: float) -> bool:
+        """Whether the lease may have been over before the page was published."""
+        return self.gap + (self.published - self.at if self.published < inf else 0) > lease
 
 
 def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
@@ -166,11 +171,11 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
 _LIGHT = Weather(0.005, 0.003, 0.003)
 PLANS = {
     "lost and late messages": Plan(weather=Weather(0.03, 0.02, 0.003), storm=Weather(0.01, 0.01)),
-    "kills and stops": Plan(kills=5, stops=1.5, weather=_LIGHT, storm=_LIGHT),
+    "kills and stops": Plan(kills=8, stops=2.5, weather=_LIGHT, storm=_LIGHT),
     "and a server that is killed": Plan(
-        kills=5, stops=1.5, crashes=0.3, weather=_LIGHT, storm=_LIGHT
+        kills=8, stops=2.5, crashes=0.3, weather=_LIGHT, storm=_LIGHT
     ),
-    "and a history that shrinks": Plan(kills=3, stops=0.5, shrinks=0.3, weather=_LIGHT),
+    "and a history that shrinks": Plan(kills=5, stops=1.0, shrinks=0.3, weather=_LIGHT),
 }
 """What the long form plays, by turns."""
 SERVERS: dict[str, Callable[[Path], LogServer]] = {
@@ -237,8 +242,9 @@ class Round:
                 process.kill()
                 process.join()
         if not self._result.violations:
-            _Judge(self._plan, self._result, self._files(), self._killed, self._restores).judge()
-            asyncio.run(self._compare_log())
+            keys = asyncio.run(self._compare_log())
+            files = self._files()
+            _Judge(self._plan, self._result, files, keys, self._killed, self._restores).judge()
         return self._result
 
     def _file(self, number: int) -> Path:
@@ -342,12 +348,15 @@ class Round:
 
     def _shrink(self) -> None:
         if not self._restore_at:
-            self._restores.append((time.time(), float("inf")))
+            self._restores.append((time.time(), inf))
             self._server.backup()
             self._restore_at = time.time() + 0.2 + self._chooser.random()
 
-    async def _compare_log(self) -> None:
-        """Whether the log has what was acknowledged, and nothing that is not stored."""
+    async def _compare_log(self) -> dict[int, str]:
+        """Judge whether the log has what was acknowledged, and nothing that is not stored.
+
+        Returns the keys of claimed pages by their numbers, of those that the log still tells.
+        """
         claims, committed = {}, set()
         log = log_of(self._own_url, self._plan.lease)
         await log.open()
@@ -367,6 +376,7 @@ class Round:
         if not self._restores:
             for key in published - committed:
                 self._result.violate("acknowledged and forgotten", key)
+        return claims
 
 
 class _Judge:
@@ -377,6 +387,7 @@ class _Judge:
         plan: Plan,
         result: Result,
         files: dict[str, tuple[list[Page], list[list]]],
+        keys: dict[int, str],
         killed: set[tuple[str, int]],
         restores: list[tuple[float, float]],
     ) -> None:
@@ -386,6 +397,7 @@ class _Judge:
         self._killed = killed
         self._restores = restores
         self._stored: list[StoredPage] = []
+        self._keys = keys
         for name, (pages, notes) in files.items():
             self._stored += _stored_pages(name, {page.key: page for page in pages}, notes)
         self._by_family: dict[int, list[StoredPage]] = {}
@@ -398,12 +410,26 @@ class _Judge:
             for earlier, later in combinations(stored, 2):
                 if _are_near(earlier.page, later.page):
                     self._judge_pair(earlier, later)
-        first = {}
-        for stored in self._by_family.values():
-            for one in stored:
-                first.setdefault(one.page.key, one)
+        first: dict[str, StoredPage] = {}
+        for stored in self._stored:
+            known = first.setdefault(stored.page.key, stored)
+            if stored.at < known.at:
+                first[stored.page.key] = stored
+            is_of_the_dead = (stored.process, stored.start) in self._killed
+            if stored.published == inf and stored.reason != "unresolved" and not is_of_the_dead:
+                self._result.violate("stored and never published", stored)
         for name, (pages, notes) in self._files.items():
             self._judge_pages(name, {page.key: page for page in pages}, notes, first)
+
+    def _key(self, original: str) -> str:
+        """Return the key of an *original* that is told by its number."""
+        told = re.match(r"page (\d+) of ", original)
+        return self._keys.get(int(told[1]), original) if told else original
+
+    def _any_near(self, page: Page, before: float) -> StoredPage | None:
+        """Return a page near another one that was stored before."""
+        stored = self._by_family.get(page.family, [])
+        return next((s for s in stored if s.at < before and _are_near(s.page, page)), None)
 
     def _judge_pair(self, earlier: StoredPage, later: StoredPage) -> None:
         excuse = self._excuse(earlier, later)
@@ -417,18 +443,15 @@ class _Judge:
         plan = self._plan
         if "unresolved" in (earlier.reason, later.reason):
             return "unresolved"
-        if earlier.published == float("inf") and (earlier.process, earlier.start) in self._killed:
+        if earlier.published == inf and (earlier.process, earlier.start) in self._killed:
             return "killed before it was published"
         # What was claimed before the log had it (again) may be stored a little later.
-        a_while = plan.lease + _SLACK
-        if earlier.reason == "unchecked" and later.at < earlier.published + a_while:
-            return "unchecked"
-        if later.reason == "unchecked":
-            return "unchecked"
         for one, other in ((earlier, later), (later, earlier)):
-            lost = one.at if one.gap > plan.lease else one.lost
-            if lost < float("inf") and other.at < max(lost, one.at) + a_while:
-                return "the lease was over"
+            if other.at < one.published + plan.lease + _SLACK:
+                if one.reason:
+                    return one.reason
+                if one.is_late(plan.lease):
+                    return "the lease was over"
         for copied, restored in self._restores:
             if earlier.at < restored and earlier.published > copied - _SLACK:
                 return "history shrank"
@@ -442,7 +465,9 @@ class _Judge:
             if kind == "duplicate":
                 result.duplicates += 1
                 done.add(key)
-                original = first.get(more[0])
+                original = first.get(self._key(more[0]))
+                if self._restores:  # numbers may name other pages for a moment
+                    original = self._any_near(pages[key], at)
                 if original is None or original.at > at:
                     result.violate("duplicates of what is not stored", name, start, key, *more)
                 elif not _are_near(original.page, pages[key]):
@@ -481,15 +506,13 @@ def _stored_pages(name: str, pages: dict[str, Page], notes: list[list]) -> list[
     for place, (at, start, kind, key, *more) in enumerate(notes):
         if kind != "stored":
             continue
-        published = lost = float("inf")
-        for later, its_start, its_kind, its_key, *_ in notes[place + 1 :]:
-            if its_key == key and its_start == start:
-                if its_kind == "published":
-                    published = min(published, later)
-                elif its_kind == "lost":
-                    lost = min(lost, later)
+        acknowledged = (
+            at for at, its_start, its_kind, its_key, *_ in notes[place + 1 :]
+            if (its_start, its_kind, its_key) == (start, "published", key)
+        )  # fmt: skip
         reason, gap = more
-        found.append(StoredPage(pages[key], name, start, at, reason, gap, published, lost))
+        stored = StoredPage(pages[key], name, start, at, reason, gap, next(acknowledged, inf))
+        found.append(stored)
     return found
 
 

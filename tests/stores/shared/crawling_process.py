@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord, Released
+from dedup.rule import Kind
 from dedup.stores.shared.log import Log, StoreDownError
 from dedup.stores.shared.store import SharedStore
 
@@ -30,6 +31,7 @@ _LOGS = {
 }
 MODULES = ["planted_faults", *(place.partition(":")[0] for place in _LOGS.values())]
 """What is imported only when it is needed."""
+_REPETITIONS = (Kind.EXACT, Kind.NEAR, Kind.REPEATED, Kind.UNCHANGED)
 _AT_ONCE = 8
 _STEP = 0.05
 
@@ -132,6 +134,7 @@ class WatchedLog(Log):
         self._committed: set[int] = set()
         self._released: set[int] = set()
         self._late: set[asyncio.Task] = set()
+        self._owner = b""
 
     @property
     def since_renewal(self) -> float:
@@ -178,20 +181,27 @@ class WatchedLog(Log):
             self._keys[serial] = claimed.record.key
         self._released |= {number for number, _ in request.releases}
         answer = await self._call(self._log.exchange, request)
-        own = [entry for entry in answer.entries if entry.owner == request.owner]
+        self._owner = request.owner
+        self._notice(answer.entries)
         lost = set(answer.lost)
-        self._committed |= {e.event.number for e in own if isinstance(e.event, Committed)}
         for number, serial in request.commits:
             if serial not in lost or number in self._committed:
                 self._notes.write("published", self._keys[serial], number)
             else:
                 self._notes.write("lost", self._keys[serial], self.since_renewal)
-        for entry in own:
-            if isinstance(entry.event, Released) and entry.event.number not in self._released:
-                self._released.add(entry.event.number)
-                self._notes.write("lost", self._keys[entry.serial], self.since_renewal)
         self._renewed = begun
         return answer
+
+    def _notice(self, entries) -> None:
+        """Take note of the own commits that the log has, and of own claims that others released."""
+        for entry in entries:
+            if entry.owner != self._owner:
+                continue
+            if isinstance(entry.event, Committed):
+                self._committed.add(entry.event.number)
+            elif isinstance(entry.event, Released) and entry.event.number not in self._released:
+                self._released.add(entry.event.number)
+                self._notes.write("lost", self._keys[entry.serial], self.since_renewal)
 
     async def expire(self, claims):
         return await self._call(self._log.expire, claims)
@@ -213,7 +223,9 @@ class WatchedLog(Log):
                 raise StoreDownError("an answer was lost")
 
     async def entries(self, after):
-        return await self._call(self._log.entries, after)
+        entries = await self._call(self._log.entries, after)
+        self._notice(entries)
+        return entries
 
     async def pages(self, numbers):
         return await self._call(self._log.pages, numbers)
@@ -291,7 +303,7 @@ class Process:
         await asyncio.sleep(self._order.begun + page.at - time.time())
         async with self._at_once:
             verdict, claim = await self._judge(page)
-            if verdict.is_duplicate:
+            if verdict.kind in _REPETITIONS:
                 self._notes.write("duplicate", page.key, verdict.original)
                 return
             await asyncio.sleep(page.seconds)

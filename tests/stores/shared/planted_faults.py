@@ -37,18 +37,6 @@ def ignore_losses() -> None:
     SharedStore.exchange = hear_nothing
 
 
-def claim_once() -> None:
-    """Forget the claims whose answers did not come: nobody releases them."""
-    own_claim = SharedStore._own_claim
-
-    def forget(self, entry, serials):
-        claimed = own_claim(self, entry, serials)
-        self._releases.pop(entry.position, None)
-        return claimed
-
-    SharedStore._own_claim = forget
-
-
 def expire_the_living() -> None:
     """Release claims for which one waits, whether their owners have leases or not."""
 
@@ -61,5 +49,5 @@ def expire_the_living() -> None:
     SharedStore.expire = expire
 
 
-_ALL = (look_once, drop_for_open_claims, ignore_losses, claim_once, expire_the_living)
+_ALL = (look_once, drop_for_open_claims, ignore_losses, expire_the_living)
 FAULTS: dict[str, Callable[[], None]] = {fault.__name__: fault for fault in _ALL}

@@ -37,6 +37,9 @@ class LogUrl:
     name: str
     url: str = field(repr=False)
 
+    def __str__(self) -> str:
+        return self.name
+
     @classmethod
     def of(cls, url: str) -> "LogUrl":
         """Take *url*; raises ValueError, which shows nothing of a password, for an unknown kind."""
@@ -58,9 +61,9 @@ def without_secrets(url: str) -> str:
     """
     scheme, _, rest = url.partition("://")
     # The last @ of all: a password may have any character that nobody has escaped.
-    place, _, query = rest.rpartition("@")[2].partition("?")
+    place, _, query = rest.rpartition("@")[2].partition("#")[0].partition("?")
     shown = [option for option in query.split("&") if option.startswith("namespace=")]
-    return f"{scheme}://{'?'.join([place.partition('#')[0], *shown[:1]])}"
+    return f"{scheme}://{'?'.join([place, *shown[:1]])}"
 
 
 def open_log(place: LogUrl | Path, *, fsync: bool = False) -> Log:

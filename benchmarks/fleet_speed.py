@@ -1,0 +1,301 @@
+"""What fleets cost: pages a second, CPU and bytes of the server, CPU and bytes of each process.
+
+Pages are new ones: random digests and sketches of the size that the method has, evidence, and URLs
+of a usual length. A log is filled with so many of them first. Then processes with 16 pages in
+flight each reserve and commit more, all at once, and publish each second. A process that only
+follows tells what the events of others cost. CPU times are those of processes, which include system
+calls; that of SQLite is the time of the threads in which all SQL runs. Where others use the
+machine, pages a second say little, and CPU times still depend on what shares the caches.
+"""
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import random
+import threading
+import time
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from secrets import token_bytes
+from typing import Any, NamedTuple
+
+from conformance import SERVERS
+from crawling_process import IDENTITY, log_of
+
+from dedup.detector import Detector
+from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.methods import SimHash, Verified
+from dedup.methods.base import Method
+from dedup.record import Claimed, PageRecord
+from dedup.stores import HistoryChangedError, News, StoreDownError
+from dedup.stores.shared.log import Log, Member, Request
+from dedup.stores.shared.store import SharedStore
+from dedup.text import Document
+
+METHODS: dict[str, type[Method]] = {"simhash": SimHash, "verified": Verified}
+_IN_FLIGHT = 16
+_FILLED_AT_ONCE = 1000
+_ROUND_TRIPS = 1000
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Pages:
+    """Makes records of new pages."""
+
+    def __init__(self, method: Method) -> None:
+        words = [f"word{number}" for number in range(400)]
+        sketch = method.sketch(Document(" ".join(words), words))
+        assert sketch is not None
+        self._size = len(method.to_bytes(sketch))
+
+    def __call__(self) -> PageRecord:
+        bits = random.randbytes
+        number = random.getrandbits(40)
+        key = f"https://www.example.org/news/2024/{number:013}/a-title-of-some-words"
+        return PageRecord(key, "", 400, bits(16), bits(self._size), bits(SIZE_OF_EVIDENCE))
+
+
+class Server:
+    """What a server of logs uses: CPU time in seconds, and bytes."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind = kind
+        self.logs = SERVERS[kind](folder)
+
+    def cpu(self) -> float:
+        if self.kind == "redis":
+            return cpu_of(self.logs._server.pid)
+        if self.kind == "postgresql":
+            first, *others = self.logs._server.processes()
+            return cpu_of(first, ended=True) + sum(map(cpu_of, others))
+        return 0.0  # the processes tell it
+
+    def bytes(self, name: str) -> int:
+        if self.kind == "redis":
+            with self.logs._server.client(password=self.logs.password) as client:
+                return int(client.info("memory")["used_memory"])
+        if self.kind == "postgresql":
+            [[size]] = self.logs._server.run(
+                "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class "
+                "WHERE relkind = 'r' AND relnamespace = to_regnamespace('dedup')",
+                database=self.logs._database,
+            )
+            return int(size)
+        return sum(path.stat().st_size for path in self.logs.folder.glob(f"{name}.sqlite*"))
+
+
+def cpu_of(process: int, *, ended: bool = False) -> float:
+    """Return the CPU time of a process, and of its children that have *ended*; 0 if it is gone."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11 : 15 if ended else 13])) / _TICKS
+    return 0.0
+
+
+def cpu_of_sql() -> float:
+    """Return the CPU time of the threads of this process in which SQLite runs."""
+    return sum(
+        time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+        for thread in threading.enumerate()
+        if thread.ident and thread.name.startswith("dedup-ledger")
+    )
+
+
+def memory() -> int:
+    """Return the bytes of memory that this process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Process:
+    """A process of a fleet, which may be one that only follows."""
+
+    def __init__(self, url: str, method: Method) -> None:
+        self.log = log_of(url, 60.0)
+        self.store = SharedStore(self.log, IDENTITY)
+        self.detector = Detector(method, store=self.store)
+        self.pages = 0
+
+    async def take_part(self) -> None:
+        await self.store.open()
+        await self.detector.load()
+        await self.store.join("speed")
+        await self.publish()
+
+    async def publish(self) -> None:
+        news, is_published = self.store.take_news(), False
+        try:
+            await self.detector.exchange(news)
+            is_published = True
+        except (StoreDownError, HistoryChangedError):
+            await asyncio.sleep(0.1)
+        finally:
+            self.store.end_exchange(published=is_published)
+
+    async def crawl(self, seconds: float, new_page: Pages) -> None:
+        """Have pages reserved and committed for so long."""
+        end = time.monotonic() + seconds
+
+        async def store_pages() -> None:
+            while time.monotonic() < end:
+                _, claim, _ = await self.detector.reserve(new_page())
+                assert claim is not None
+                await asyncio.sleep(0)
+                self.detector.commit(claim)
+                self.pages += 1
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(_IN_FLIGHT):
+                tasks.create_task(store_pages())
+            while time.monotonic() < end:
+                await asyncio.sleep(1)
+                await self.publish()
+        await self.publish()
+
+    async def follow(self) -> int:
+        """Take over all that the others have done; return how many events that were."""
+        first = last = self.store.last
+        while True:
+            await self.detector.exchange(News())
+            if self.store.last == last:
+                return last - first
+            last = self.store.last
+
+    async def leave(self) -> None:
+        await self.store.leave("finished", None)
+        await self.log.close()
+
+
+class Share(NamedTuple):
+    """What one process of several did: pages, CPU time in seconds, and of that in SQL."""
+
+    pages: int
+    cpu: float
+    sql: float
+
+
+def crawl(url: str, method: str, seconds: float, start: Any, results: Any) -> None:
+    """Run in a process: take part, crawl when all do, and tell what it took."""
+
+    async def run() -> None:
+        process = Process(url, METHODS[method]())
+        await process.take_part()
+        new_page = Pages(METHODS[method]())
+        await asyncio.to_thread(start.wait)
+        cpu, sql = time.process_time(), cpu_of_sql()
+        await process.crawl(seconds, new_page)
+        results.put(Share(process.pages, time.process_time() - cpu, cpu_of_sql() - sql))
+        await process.leave()
+
+    asyncio.run(run())
+
+
+async def fill(log: Log, pages: int, new_page: Pages) -> None:
+    """Have so many stored pages, by exchanges of many."""
+    owner, serials = token_bytes(8), count(1)
+    run = (await log.join(Member(owner, "speed"), IDENTITY, reset=False)).run
+    seen, made, left = 0, list[tuple[int, int]](), pages
+    for turn in count(1):
+        named = [(next(serials), Claimed(new_page())) for _ in range(min(left, _FILLED_AT_ONCE))]
+        answer = await log.exchange(Request(owner, turn, run, seen, commits=made, claims=named))
+        left -= len(named)
+        seen = answer.entries[-1].position
+        made = [(n, serial) for n, (serial, _) in zip(answer.made, named, strict=True)]
+        if not named:
+            break
+    await log.leave(owner, "finished", None, ())
+
+
+async def bare_round_trip(server: Server, log: Any) -> tuple[float, float]:
+    """Return the CPU times of the server and of the client for the least that can be asked."""
+    before = server.cpu(), time.process_time()
+    for _ in range(_ROUND_TRIPS):
+        if server.kind == "redis":
+            await log._call("PING")
+        elif server.kind == "postgresql":
+            await log._query("SELECT %s::int", "1")
+        else:
+            await log._run(int)
+    after = server.cpu(), time.process_time()
+    return (after[0] - before[0]) / _ROUND_TRIPS, (after[1] - before[1]) / _ROUND_TRIPS
+
+
+async def follow(
+    server: Server, name: str, method: str, pages: int, arguments: argparse.Namespace
+) -> None:
+    """Fill a log, crawl with ever more processes, and print what each took."""
+    url, new_page = server.logs.url(name), Pages(METHODS[method]())
+    log = log_of(url, 60.0)
+    await log.open()
+    empty = server.bytes(name)
+    await fill(log, pages, new_page)
+    taken = (server.bytes(name) - empty) / pages
+    follower, before, cpu, start = Process(url, METHODS[method]()), memory(), *clocks()
+    await follower.take_part()
+    assert len(follower.detector) == pages
+    joined, seconds = time.process_time() - cpu, time.monotonic() - start
+    idle = await bare_round_trip(server, log)
+    print(
+        f"\n{server.kind}, {method}, {pages:,} pages: {taken:.0f} bytes a page on the server, "
+        f"{follower.detector.nbytes / pages:.0f} in a process (grown by "
+        f"{(memory() - before) / pages:.0f}); joined in {joined:.1f} s of CPU ({seconds:.1f} s); "
+        f"bare round trip: server {1e6 * idle[0]:.0f} µs, client {1e6 * idle[1]:.0f} µs\n\n"
+        "| processes | pages a second | server, µs a page | process, µs a page "
+        "| event of another, µs |\n|---|---|---|---|---|",
+        flush=True,
+    )
+    for processes in arguments.processes:
+        shares, of_server = await asyncio.to_thread(
+            run_together, server, url, method, processes, arguments.seconds
+        )
+        cpu = time.process_time()
+        events = await follower.follow()
+        of_event = (time.process_time() - cpu) / events
+        stored = sum(share.pages for share in shares)
+        of_server += sum(share.sql for share in shares)
+        of_processes = sum(share.cpu - share.sql for share in shares)
+        print(
+            f"| {processes} | {stored / arguments.seconds:,.0f} | {1e6 * of_server / stored:.0f} "
+            f"| {1e6 * of_processes / stored:.0f} | {1e6 * of_event:.1f} |",
+            flush=True,
+        )
+    await follower.leave()
+    await log.close()
+
+
+def clocks() -> tuple[float, float]:
+    return time.process_time(), time.monotonic()
+
+
+def run_together(
+    server: Server, url: str, method: str, processes: int, seconds: float
+) -> tuple[list[Share], float]:
+    """Have processes crawl at the same time; return what they did, and the server's CPU time."""
+    context = multiprocessing.get_context("spawn")
+    start, results = context.Barrier(processes + 1), context.Queue()
+    arguments = (url, method, seconds, start, results)
+    running = [context.Process(target=crawl, args=arguments) for _ in range(processes)]
+    for process in running:
+        process.start()
+    start.wait(600)
+    cpu = server.cpu()
+    shares = [results.get(timeout=600) for _ in running]
+    of_server = server.cpu() - cpu
+    for process in running:
+        process.join()
+    return shares, of_server
+
+
+def speed(arguments: argparse.Namespace, folder: Path) -> int:
+    """Measure one store; prints tables in Markdown."""
+    server = Server(arguments.store, folder)
+    try:
+        for method in arguments.methods:
+            for pages in map(int, arguments.pages):
+                name = f"{method}{pages}"
+                asyncio.run(follow(server, name, method, pages, arguments))
+    finally:
+        server.logs.stop()
+    return 0

@@ -1,0 +1,313 @@
+"""What a shared store holds as the file of a ledger, and a ledger in a shared store."""
+
+import sqlite3
+from array import array
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from secrets import token_bytes
+from typing import Any, TypeVar
+
+from dedup.record import Claimed, Committed, Preferred, RecordColumns, Released
+from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
+from dedup.stores import tables
+from dedup.stores.base import HistoryChangedError
+from dedup.stores.reader import LedgerReader, StoredPage
+from dedup.stores.shared.log import Answer, CrawlRow, Entry, Log, Member, Request
+from dedup.stores.sqlite import KIND
+
+_ROWS_AT_ONCE = 1_000
+_TEXTS_AT_ONCE = 100
+# Whoever reads a log has all claims in memory that are not stored yet.
+_PAGES_AT_ONCE = 50_000
+
+T = TypeVar("T")
+
+
+async def copy_to_ledger(log: Log, path: Path) -> None:
+    """Write a ledger with all that *log* holds into *path*, also while crawls go on.
+
+    Pages have the numbers that they have there. Who stored a page is known by its run only, so that
+    it is the first crawl of that. An existing file is replaced, when all is done.
+
+    Raises LedgerError if *log* is empty, cannot be read or is reset meanwhile, or if *path* is in
+    use.
+    """
+    found = await log.open()
+    if found is None:
+        raise LedgerError(f"{log.name} is empty: no crawl has used it")
+    new = SqliteFile(path, KIND)
+    with new.lock(), new.replacement() as file:
+        new.lay_out(file, found.identity)
+        with file:
+            await _Copy(log, file).make()
+        now = await log.open()
+        if now is None or now.identity != found.identity:
+            raise _reset_error(log)
+
+
+def _reset_error(log: Log) -> HistoryChangedError:
+    return HistoryChangedError(f"{log.name} was reset while it was read: try it again")
+
+
+class _Copy:
+    """Writes what a log holds into the tables of a new ledger."""
+
+    def __init__(self, log: Log, file: sqlite3.Connection) -> None:
+        self._log = log
+        self._file = file
+        self._crawls: list[CrawlRow] = []
+        # The first crawl of each run.
+        self._first: dict[int, int] = {}
+        self._open: dict[int, Entry] = {}
+
+    async def make(self) -> None:
+        # Pages that a duplicate names are there before it: what is read later has them.
+        async for notes in _in_pieces(self._log.duplicates(), _ROWS_AT_ONCE):
+            for run, some in groupby(notes, itemgetter(0)):
+                crawl = await self._crawl_of(run)
+                tables.insert_duplicates(self._file, (note for _, note in some), crawl)
+        async for entries in self._log.snapshot():
+            await self._add(entries)
+        tables.note_seen(self._file, await self._log.seen_again())
+        async for texts in _in_pieces(self._log.texts(), _TEXTS_AT_ONCE):
+            tables.insert_texts(self._file, texts)
+        await self._read_crawls()
+        # A log may have forgotten what was replaced.
+        self._file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
+
+    async def _add(self, entries: Iterable[Entry]) -> None:
+        stored: list[tuple[int, tuple[Claimed, float]]] = []
+        preferred: dict[int, str] = {}
+        for entry in entries:
+            match entry.event:
+                case Claimed():
+                    self._open[entry.position] = entry
+                case Committed(number):
+                    if claim := self._open.pop(number, None):
+                        assert isinstance(claim.event, Claimed)
+                        stored.append((claim.run, (claim.event, entry.at)))
+                case Released(number):
+                    self._open.pop(number, None)
+                case Preferred(number, key):
+                    preferred[number] = key
+        for run, pages in groupby(stored, itemgetter(0)):
+            crawl = await self._crawl_of(run)
+            tables.insert_pages(self._file, [page for _, page in pages], crawl)
+        tables.note_preferred(self._file, preferred)
+
+    async def _crawl_of(self, run: int) -> int:
+        """Return the number of the first crawl of *run*; 0 if nobody knows it."""
+        if run not in self._first:
+            await self._read_crawls()
+        return self._first.setdefault(run, 0)
+
+    async def _read_crawls(self) -> None:
+        """Write down the crawls; raises HistoryChangedError if those of before are others."""
+        before, self._crawls = self._crawls, await self._log.crawls()
+        if list(map(_beginning, before)) != list(map(_beginning, self._crawls[: len(before)])):
+            raise _reset_error(self._log)
+        self._file.execute("DELETE FROM crawls")
+        for row in self._crawls:
+            job = row.job and tables.storable(row.job)
+            crawl = tables.insert_crawl(
+                self._file, row.spider, job, run=row.run, started=row.started
+            )
+            self._first[row.run] = self._first.get(row.run) or crawl
+            if row.finished is not None:
+                tables.note_end(self._file, crawl, row.reason or "", row.finished)
+            if row.report is not None:
+                tables.insert_report(self._file, crawl, row.report)
+
+
+def _beginning(row: CrawlRow) -> tuple[Any, ...]:
+    return row.run, row.spider, row.job, row.started
+
+
+async def _in_pieces(values: AsyncIterator[T], size: int) -> AsyncIterator[list[T]]:
+    piece = []
+    async for value in values:
+        piece.append(value)
+        if len(piece) == size:
+            yield piece
+            piece = []
+    yield piece
+
+
+async def check_target(log: Log, *, overwrite: bool = False) -> None:
+    """Raise LedgerError unless a ledger can be copied to *log*, which is open afterwards.
+
+    It holds no page, or *overwrite* says that it may be replaced; and no crawl uses it.
+    """
+    await _is_anything_there(log, overwrite)
+
+
+async def _is_anything_there(log: Log, overwrite: bool) -> bool:
+    found = await log.open()
+    if found is None:
+        return False
+    if found.is_in_use:
+        raise _in_use_error(log)
+    if not overwrite and await _has_pages(log):
+        raise LedgerError(
+            f"{log.name} holds pages; --overwrite replaces them, ?namespace= names another store"
+        )
+    return True
+
+
+def _in_use_error(log: Log) -> LedgerInUseError:
+    return LedgerInUseError(
+        f"{log.name} is in use: wait for the end of its crawls (for one that was killed, "
+        f"{log.lease:g} seconds), or name another store (?namespace=)"
+    )
+
+
+async def _has_pages(log: Log) -> bool:
+    pieces = log.snapshot()
+    try:
+        async for entries in pieces:
+            if any(isinstance(entry.event, Committed) for entry in entries):
+                return True
+        return False
+    finally:
+        await pieces.aclose()  # type: ignore[attr-defined]  # all are generators
+
+
+async def copy_to_log(path: Path, log: Log, *, overwrite: bool = False, name: str = "") -> int:
+    """Have *log* know the pages of the ledger at *path* that count; return how many these are.
+
+    And their preferred keys, when they were met again, their duplicates and the texts. All of this
+    counts as stored now, in one crawl. Crawls that join meanwhile wait for pages near these.
+
+    Whatever fails, *log* has no page afterwards. Only if this process is killed, or *log* cannot be
+    reached any more, it may have the first ones, `_PAGES_AT_ONCE` or a multiple of them: a store
+    that knows less, from which pages are stored again.
+
+    *name* is what messages call the ledger. Raises LedgerError as `check_target` does, if a crawl
+    joins before all pages are there, if *path* is no ledger or damaged, or if *log* cannot be
+    written.
+    """
+    reset = await _is_anything_there(log, overwrite)
+    with LedgerReader(path, name) as reader:
+        identity = reader.identity
+        member = _new_member()
+        joined = await log.join(member, identity, reset=reset)
+        move = _Move(reader, log, member.owner, joined.run)
+        try:
+            await move.make()
+        except BaseException as error:
+            is_empty = await _forget(log, member, identity)
+            if isinstance(error, LedgerError) and move.pages and not is_empty:
+                raise LedgerError(
+                    f"{error} (up to {move.pages:,} pages are there already; --overwrite begins "
+                    "anew)"
+                ) from error
+            raise
+        await log.leave(member.owner, "finished", None, reader.texts())
+        return move.pages
+
+
+def _new_member() -> Member:
+    return Member(token_bytes(8), "dedup reindex")
+
+
+async def _forget(log: Log, member: Member, identity: Mapping[str, Any]) -> bool:
+    """Have *log* forget what *member* has told it; return whether it has, as nobody else joined."""
+    try:
+        await log.leave(member.owner, "failed", None, ())
+        if len(await log.crawls()) > 1:
+            return False
+        again = _new_member()
+        joined = await log.join(again, identity, reset=True)
+        await log.leave(again.owner, "failed", None, ())
+    except LedgerError:
+        return False
+    return joined.is_reset
+
+
+class _Move:
+    """Tells a log, as one process that takes part, what a ledger holds."""
+
+    def __init__(self, reader: LedgerReader, log: Log, owner: bytes, run: int) -> None:
+        self._reader = reader
+        self._log = log
+        self._owner = owner
+        self._run = run
+        self._turn = self._seen = 0
+        self.pages = 0
+        """How many are stored in the log, or may be."""
+        # Numbers in the ledger, in order, and what they are in the log.
+        self._old, self._new = array("q"), array("q")
+
+    async def make(self) -> None:
+        """Move all."""
+        # Who joins now takes what is moved for what its own run has stored.
+        await self._check_alone()
+        pages = self._reader.pages()
+        while True:
+            for some in _batches(islice(pages, _PAGES_AT_ONCE), _ROWS_AT_ONCE):
+                await self._claim(some)
+            if self.pages == len(self._new):
+                break
+            await self._check_alone()
+            await self._commit()
+        await self._tell_notes()
+
+    async def _check_alone(self) -> None:
+        if len(await self._log.crawls()) > 1:
+            raise _in_use_error(self._log)
+
+    async def _claim(self, pages: Sequence[StoredPage]) -> None:
+        first = len(self._new) + 1
+        self._check(pages)
+        claims = [(serial, Claimed(page.record)) for serial, page in enumerate(pages, first)]
+        answer = await self._tell(claims=claims)
+        self._old.extend(page.number for page in pages)
+        self._new.extend(answer.made)
+
+    async def _commit(self) -> None:
+        """Have what is claimed be stored, all at once."""
+        commits = list(enumerate(self._new[self.pages :], self.pages + 1))
+        self.pages += len(commits)
+        answer = await self._tell(commits=[(number, serial) for serial, number in commits])
+        if answer.lost:
+            raise LedgerError(f"{self._log.name} has ended claims that took too long")
+
+    async def _tell_notes(self) -> None:
+        for some in _batches(self._reader.preferred(), _ROWS_AT_ONCE):
+            await self._tell(preferred={self._number(old): key for old, key in some})
+        for notes in _batches(self._reader.duplicates(), _ROWS_AT_ONCE):
+            duplicates = [note._replace(number=self._number(note.number)) for note in notes]
+            await self._tell(duplicates=duplicates)
+        met_again = (page for page in self._reader.pages() if page.seen > page.stored)
+        for pages in _batches(met_again, _ROWS_AT_ONCE):
+            await self._tell(seen_again={self._number(page.number): page.seen for page in pages})
+
+    def _number(self, old: int) -> int:
+        return self._new[bisect_left(self._old, old)]
+
+    async def _tell(self, **news: Any) -> Answer:
+        self._turn += 1
+        request = Request(self._owner, self._turn, self._run, self._seen, **news)
+        answer = await self._log.exchange(request)
+        if answer.entries:
+            self._seen = answer.entries[-1].position
+        return answer
+
+    def _check(self, pages: Sequence[StoredPage]) -> None:
+        """Raise LedgerError for values that no log could tell again."""
+        columns = RecordColumns()
+        for page in pages:
+            columns.append(page.number, page.record)
+        try:
+            tables.check_columns(columns)
+        except sqlite3.DatabaseError as error:
+            raise self._reader.damage_error(error) from error
+
+
+def _batches(values: Iterable[T], size: int) -> Iterator[Sequence[T]]:
+    rest = iter(values)
+    while batch := list(islice(rest, size)):
+        yield batch

@@ -1,0 +1,296 @@
+"""The commands that take a ledger take the URL of a store that crawls share, too."""
+
+import json
+import sys
+import tempfile
+from contextlib import closing
+from urllib.parse import quote
+
+import pytest
+from commands import run
+from crawls import crawl, spider_over
+from ledgers import add, joined, leave, publish, record
+from redis import Redis
+from redis_server import free_port, redis_server
+from texts import article, edited, page
+from web import served
+
+from dedup.stores.reader import LedgerReader
+from dedup.stores.shared.places import without_secrets
+
+IDENTITY = {"method": "simhash", "version": 1, "bits": 64, "max_distance": 3, "scope": "crawl"}
+PASSWORD = "hush: a/secret?#"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with redis_server(requirepass=PASSWORD) as server:
+        yield server
+
+
+@pytest.fixture
+def url(server, request):
+    """The URL of a store of the test alone."""
+    return url_of(server, f"test{abs(hash(request.node.nodeid))}")
+
+
+def url_of(server, namespace, password=PASSWORD):
+    return f"redis://:{quote(password, '')}@127.0.0.1:{server.port}/0?namespace={namespace}"
+
+
+def name_of(server, namespace):
+    return f"redis://127.0.0.1:{server.port}/0?namespace={namespace}"
+
+
+@pytest.fixture(scope="module")
+def town(server):
+    """The store of two crawls, the second with a changed page, and the URL of the site."""
+    store = url_of(server, "town")
+    pages = {
+        "/a": page(article(1), title="The first"),
+        "/b": page(edited(article(1)), title="The first"),
+        "/c": page(article(2)),
+        "/d": page(article(2)),
+    }
+    with served(pages) as site:
+        crawl(spider_over(*(site + path for path in pages)), DEDUP_INDEX=store)
+        pages["/c"] = page(article(3))
+        # Not /d: whether it repeats /c would depend on which of them is stored first.
+        crawl(spider_over(*(site + path for path in ("/a", "/b", "/c"))), DEDUP_INDEX=store)
+    return store, site
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where temporary files go; none is left."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+def shown(capsys, *arguments):
+    """What a command shows that goes well; no password is in it."""
+    code, out, err = run(capsys, *arguments)
+    assert (code, err) == (0, "")
+    assert "hush" not in out
+    return out
+
+
+@pytest.mark.slow
+def test_stats_are_those_of_the_ledger(town, server, tmp_path, capsys):
+    store, _ = town
+    file = tmp_path / "pages.sqlite"
+    assert shown(capsys, "reindex", store, "-o", file) == f"{file}: 2 pages\n"
+    of_store, of_file = (
+        json.loads(shown(capsys, "stats", place, "--json", "-")) for place in (store, file)
+    )
+    assert of_store == of_file | {"ledger": name_of(server, "town"), "bytes": None}
+    assert (of_store["pages"], of_store["ended"], of_store["matches"]) == (2, 1, 2)
+    assert [(row["run"], row["pages"]["judged"]) for row in of_store["crawls"]] == [(1, 4), (2, 3)]
+    out = shown(capsys, "stats", store)
+    assert out.startswith(f"{name_of(server, 'town')}\npages        2 that count, 1 replaced")
+    assert "size" not in out
+
+
+@pytest.mark.slow
+def test_a_report_is_made_of_all_crawls_together(town, server, tmp_path, capsys):
+    store, site = town
+    path = tmp_path / "report.html"
+    out = shown(capsys, "report", store, "-o", path)
+    assert out == f"{path}: 5 pages, 2 groups\n"
+    html = path.read_text()
+    assert "Duplicates in the ledger (2 crawls)" in html
+    assert name_of(server, "town") in html
+    assert f"{site}/d" in html
+    assert '"+ otherwise"' in html  # of the difference between /a and its copy
+    assert "hush" not in html
+
+
+@pytest.mark.slow
+def test_the_report_of_a_crawl_is_the_one_that_it_made(town, tmp_path, capsys):
+    store, _ = town
+    path = tmp_path / "report.html"
+    assert shown(capsys, "report", store, "--crawl", 1, "-o", path).endswith("4 pages, 2 groups\n")
+
+
+@pytest.mark.slow
+def test_why_tells_what_became_of_a_page(town, server, capsys):
+    store, site = town
+    out = shown(capsys, "why", f"{site}/c", store)
+    assert f"\n{name_of(server, 'town')}\n" in out
+    assert "It was stored in crawl 1 of test" in out
+    assert "it had changed since it was stored before" in out
+    told = json.loads(shown(capsys, "why", f"{site}/b", store, "--json", "-"))
+    assert told["sources"][0]["events"][0]["what"] == "dropped"
+
+
+@pytest.mark.slow
+def test_explain_looks_pages_up(town, capsys):
+    store, site = town
+    out = shown(capsys, "explain", f"{site}/a", f"{site}/b", "--ledger", store)
+    assert "B was found to repeat A: near-duplicate" in out
+    code, _, err = run(capsys, "explain", f"{site}/a", f"{site}/x", "--ledger", store)
+    assert (code, "hush" in err) == (2, False)
+    assert f"has no text of {site}/x" in err
+
+
+@pytest.mark.slow
+def test_calibrate_takes_the_texts_of_a_store(town, tmp_path, capsys):
+    store, _ = town
+    out = shown(capsys, "calibrate", store, "--pairs-out", tmp_path / "pairs.tsv")
+    assert "pages with different texts" in out
+
+
+COMMANDS = {
+    "stats": ["stats", "STORE"],
+    "report": ["report", "STORE", "-o", "report.html"],
+    "why": ["why", "http://a/", "STORE"],
+    "explain": ["explain", "http://a/", "http://b/", "--ledger", "STORE"],
+    "calibrate": ["calibrate", "STORE", "--pairs-out", "pairs.tsv"],
+    "reindex": ["reindex", "STORE", "-o", "pages.sqlite"],
+    "conversion": ["reindex", "STORE", "-o", "pages.sqlite", "--scope", "host"],
+    "move": ["reindex", "pages.sqlite", "-o", "STORE"],
+}
+READERS = [name for name in COMMANDS if name != "move"]
+
+
+def failed(capsys, name, store):
+    """What a command says whose store cannot be used."""
+    arguments = [store if word == "STORE" else word for word in COMMANDS[name]]
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"dedup {arguments[0]}: ")
+    assert err.count("\n") == 1
+    for secret in ("hush", quote(PASSWORD, ""), "wrong"):
+        assert secret not in err.replace("WRONGPASS", "")
+    return err
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.usefixtures("in_folder")
+def test_a_server_that_is_not_there_is_told(name, capsys):
+    port = free_port()
+    store = f"redis://:{quote(PASSWORD, '')}@127.0.0.1:{port}/0"
+    told = failed(capsys, name, store)
+    assert f"redis://127.0.0.1:{port}/0?namespace=dedup cannot be reached" in told
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.usefixtures("in_folder")
+def test_a_wrong_password_is_told(name, server, capsys):
+    assert "refuses its user or password" in failed(
+        capsys, name, url_of(server, "town", "hush-wrong")
+    )
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.usefixtures("in_folder")
+def test_an_empty_store_is_told(name, url, capsys):
+    assert "is empty: no crawl has used it" in failed(capsys, name, url)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.usefixtures("in_folder")
+def test_another_format_is_told(name, server, url, capsys):
+    with Redis(port=server.port, password=PASSWORD) as client:
+        about = {"made_with": json.dumps({"format": 99, "identity": {}})}
+        client.hset(f"{{dedup:{url.rpartition('=')[2]}}}:about", mapping=about)
+    assert "has a log of format 99" in failed(capsys, name, url)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.usefixtures("in_folder")
+def test_a_client_that_is_missing_is_told(name, url, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dedup.stores.shared.redis_log", None)
+    told = failed(capsys, name, url)
+    assert told.endswith("Redis needs: pip install 'scrapy-dedup[redis]'\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["stats", "ftp://:hush@host/pages"],
+        ["scan", "pages.jsonl", "-o", "kept.jsonl", "--ledger", "redis://:hush@host/0"],
+        ["restore", "dropped.jsonl", "--ledger", "redis://:hush@host/0"],
+        ["stats", "pages.sqlite", "redis://:hush@host/0"],
+        ["evaluate", "--method", "redis://:hush@host/0"],
+        ["lexicon", "redis://:hush@host/0", "-o", "words.tsv"],
+        ["why", "http://a/", "a.sqlite", "--jso", "redis://:hush@host/0"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("in_folder")
+def test_what_takes_no_store_shows_no_password(arguments, tmp_path, capsys):
+    try:
+        code, out, err = run(capsys, *arguments)
+    except SystemExit as end:
+        code, (out, err) = end.code, capsys.readouterr()
+    assert code == 2
+    assert err
+    assert "hush" not in out + err
+    assert [path.name for path in tmp_path.iterdir()] == ["temporary"]
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    """A ledger of 3,000 pages, of which one has a duplicate and a better URL."""
+    path = tmp_path_factory.mktemp("ledger") / "pages.sqlite"
+    with closing(joined(path, IDENTITY)) as store:
+        numbers = [add(store, record(number)) for number in range(3000)]
+        publish(store)
+        store.note_duplicate("http://b/0", numbers[0], "exact-duplicate", 0)
+        store.note_preferred(numbers[0], "http://c/0")
+        publish(store)
+        leave(store, texts=[("http://a/0", "Title", "A text")])
+    return path
+
+
+def pages_of(path):
+    with LedgerReader(path) as reader:
+        pages = [page.record for page in reader.pages()]
+        return pages, [note.key for note in reader.duplicates()], list(reader.texts())
+
+
+def test_a_ledger_moves_into_a_store_and_back(url, ledger, tmp_path, capsys):
+    file = tmp_path / "back.sqlite"
+    moved = shown(capsys, "reindex", ledger, "-o", url)
+    assert moved == f"{without_secrets(url)}: 3,000 pages\n"
+    assert shown(capsys, "reindex", url, "-o", file) == f"{file}: 3,000 pages\n"
+    assert pages_of(file) == pages_of(ledger)
+
+
+def test_what_is_there_is_kept_unless_it_is_to_be_replaced(url, ledger, capsys):
+    move = "reindex", ledger, "-o", url
+    shown(capsys, *move)
+    code, out, err = run(capsys, *move)
+    assert (code, out) == (2, "")
+    assert err.endswith("holds pages; --overwrite replaces them, ?namespace= names another store\n")
+    assert "3,000 pages" in shown(capsys, *move, "--overwrite")
+
+
+def test_a_ledger_is_converted_on_its_way_in_and_out(url, ledger, tmp_path, capsys):
+    file = tmp_path / "back.sqlite"
+    shown(capsys, "reindex", ledger, "-o", url, "--scope", "host")
+    stats = json.loads(shown(capsys, "stats", url, "--json", "-"))
+    assert (stats["identity"]["scope"], stats["pages"]) == ("host", 3000)
+    shown(capsys, "reindex", url, "-o", file, "--scope", "crawl")
+    assert pages_of(file) == pages_of(ledger)
+    code, _, err = run(capsys, "reindex", url, "-o", file, "--overwrite", "--method", "minhash")
+    assert code == 2
+    assert f"dedup reindex: {without_secrets(url)} holds the texts of some pages only" in err
+    assert "give the feed with all that were stored (--texts)" in err
+
+
+def test_a_store_moves_into_another_one(url, ledger, capsys):
+    shown(capsys, "reindex", ledger, "-o", url)
+    assert shown(capsys, "reindex", url, "-o", f"{url}2").endswith("2: 3,000 pages\n")
+    code, _, err = run(capsys, "reindex", url, "-o", url, "--overwrite")
+    assert code == 2
+    assert "is the ledger itself; give the new one another name" in err

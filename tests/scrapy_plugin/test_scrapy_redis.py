@@ -1,0 +1,157 @@
+"""Workers of scrapy-redis on one queue: real processes, over a real Redis server.
+
+scrapy-redis is not installed with the tests, since it calls what Scrapy is about to remove: without
+it, these are skipped. `python -m pip install scrapy-redis` has them run.
+"""
+
+import json
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+from projects import Project
+from redis import Redis
+from redis_server import RedisServer, redis_server
+from test_fleet import CONTENTS, ONCE, copies, ended, stat, wait_until
+from test_recipes import block_with
+from web import served
+
+pytest.importorskip("scrapy_redis", reason="needs scrapy-redis")
+pytestmark = pytest.mark.slow
+
+WORKER = """
+from scrapy_redis.spiders import RedisSpider
+
+
+class Worker(RedisSpider):
+    name = "worker"
+
+    def parse(self, response):
+        yield {"url": response.url}
+        yield from response.follow_all(css="a")
+"""
+QUEUE = "worker:start_urls"
+
+
+class CountedPages(dict[str, Any]):
+    """Pages of a server that counts how often each is asked for."""
+
+    def __init__(self, pages: dict[str, Any]) -> None:
+        super().__init__(pages)
+        self._lock = Lock()
+        self.asked: Counter[str] = Counter()
+
+    def get(self, path: str, default: Any = None) -> Any:
+        with self._lock:
+            self.asked[path] += 1
+        return super().get(path, default)
+
+
+@pytest.fixture
+def pages() -> CountedPages:
+    paths = copies()
+    links = "".join(f'<p><a href="{path}">{path}</a>' for path in paths)
+    return CountedPages({"/": f"<html><title>All</title><body>{links}", **paths})
+
+
+@pytest.fixture
+def site(pages: CountedPages) -> Iterator[str]:
+    with served(pages) as url:
+        yield url
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    with redis_server() as server:
+        yield server
+
+
+def settings_of_the_recipe(server: RedisServer) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    exec(block_with("scrapy_redis.scheduler"), settings)
+    del settings["__builtins__"]
+    local = server.url.removesuffix("/0")
+    shown = "redis://localhost:6379"
+    return {
+        name: value.replace(shown, local) if isinstance(value, str) else value
+        for name, value in settings.items()
+    }
+
+
+class Workers:
+    """Two workers with a queue of a site, each with a feed of its own."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.project = Project(
+            folder / "workers",
+            {},
+            CONCURRENT_REQUESTS=2,
+            DOWNLOAD_DELAY=0.25,  # one that is idle asks for requests every five seconds
+            DEDUP_WORKERS=0,
+            DEDUP_MAX_DISTANCE=8,
+            **settings,
+        )
+        spider = self.project.folder / "project" / "spiders" / "worker.py"
+        spider.write_text(WORKER)
+
+    def start(self, number: int) -> "subprocess.Popen[str]":
+        """Start one, and return when it waits for requests."""
+        log = self.project.folder / f"{number}.log"
+        log.touch()
+        options = ("-o", f"{number}.jsonl", "--logfile", str(log))
+        process = self.project.start("crawl", "worker", *options)
+        wait_until(lambda: "Spider opened" in log.read_text() or process.poll() is not None)
+        return process
+
+    def stop(self, *processes: "subprocess.Popen[str]") -> list[str]:
+        """Stop them as Ctrl-C does; return their logs."""
+        for process in processes:
+            process.send_signal(signal.SIGINT)
+        for process in processes:
+            ended(process)
+        return [path.read_text() for path in sorted(self.project.folder.glob("*.log"))]
+
+    def contents(self) -> Counter[str]:
+        """How often each content is in the feeds; the page of links has none."""
+        lines = "".join(path.read_text() for path in self.project.folder.glob("*.jsonl"))
+        urls = [json.loads(line)["url"] for line in lines.splitlines()]
+        return Counter(url.split("/")[3] for url in urls if not url.endswith("/"))
+
+
+@pytest.mark.parametrize("more", [{}, {"DEDUP_FOLLOW_DUPLICATES": False}])
+def test_workers_of_one_queue_store_each_content_once(
+    tmp_path: Path, site: str, pages: CountedPages, server: RedisServer, more: dict[str, Any]
+):
+    workers = Workers(tmp_path, **settings_of_the_recipe(server), **more)
+    both = [workers.start(number) for number in range(2)]
+    with Redis(port=server.port) as client:
+        client.lpush(QUEUE, json.dumps({"url": f"{site}/"}))
+        wait_until(lambda: pages.asked.keys() >= pages.keys())
+    logs = workers.stop(*both)
+    assert workers.contents() == ONCE, "\n".join(logs)
+    for log in logs:
+        assert "log_count/ERROR" not in log, log
+        assert stat(log, "dedup/pages"), "the other has done it all"
+    assert sum(stat(log, "dedup/pages") for log in logs) >= 3 * CONTENTS
+
+
+def test_a_queue_goes_on_where_a_worker_was_stopped(
+    tmp_path: Path, site: str, pages: CountedPages, server: RedisServer
+):
+    workers = Workers(tmp_path, **settings_of_the_recipe(server))
+    first = workers.start(0)
+    with Redis(port=server.port) as client:
+        client.lpush(QUEUE, json.dumps({"url": f"{site}/"}))
+        wait_until(lambda: len(pages.asked) > CONTENTS)
+        workers.stop(first)
+        assert len(pages.asked) < len(pages), "it was stopped too late"
+        second = workers.start(1)
+        wait_until(lambda: pages.asked.keys() >= pages.keys())
+    logs = workers.stop(second)
+    assert workers.contents() == ONCE, "\n".join(logs)
+    assert max(pages.asked.values()) == 1

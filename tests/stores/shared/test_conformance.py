@@ -1,0 +1,68 @@
+"""What fleets of real processes have stored, over each log; and that the suite sees what is wrong.
+
+`benchmarks/fleet.py conformance` has the long form.
+"""
+
+from dataclasses import replace
+
+import pytest
+from conformance import PLANS, SERVERS, Plan, play
+
+pytestmark = pytest.mark.slow
+
+FOUND = {
+    "look_once": (Plan(), "near pages both stored"),
+    "drop_for_open_claims": (Plan(kills=5), "duplicates of what is not stored"),
+    "expire_the_living": (Plan(kills=1), "claims lost within the lease"),
+    "ignore_losses": (Plan(stops=3), "stored and never published"),
+}
+"""When the planted faults show, and as what."""
+
+
+@pytest.fixture(params=SERVERS.values(), ids=SERVERS)
+def server(request, tmp_path):
+    server = request.param(tmp_path)
+    yield server
+    server.stop()
+
+
+def played(server, folder, name):
+    """What comes of a short round of a plan."""
+    result = play(replace(PLANS[name], families=50, seconds=3.0), server, folder, seed=1)
+    assert result.stored > 40
+    assert result.duplicates > 40
+    return result
+
+
+def test_nothing_near_is_stored_twice_and_nothing_is_lost_whoever_dies(server, tmp_path):
+    result = played(server, tmp_path / "round", "and a server that is killed")
+    assert result.violations == {}, "\n".join(result.examples)
+    assert result.kills
+
+
+def test_nothing_is_lost_with_a_history_that_shrinks(server, tmp_path):
+    if not server.can_shrink:
+        pytest.skip("the server cannot be put back")
+    result = played(server, tmp_path / "round", "and a history that shrinks")
+    assert result.violations == {}, "\n".join(result.examples)
+
+
+def test_lost_and_late_messages_have_nobody_wait(tmp_path):
+    server = SERVERS["memory"](tmp_path)
+    try:
+        result = played(server, tmp_path / "round", "lost and late messages")
+    finally:
+        server.stop()
+    assert result.violations == {}, "\n".join(result.examples)
+    assert result.waits_over == 0
+
+
+@pytest.mark.parametrize("fault", FOUND)
+def test_planted_faults_are_found(tmp_path, fault):
+    plan, kind = FOUND[fault]
+    server = SERVERS["memory"](tmp_path)
+    try:
+        result = play(plan.with_fault(fault), server, tmp_path / "round", seed=1)
+    finally:
+        server.stop()
+    assert kind in result.violations, result

@@ -1,0 +1,359 @@
+"""Every log becomes a ledger, and every ledger a log."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from ledgers import add, joined, leave, publish, record
+from log_servers import Place
+from redis_server import RedisLogServer
+from test_log import IDENTITY, LOGS, Process
+
+from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.record import Claimed
+from dedup.sqlite_file import LedgerError, LedgerInUseError
+from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
+from dedup.stores.reader import LedgerReader
+from dedup.stores.shared import copying
+from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
+from dedup.stores.shared.log import Joined
+
+
+@pytest.fixture(scope="module", params=LOGS.values(), ids=LOGS)
+def server(request, tmp_path_factory):
+    server = request.param(tmp_path_factory.mktemp("server"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def place(server):
+    return Place(server)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where a ledger is to be."""
+    return tmp_path / "pages.sqlite"
+
+
+MET_AGAIN = "http://a/9"
+
+
+def page(number, key=None, scope=""):
+    return record(number, key, scope)._replace(evidence=bytes(range(SIZE_OF_EVIDENCE)))
+
+
+def note(key, number, at=5.0):
+    return DuplicateNote(key, number, "near-duplicate", 2.0, at)
+
+
+def tables_of(path):
+    """What matters of the pages that count: all but their numbers and when they were stored."""
+    with LedgerReader(path) as reader:
+        pages = list(reader.pages())
+        urls = {page.number: page.record.key for page in pages}
+        return {
+            "identity": reader.identity,
+            "pages": [page.record for page in pages],
+            "seen": [page.seen for page in pages if page.record.key == MET_AGAIN],
+            "preferred": {urls[number]: key for number, key in reader.preferred()},
+            "duplicates": sorted(
+                (urls[n.number], *n._replace(number=0)) for n in reader.duplicates()
+            ),
+            "texts": sorted(reader.texts()),
+        }
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A ledger with all that moves, and with pages that do not count any more."""
+    path = tmp_path / "crawled.sqlite"
+    store = joined(path, IDENTITY)
+    numbers = [add(store, page(number)) for number in range(1, 2501)]
+    add(store, page(9001, "http://a/1", "a scope"), replaces=[numbers[0]])
+    add(store, page(9002)._replace(sketch=None, evidence=None))
+    publish(store)
+    store.note_duplicate("http://a/copy", numbers[4], "exact-duplicate", 0.0)
+    store.note_duplicate("http://a/of-the-past", numbers[0], "exact-duplicate", 0.0)
+    store.note_preferred(numbers[6], "http://a/better")
+    store.note_seen(numbers[8])
+    publish(store)
+    leave(store, texts=[("http://a/5", "A title", "The text\0 of it"), ("http://a/6", None, "")])
+    store.close()
+    return path
+
+
+async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, path):
+    one, other = Process(place.log()), Process(place.log())
+    for process in one, other:
+        assert await process.log.open() is None or process is other
+        await process.join(spider=f"spider {process.owner[-1]}")
+    [a, b] = await one.store(page(1), page(2, scope="a scope"))
+    [c] = await other.store(Claimed(page(3, "http://a/1"), [a]))
+    await other.claim(page(4))  # nobody knows yet whether it is stored
+    released = await other.claim(page(5))
+    await other.exchange(
+        releases=released,
+        preferred={b: "http://a/better"},
+        duplicates=[note("http://a/copy", b), note("http://a/of-the-past", a)],
+        seen_again={b: 2e9},
+    )
+    await one.log.leave(one.owner, "finished", {"pages": {"judged": 2}}, [("http://a/2", "T", "x")])
+
+    await copy_to_ledger(place.log(), path)
+
+    with LedgerReader(path) as reader:
+        assert reader.identity == IDENTITY
+        pages = [(p.number, p.record) for p in reader.pages()]
+        assert pages == [(b, page(2, scope="a scope")), (c, page(3, "http://a/1"))]
+        assert {p.crawl for p in reader.pages()} == {1}
+        assert list(reader.preferred()) == [(b, "http://a/better")]
+        assert list(reader.duplicates()) == [note("http://a/copy", b)]
+        assert [p.number for p in reader.pages() if p.seen == 2e9] == [b]
+        assert list(reader.texts()) == [("http://a/2", "T", "x")]
+        crawls = [(c.id, c.run, c.spider, c.reason, c.report) for c in reader.crawls()]
+        spiders = [f"spider {process.owner[-1]}" for process in (one, other)]
+        assert crawls == [
+            (1, 1, spiders[0], "finished", {"pages": {"judged": 2}}),
+            (2, 1, spiders[1], None, None),
+        ]
+        assert reader.crawls()[0].started <= reader.crawls()[0].finished
+
+
+async def test_pages_that_were_replaced_are_known_as_far_as_the_log_knows_them(place, path):
+    process = Process(place.log())
+    await process.log.open()
+    await process.join()
+    [old] = await process.store(page(1))
+    [new] = await process.store(Claimed(page(2, "http://a/1"), [old]))
+    await copy_to_ledger(place.log(), path)
+    with LedgerReader(path) as reader:
+        versions = {v.number: v for v in reader.versions("http://a/1")}
+    assert versions.pop(new).ended is None
+    assert not versions or versions[old].ended is not None
+
+
+async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
+    assert await copy_to_log(ledger, place.log()) == 2501
+    await copy_to_ledger(place.log(), path)
+    before, after = tables_of(ledger), tables_of(path)
+    assert len(before["pages"]) == 2501
+    assert all(before.values())
+    assert after == before
+
+
+async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
+    await copy_to_log(ledger, place.log())
+    process = Process(place.log())
+    found = await process.log.open()
+    assert (found.identity, found.is_in_use) == (IDENTITY, False)
+    joined = await process.join()
+    assert joined == Joined(2, False, False)  # what was moved is of an earlier run
+    assert (await process.store(page(9003)))[0] > 2501
+
+
+async def test_pages_are_no_stored_ones_before_all_were_read(place, ledger):
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.execute("UPDATE pages SET evidence = x'00' WHERE id = 2400")
+    with pytest.raises(LedgerError, match="evidence of a page is of a wrong length") as caught:
+        await copy_to_log(ledger, place.log(), name="what it is called")
+    assert "what it is called" in str(caught.value)
+    log = place.log()
+    assert not (await log.open()).is_in_use
+    kinds = {type(e.event).__name__ async for piece in log.snapshot() for e in piece}
+    assert "Committed" not in kinds
+    # So that it can be tried again.
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.execute("UPDATE pages SET evidence = NULL WHERE id = 2400")
+    assert await copy_to_log(ledger, place.log()) == 2501
+
+
+async def test_what_holds_pages_is_only_replaced_if_that_is_wanted(place, ledger, path):
+    process = Process(place.log())
+    await process.log.open()
+    await process.join()
+    await process.store(page(1, "http://a/of-another-crawl"))
+    with pytest.raises(LedgerInUseError, match="is in use: wait for the end of its crawls"):
+        await copy_to_log(ledger, place.log(), overwrite=True)
+    await process.log.leave(process.owner, "finished", None, ())
+    for refused in check_target(place.log()), copy_to_log(ledger, place.log()):
+        with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
+            await refused
+    await check_target(place.log(), overwrite=True)
+    assert await copy_to_log(ledger, place.log(), overwrite=True) == 2501
+    await copy_to_ledger(place.log(), path)
+    assert tables_of(path) == tables_of(ledger)
+
+
+def with_a_crawl_at_the_first_claims(log, other):
+    """Have another process join *log*, as *other*, when the first claims were made."""
+    exchange = log.exchange
+
+    async def exchange_and_join(request):
+        answer = await exchange(request)
+        if request.turn == 1:
+            await other.log.open()
+            await other.join()
+        return answer
+
+    log.exchange = exchange_and_join
+    return log
+
+
+async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
+    other = Process(place.log())
+    log = with_a_crawl_at_the_first_claims(place.log(), other)
+    with pytest.raises(LedgerInUseError, match="is in use"):
+        await copy_to_log(ledger, log)
+    await other.follow()
+    kinds = [type(entry.event).__name__ for entry in other.followed]
+    assert sorted(kinds) == ["Claimed"] * 2501 + ["Released"] * 2501
+
+
+def failing_at(turn, log):
+    """Have *log* fail once, in the answer to a request."""
+    exchange = log.exchange
+
+    async def exchange_or_fail(request):
+        answer = await exchange(request)
+        if request.turn == turn:
+            raise StoreDownError(f"{log.name} did not answer")
+        return answer
+
+    log.exchange = exchange_or_fail
+    return log
+
+
+# Of two parts with two claims and a commit each, and what is told of pages.
+@pytest.mark.parametrize("turn", [1, 3, 5, 6, 7])
+async def test_what_fails_leaves_no_pages(turn, place, ledger, path, monkeypatch):
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+    with pytest.raises(StoreDownError, match="did not answer"):
+        await copy_to_log(ledger, failing_at(turn, place.log()))
+    await copy_to_ledger(place.log(), path)
+    with LedgerReader(path) as reader:
+        assert reader.counts() == {"pages": 0, "ended": 0, "matches": 0}
+    assert await copy_to_log(ledger, place.log()) == 2501
+
+
+async def test_pages_that_cannot_be_taken_back_are_told(place, ledger, monkeypatch):
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+    log, other = failing_at(4, place.log()), Process(place.log())
+    leave = log.leave
+
+    async def leave_when_another_joins(*how):
+        await other.log.open()
+        await other.join()
+        await leave(*how)
+
+    log.leave = leave_when_another_joins
+    with pytest.raises(LedgerError) as caught:
+        await copy_to_log(ledger, log)
+    assert str(caught.value).endswith(
+        "(up to 1,500 pages are there already; --overwrite begins anew)"
+    )
+
+
+_MOVE_AND_STOP = """
+import asyncio, sys
+from pathlib import Path
+from dedup.stores.shared import copying
+from dedup.stores.shared.redis_log import RedisLog
+
+url, ledger, turn = sys.argv[1:]
+copying._PAGES_AT_ONCE = 1500
+log = RedisLog(url, lease=1.0)
+exchange = log.exchange
+
+async def exchange_or_stop(request):
+    answer = await exchange(request)
+    if request.turn == int(turn):
+        print("there", flush=True)
+        await asyncio.Event().wait()
+    return answer
+
+log.exchange = exchange_or_stop
+asyncio.run(copying.copy_to_log(Path(ledger), log))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("turn", "stored"), [(2, 0), (3, 1500)])
+async def test_a_move_that_is_killed_leaves_whole_parts(turn, stored, tmp_path, ledger, path):
+    server = RedisLogServer(tmp_path)
+    try:
+        url = server.url("killed")
+        command = [sys.executable, "-c", _MOVE_AND_STOP, url, str(ledger), str(turn)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as move:
+            assert move.stdout.readline() == b"there\n"
+            move.kill()
+        log = server.connect("killed")
+        with pytest.raises(LedgerInUseError, match="for one that was killed, 20 seconds"):
+            await check_target(log)
+        while (await log.open()).is_in_use:
+            await asyncio.sleep(0.05)
+        await copy_to_ledger(log, path)
+        with LedgerReader(path) as reader:
+            assert reader.counts()["pages"] == stored
+        if stored:
+            with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
+                await check_target(log)
+        assert await copy_to_log(ledger, log, overwrite=bool(stored)) == 2501
+        await log.close()
+    finally:
+        server.stop()
+
+
+async def test_a_store_that_nobody_has_used_is_told_as_such(place, path):
+    with pytest.raises(LedgerError, match="is empty: no crawl has used it"):
+        await copy_to_ledger(place.log(), path)
+    assert list(path.parent.iterdir()) == []
+
+
+async def test_a_reset_meanwhile_is_noticed(place, path):
+    process = Process(place.log())
+    await process.log.open()
+    await process.join()
+    await process.store(page(1))
+    await process.log.leave(process.owner, "finished", None, ())
+    log = place.log()
+    seen_again = log.seen_again
+
+    async def after_reset():
+        other = Process(place.log())
+        await other.log.open()
+        await other.join(reset=True, spider="another")
+        await other.store(page(2))
+        return await seen_again()
+
+    log.seen_again = after_reset
+    with pytest.raises(HistoryChangedError, match="was reset while it was read: try it again"):
+        await copy_to_ledger(log, path)
+    assert not path.exists()
+
+
+async def test_a_run_that_begins_meanwhile_has_its_crawl(place, path):
+    first = Process(place.log())
+    await first.log.open()
+    await first.join()
+    await first.log.leave(first.owner, "finished", None, ())
+    log = place.log()
+    snapshot = log.snapshot
+
+    async def later_snapshot(since=0.0):
+        later = Process(place.log())
+        await later.log.open()
+        await later.join(spider="later")
+        await later.store(page(1))
+        async for piece in snapshot(since):
+            yield piece
+
+    log.snapshot = later_snapshot
+    await copy_to_ledger(log, path)
+    with LedgerReader(path) as reader:
+        spiders = {crawl.id: crawl.spider for crawl in reader.crawls()}
+        assert [spiders[p.crawl] for p in reader.pages()] == ["later"]
