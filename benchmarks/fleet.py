@@ -21,8 +21,10 @@ from itertools import count, cycle
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "stores" / "shared")]
+TESTS = ROOT / "tests"
+sys.path[:0] = map(str, [ROOT, TESTS, TESTS / "stores" / "shared", TESTS / "scrapy_plugin"])
 
+import fleet_crawl  # noqa: E402
 import fleet_speed  # noqa: E402
 from conformance import PLANS, SERVERS, Result, play  # noqa: E402
 from planted_faults import FAULTS  # noqa: E402
@@ -43,11 +45,16 @@ def main() -> int:
     command.add_argument("--keep", type=Path, help="a folder for the files of all rounds")
     command = commands.add_parser("speed", help="measure what a store and its processes take")
     command.set_defaults(run=in_folder(fleet_speed.speed))
-    command.add_argument("store", choices=SERVERS)
+    command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
     command.add_argument("--pages", type=float, nargs="+", default=[1e4], help="in the store")
     command.add_argument("--processes", type=int, nargs="+", default=[1, 4, 8, 16])
     command.add_argument("--methods", choices=fleet_speed.METHODS, nargs="+", default=["simhash"])
     command.add_argument("--seconds", type=float, default=5.0, help="of each crawl")
+    command = commands.add_parser("crawl", help="have Scrapy crawl with it, and without")
+    command.set_defaults(run=in_folder(fleet_crawl.crawl))
+    command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
+    command.add_argument("--pages", type=float, default=4000)
+    command.add_argument("--turns", type=int, default=3)
     arguments = parser.parse_args()
     code: int = arguments.run(arguments)
     return code

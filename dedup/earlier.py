@@ -66,6 +66,8 @@ class EarlierPages:
         them that are near: it is the stored page that goes.
         """
         method = self._method
+        if not self._pages:
+            return Verdict(Kind.NEW, method.name), []
         own = None if record.sketch is None else method.from_bytes(record.sketch)
         pages = list(self._counting(self._near(own) if self._several_a_key else self._pages))
         if is_within(record.scope) and len(list(islice(self._counting(self._pages), 2))) > 1:

@@ -14,6 +14,7 @@ from dedup.view import View
 
 _MOST_AGAIN = 1000
 """How many claims that the log does not have are made at a time: a long outage leaves many."""
+_NO_NEWS = News()
 
 
 class _Turn:
@@ -77,6 +78,9 @@ class Follower:
         Raises LedgerError or OSError if the store cannot be written; of these StoreDownError if it
         may be later, HistoryChangedError if the view is another one now.
         """
+        if not self._store.is_shared:
+            [claim] = self.view.apply(await self._store.exchange([claimed], _NO_NEWS))
+            return claim
         self._check_is_up()  # else it would wait for those who try to reach it
         turn = self._next
         place = len(turn.claims)
@@ -103,7 +107,7 @@ class Follower:
         self._next = _Turn()
         try:
             self._check_is_up()
-            turn.made = await self._exchange(turn.claims, News())
+            turn.made = await self._exchange(turn.claims, _NO_NEWS)
         except Exception as error:
             turn.error = error
         except BaseException:

@@ -22,7 +22,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import chdir, closing
+from contextlib import AbstractContextManager, ExitStack, chdir, closing
 from pathlib import Path
 from socket import create_server, socket
 from tempfile import TemporaryDirectory
@@ -32,6 +32,7 @@ import collections_on_disk
 import pytest
 import scrapy.squeues
 from crawls import crawl, spider_over
+from redis_server import RedisServer, redis_server
 from texts import article, page, replaced
 from web import served
 
@@ -47,6 +48,12 @@ NOT_RUN = {
     "README.md: python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e '.[test]'": "runs these very tests, in an environment of its own",
     "docs/architecture.md:  Scrapy": "a drawing",
+    "docs/fleet.md: apt install redis": "installs software, as root",
+    "docs/fleet.md: apt install postgresql": "installs software, as root",
+    "docs/fleet.md: redis-server": "the server of this session has these options",
+    "docs/fleet.md: services:": "needs Docker",
+    "docs/fleet.md: dedup stats redis:": "commands do not take URLs of servers yet",
+    "docs/fleet.md: dedup reindex": "commands do not take URLs of servers yet",
     'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
     "test_recipes.py, in a browser",
     'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
@@ -86,7 +93,10 @@ CHANGING = {
 SERVES = re.compile(r"\.venv/bin/python -m crawler\.demo(?: --edition (?P<edition>\d))?\n")
 """What another terminal runs until Ctrl-C; the server itself is tested in crawler/test_demo.py."""
 DEMO = "127.0.0.1:8642"
-"""Where the documentation has it; a session has ports of its own."""
+REDIS = "localhost:6379"
+"""Where the documentation has them; a session has ports of its own."""
+WITH_REDIS = {"docs/fleet.md"}
+"""Documents whose sessions have a server of Redis, with the options that they show."""
 
 IN_ORDER = {
     "CONCURRENT_REQUESTS": 1,
@@ -159,11 +169,19 @@ class Session:
     """Runs the blocks of a document, one after the other, in *folder*."""
 
     def __init__(
-        self, folder: Path, site: str, ports: tuple[int, int], *, starts_a_project: bool
+        self,
+        folder: Path,
+        site: str,
+        ports: tuple[int, int],
+        redis: RedisServer | None,
+        *,
+        starts_a_project: bool,
     ) -> None:
         self._folder = folder
         self._demo = DemoServer()
-        self._demo_host = f"127.0.0.1:{ports[0]}"
+        self._hosts = {DEMO: f"127.0.0.1:{ports[0]}"}
+        if redis:
+            self._hosts[REDIS] = f"127.0.0.1:{redis.port}"
         self._site = site
         self._names: dict[str, Any] = {}
         commands = folder / ".venv" / "bin"
@@ -203,7 +221,7 @@ class Session:
         commands = block.text
         for written, run in INSTEAD.items():
             commands = commands.replace(written, run.format(site=self._site))
-        commands = commands.replace(DEMO, self._demo_host)
+        commands = self._with_own_hosts(commands)
         shows_errors = re.search(r"^dedup \w+: ", block.printed or "", re.MULTILINE)
         done = subprocess.run(
             ["sh", *([] if shows_errors else ["-e"]), "-c", commands],
@@ -213,7 +231,10 @@ class Session:
         assert done.returncode == 0 or shows_errors, done.stdout
         if block.printed is None:
             return
-        printed = _steady(done.stdout.replace(self._demo_host, DEMO))
+        output = done.stdout
+        for shown, own in self._hosts.items():
+            output = output.replace(own, shown)
+        printed = _steady(output)
         shown = _steady(block.printed)
         if "scrapy crawl" in commands:
             # Between these lines are others.
@@ -221,13 +242,19 @@ class Session:
         else:
             assert printed == shown
 
+    def _with_own_hosts(self, text: str) -> str:
+        for shown, own in self._hosts.items():
+            text = text.replace(shown, own)
+        return text
+
     def _run_python(self, block: Block) -> None:
         if not all(isinstance(statement, ast.Assign) for statement in ast.parse(block.text).body):
             exec(block.text, self._names)
             return
         settings: dict[str, Any] = {}
         with TemporaryDirectory() as copy:
-            exec(block.text.replace("/var/lib/town", copy), settings)
+            text = block.text.replace("/var/lib/town", copy)
+            exec(self._with_own_hosts(text), settings)
             del settings["__builtins__"]
             shutil.copytree(self._folder, copy, dirs_exist_ok=True)
             with chdir(copy):
@@ -389,8 +416,16 @@ def check_scan(folder: Path) -> None:
     assert not (folder / "new.jsonl").exists()
 
 
+def check_fleet(folder: Path) -> None:
+    feeds = [(folder / f"town-{number}.jsonl").read_text().splitlines() for number in (1, 2)]
+    # The second site has addresses of its own: its sitemap and a few such pages are others.
+    assert 57 <= sum(map(len, feeds)) <= 63
+    assert len((folder / "pages.jsonl").read_text().splitlines()) == 57
+
+
 RESULTS: dict[str, Callable[[Path], None]] = {
     "README.md": check_readme,
+    "docs/fleet.md": check_fleet,
     "docs/first-steps.md": check_readme,
     "docs/ledger.md": check_ledger,
     "docs/scan.md": check_scan,
@@ -425,6 +460,13 @@ def site() -> Iterator[str]:
         yield url
 
 
+def documented_redis(document: str) -> AbstractContextManager[RedisServer]:
+    """Run the server that *document* starts."""
+    [command] = re.findall(r"^redis-server --(.*)$", (ROOT / document).read_text(), re.MULTILINE)
+    options = (option.split() for option in command.split("--"))
+    return redis_server(**{name.replace("-", "_"): value for name, value in options})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("document", WITH_BLOCKS)
 def test_every_block_works(
@@ -440,7 +482,10 @@ def test_every_block_works(
         INPUTS[document](tmp_path)
     blocks = blocks_of(document)
     starts = any("scrapy startproject" in block.text for block in blocks)
-    with closing(Session(tmp_path, site, ports, starts_a_project=starts)) as session:
+    with ExitStack() as ending:
+        redis = ending.enter_context(documented_redis(document)) if document in WITH_REDIS else None
+        session = Session(tmp_path, site, ports, redis, starts_a_project=starts)
+        ending.enter_context(closing(session))
         for block in blocks:
             if block.reason:
                 continue

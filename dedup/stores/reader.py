@@ -79,7 +79,8 @@ class LedgerReader:
         *name* is that of the store of which the file is a copy.
         """
         self.path = Path(path).absolute()
-        self._copied = bool(name)
+        self.is_copy = bool(name)
+        """Whether it is a copy of a store, which knows of which run a page is, but no more."""
         self.name = name or str(self.path)
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
@@ -96,7 +97,7 @@ class LedgerReader:
 
     def damage_error(self, error: Exception) -> LedgerError:
         """Return the error that says that the file is damaged, and what to do."""
-        if self._copied:
+        if self.is_copy:
             return LedgerError(f"{self.name} is damaged: {error}")
         return self._ledger.damage_error(error)
 

@@ -71,6 +71,20 @@ def test_a_report_of_all_crawls_has_each_duplicate_once_and_no_page_beside_itsel
     assert all(one != other for one, other in pairs)
 
 
+@pytest.mark.slow
+def test_crawls_that_shared_a_ledger_are_reported_together(town, tmp_path, capsys):
+    ledger, path = tmp_path / "pages.sqlite", tmp_path / "report.html"
+    copied(town, ledger, "UPDATE crawls SET run = 1")
+    for crawl_number in 1, 2:
+        how = ("report", ledger, "-o", path, "--overwrite", "--crawl", crawl_number)
+        assert run(capsys, *how) == (0, f"{path}: 6 pages, 2 groups\n", "")
+    run(capsys, "report", ledger, "-o", path, "--overwrite")
+    assert re.search(r"Duplicates in the ledger \(1 crawls?\)", path.read_text())
+    _, out, _ = run(capsys, "stats", ledger)
+    assert re.search(r"^crawl +run +spider", out, re.MULTILINE)
+    assert re.findall(r"^ +(\d) +(\d) +test ", out, re.MULTILINE) == [("1", "1"), ("2", "1")]
+
+
 def copied(town, path, change):
     """A copy of the ledger at *path*, with a change in SQL."""
     shutil.copy(town[0], path)

@@ -1,5 +1,6 @@
 """The commands that take a ledger take the URL of a store that crawls share, too."""
 
+import asyncio
 import json
 import sys
 import tempfile
@@ -8,10 +9,13 @@ from urllib.parse import quote
 
 import pytest
 from commands import run
-from crawls import crawl, spider_over
+from crawls import ADDON, crawl, spider_over
 from ledgers import add, joined, leave, publish, record
+from postgres_server import PostgresLogServer
 from redis import Redis
 from redis_server import free_port, redis_server
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page
 from web import served
 
@@ -141,6 +145,44 @@ def test_calibrate_takes_the_texts_of_a_store(town, tmp_path, capsys):
     store, _ = town
     out = shown(capsys, "calibrate", store, "--pairs-out", tmp_path / "pairs.tsv")
     assert "pages with different texts" in out
+
+
+@pytest.mark.slow
+def test_a_report_is_made_of_all_processes_of_a_fleet(url, tmp_path, capsys):
+    path = tmp_path / "report.html"
+    pages = {f"/{name}{n}": page(article(n)) for n in range(1, 5) for name in "ab"}
+    with served(pages) as site:
+        spiders = [spider_over(*(site + p for p in pages if p[1] == name)) for name in "ab"]
+        crawl_together(*spiders, DEDUP_INDEX=url)
+    stats = json.loads(shown(capsys, "stats", url, "--json", "-"))
+    assert [row["run"] for row in stats["crawls"]] == [1, 1]
+    assert sum(row["pages"]["judged"] for row in stats["crawls"]) == 8
+    assert (stats["pages"], stats["matches"]) == (4, 4)
+    told = shown(capsys, "why", f"{site}/a1", url)
+    assert "in run 1 of test on" in told
+    for choice in (), ("--crawl", 1), ("--crawl", 2):
+        out = shown(capsys, "report", url, "-o", path, "--overwrite", *choice)
+        assert out == f"{path}: 8 pages, 4 groups\n"
+
+
+def crawl_together(*spiders, **settings):
+    """Run several crawls at once, each as another process would."""
+    settings = {
+        "TWISTED_REACTOR_ENABLED": False, "ADDONS": ADDON, "DEDUP_WORKERS": 0, "LOG_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False, **settings,
+    }  # fmt: skip
+
+    async def run_all():
+        runner = AsyncCrawlerRunner(settings)
+        crawlers = list(map(runner.create_crawler, spiders))
+        for crawler in crawlers:
+            crawler.signals.connect(store, signals.item_scraped)
+        await asyncio.gather(*map(runner.crawl, crawlers))
+
+    def store(item):
+        """Be somebody who may store the items: else their pages do not count as stored."""
+
+    asyncio.run(run_all())
 
 
 COMMANDS = {
@@ -294,3 +336,43 @@ def test_a_store_moves_into_another_one(url, ledger, capsys):
     code, _, err = run(capsys, "reindex", url, "-o", url, "--overwrite")
     assert code == 2
     assert "is the ledger itself; give the new one another name" in err
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    server = PostgresLogServer(tmp_path_factory.mktemp("postgres"))
+    yield server
+    server.stop()
+
+
+@pytest.mark.slow
+def test_a_ledger_moves_into_postgresql_and_back(postgres, ledger, tmp_path, capsys):
+    file, store = tmp_path / "back.sqlite", postgres.url("moved")
+    password = quote(postgres.password, "")
+    for arguments in (
+        ["reindex", ledger, "-o", store],
+        ["stats", store, "--json", "-"],
+        ["reindex", store, "-o", file],
+    ):
+        code, out, err = run(capsys, *arguments)
+        assert (code, err) == (0, "")
+        assert not [secret for secret in (password, postgres.password) if secret in out]
+    assert pages_of(file) == pages_of(ledger)
+    code, _, err = run(capsys, "stats", store.replace(password, "wrong-one"))
+    assert code == 2
+    assert "password authentication failed" in err
+    assert (err.count("\n"), "wrong-one" in err) == (1, False)
+
+
+@pytest.mark.slow
+def test_a_ledger_is_made_of_records_in_a_store(url, tmp_path, capsys):
+    pages = {f"/{n}": page(article(n)) for n in range(1, 4)}
+    feed = tmp_path / "pages.jsonl"
+    feeds = {str(feed): {"format": "jsonlines"}}
+    with served(pages) as site:
+        spider = spider_over(*(site + path for path in pages))
+        crawl(spider, FEEDS=feeds, DEDUP_SKETCH_FIELD="dedup_record")
+        out = shown(capsys, "reindex", "--records", feed, "-o", url)
+        assert out == f"{without_secrets(url)}: 3 pages\n"
+        again = crawl(spider, DEDUP_INDEX=url)
+    assert again.dedup_stats["unchanged"] == 3

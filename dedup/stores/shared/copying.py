@@ -21,7 +21,7 @@ from dedup.stores.sqlite import KIND
 _ROWS_AT_ONCE = 1_000
 _TEXTS_AT_ONCE = 100
 # Whoever reads a log has all claims in memory that are not stored yet.
-_PAGES_AT_ONCE = 50_000
+_PAGES_AT_ONCE = 20_000
 
 T = TypeVar("T")
 

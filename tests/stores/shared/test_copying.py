@@ -240,6 +240,29 @@ async def test_what_fails_leaves_no_pages(turn, place, ledger, path, monkeypatch
     assert await copy_to_log(ledger, place.log()) == 2501
 
 
+async def test_a_move_that_is_interrupted_leaves_no_pages(place, ledger, path, monkeypatch):
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+    log, is_there = place.log(), asyncio.Event()
+    exchange = log.exchange
+
+    async def exchange_or_wait(request):
+        answer = await exchange(request)
+        if request.turn == 4:  # the first part is stored
+            is_there.set()
+            await asyncio.Event().wait()
+        return answer
+
+    log.exchange = exchange_or_wait
+    move = asyncio.create_task(copy_to_log(ledger, log))
+    await is_there.wait()
+    move.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await move
+    await copy_to_ledger(place.log(), path)
+    with LedgerReader(path) as reader:
+        assert reader.counts()["pages"] == 0
+
+
 async def test_pages_that_cannot_be_taken_back_are_told(place, ledger, monkeypatch):
     monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
     log, other = failing_at(4, place.log()), Process(place.log())
