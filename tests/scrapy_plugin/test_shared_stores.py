@@ -391,3 +391,32 @@ def test_a_store_that_others_use_is_not_reset_and_the_log_says_so(
     assert [record.getMessage() for record in warned] == [
         f"{name} is not reset (DEDUP_RESET): other crawls use it, or one was killed just now"
     ]
+
+
+def test_a_crawl_waits_for_those_that_share_its_file_and_says_no_more(site: str, tmp_path: Path):
+    path = tmp_path / "pages.sqlite"
+    settings = {**settings_with_a_gate(str(path)), "DEDUP_INDEX_IN_USE": "share"}
+    wait = {"DEDUP_INDEX_IN_USE": "wait"}
+    records: list[logging.LogRecord] = []
+
+    def waits() -> list[str]:
+        messages = [record.getMessage() for record in records]
+        return [message for message in messages if message.startswith("This crawl waits")]
+
+    async def crawls() -> dict[str, Any]:
+        Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), False
+        runner = AsyncCrawlerRunner(settings)
+        holding = asyncio.ensure_future(runner.crawl(spider_over(f"{site}/0", name="holder")))
+        await Gate.entered.wait()
+        alone = runner.create_crawler(spider_over(f"{site}/0b", custom_settings=wait))
+        waiting = asyncio.ensure_future(runner.crawl(alone))
+        while not waits() and not waiting.done():
+            await asyncio.sleep(0.05)
+        Gate.opened.set()
+        await asyncio.gather(holding, waiting)
+        return dict(alone.stats.get_stats())
+
+    with logged(records):
+        stats = asyncio.run(crawls())
+    assert waits() == [f"This crawl waits: {path} is in use by 1 process that shares it"]
+    assert stats["dedup/near_duplicates"] == 1
