@@ -175,7 +175,7 @@ class Checkpoints:
             await result_of(self._thread.submit(finished, leaving))
         except Exception as error:
             logger.warning(
-                "%s: the end of the crawl is not noted as a whole: %s", self._store.name, error
+                "%s may lack the end of this crawl, and its report: %s", self._store.name, error
             )
 
     def _tell_failure(self, error: Exception) -> None:

@@ -174,7 +174,7 @@ class Exchanges(Checkpoints):
                 await self._store.leave(reason, report, texts)
         except Exception as error:
             logger.warning(
-                "%s: the end of the crawl is not noted as a whole: %s", self._store.name, error
+                "%s may lack the end of this crawl, and its report: %s", self._store.name, error
             )
 
     async def disconnect(self) -> None:

@@ -120,7 +120,8 @@ class Extension:
             if settings.index_in_use != "wait":
                 raise
             # Without the advice to have it wait.
-            logger.warning("This crawl waits: %s", str(error).partition(": one crawl at a time")[0])
+            why = str(error.__cause__).partition(";")[0].partition(": one crawl at a time")[0]
+            logger.warning("This crawl waits: %s", why)
             self._wait = partial(store_when_free, settings, crawler)
             return MemoryStore()
 

@@ -30,8 +30,8 @@ _SECONDS_OF_A_LINE_WHILE_IN_USE = 60.0
 _MOST_OWN = 99
 
 _ADVICE = (
-    'Give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have this '
-    "crawl wait, or take another one (DEDUP_INDEX_IN_USE)"
+    'Give each spider a ledger of its own (DEDUP_INDEX = "pages-%(name)s.sqlite"), or have all '
+    "crawls share this one, or this crawl wait, or take another one (DEDUP_INDEX_IN_USE)"
 )
 _ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
 

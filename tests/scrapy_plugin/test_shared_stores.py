@@ -439,12 +439,8 @@ class Gate:
         return item
 
 
-def crawls_at_once(index: str, *spiders: Any, until: Callable[[Any], bool]) -> list[Any]:
-    """Run the second of two spiders while the first one holds its item, *until* that has come to.
-
-    Return their stats.
-    """
-    settings = {
+def settings_with_a_gate(index: str) -> dict[str, Any]:
+    return {
         "TWISTED_REACTOR_ENABLED": False,
         "ADDONS": ADDON,
         "DEDUP_WORKERS": 0,
@@ -454,6 +450,14 @@ def crawls_at_once(index: str, *spiders: Any, until: Callable[[Any], bool]) -> l
         "TELNETCONSOLE_ENABLED": False,
         "ITEM_PIPELINES": {Gate: 300},
     }
+
+
+def crawls_at_once(index: str, *spiders: Any, until: Callable[[Any], bool]) -> list[Any]:
+    """Run the second of two spiders while the first one holds its item, *until* that has come to.
+
+    Return their stats.
+    """
+    settings = settings_with_a_gate(index)
 
     async def run_both() -> list[Any]:
         Gate.opened, Gate.entered = asyncio.Event(), asyncio.Event()
@@ -514,3 +518,32 @@ def test_an_upload_that_fails_is_remembered_where_passing_the_pipelines_is_stori
     settings["DEDUP_COMMIT"] = "passed"
     assert stored(fleet_crawl(site, "/0", **settings), site) == ["/0"]
     assert stored(fleet_crawl(site, "/0", **settings), site) == []
+
+
+def test_a_crawl_waits_for_those_that_share_its_file_and_says_no_more(site: str, tmp_path: Path):
+    path = tmp_path / "pages.sqlite"
+    settings = {**settings_with_a_gate(str(path)), "DEDUP_INDEX_IN_USE": "share"}
+    wait = {"DEDUP_INDEX_IN_USE": "wait"}
+    records: list[logging.LogRecord] = []
+
+    def waits() -> list[str]:
+        messages = [record.getMessage() for record in records]
+        return [message for message in messages if message.startswith("This crawl waits")]
+
+    async def crawls() -> dict[str, Any]:
+        Gate.opened, Gate.entered, Gate.fails = asyncio.Event(), asyncio.Event(), False
+        runner = AsyncCrawlerRunner(settings)
+        holding = asyncio.ensure_future(runner.crawl(spider_over(f"{site}/0", name="holder")))
+        await Gate.entered.wait()
+        alone = runner.create_crawler(spider_over(f"{site}/0b", custom_settings=wait))
+        waiting = asyncio.ensure_future(runner.crawl(alone))
+        while not waits() and not waiting.done():
+            await asyncio.sleep(0.05)
+        Gate.opened.set()
+        await asyncio.gather(holding, waiting)
+        return dict(alone.stats.get_stats())
+
+    with logged(records):
+        stats = asyncio.run(crawls())
+    assert waits() == [f"This crawl waits: {path} is in use by 1 process that shares it"]
+    assert stats["dedup/near_duplicates"] == 1
