@@ -52,8 +52,7 @@ NOT_RUN = {
     "docs/fleet.md: apt install postgresql": "installs software, as root",
     "docs/fleet.md: redis-server": "the server of this session has these options",
     "docs/fleet.md: services:": "needs Docker",
-    "docs/fleet.md: dedup stats redis:": "commands do not take URLs of servers yet",
-    "docs/fleet.md: dedup reindex": "commands do not take URLs of servers yet",
+    "docs/fleet.md: python benchmarks/fleet.py": "takes half an hour",
     'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
     "test_recipes.py, in a browser",
     'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
@@ -71,6 +70,9 @@ INSTEAD = {
     "dedup why http://127.0.0.1:8642/zh/article/ferry-reprint.html": (
         'dedup why "$(sqlite3 town.sqlite '
         '"SELECT url FROM matches WHERE url LIKE \'%ferry-reprint%\'")"'
+    ),
+    "dedup why https://example.com/page": (
+        'dedup why "$(sqlite3 town.sqlite "SELECT url FROM matches LIMIT 1")"'
     ),
     # The environment of the tests is made already.
     "python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
