@@ -376,7 +376,8 @@ def test_so_many_pages_wait_and_no_more():
     site = {"/": page(OTHER), "/tea": page(TEXT), **MANY}
     result = run(site, "/", spider={"parse": many}, CONCURRENT_REQUESTS=8)
     assert len(result.stored) == 102
-    assert result.stats[WAITED] == 64
+    # One that gives up its place may make room for another before the page comes.
+    assert 64 <= result.stats[WAITED] <= 66
     assert result.stored.index("/tea") > 30  # it comes after those that did not wait
 
 

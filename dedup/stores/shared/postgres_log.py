@@ -15,6 +15,9 @@ from struct import Struct
 from typing import Any, LiteralString
 from urllib.parse import parse_qsl, quote, urlencode
 
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
 from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
@@ -33,12 +36,6 @@ from dedup.stores.shared.log import (
     Member,
     Request,
 )
-
-try:
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict, make_conninfo
-except ImportError as error:
-    raise LedgerError("PostgreSQL needs: pip install 'scrapy-dedup[postgresql]'") from error
 
 _SCHEMA = Path(__file__).with_suffix(".sql")
 _OLDEST_SERVER = 140000
