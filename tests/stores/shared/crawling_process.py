@@ -265,7 +265,7 @@ class Process:
                 tasks.create_task(self._crawl(page))
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
-        while self._store.has_news:
+        while self._store.has_news or self._detector.has_claims_to_make:
             await self._publish()
         await self._retried(lambda: self._store.leave("finished", None))
         await self._log.close()
@@ -351,7 +351,8 @@ class Process:
         while True:
             await asyncio.sleep(_STEP * (0.5 + self._chooser.random()))
             is_due = self._log.since_renewal > self._order.lease / 4
-            if self._store.has_news or self._waiting or is_due:
+            has_news = self._store.has_news or self._detector.has_claims_to_make
+            if has_news or self._waiting or is_due:
                 await self._publish()
             if self._waiting and time.monotonic() > next_expiry:
                 try:
