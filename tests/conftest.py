@@ -23,12 +23,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer examples of Hypothesis in the fast loop, where a test names no number of them."""
-    if config.option.markexpr == "not slow":
-        from hypothesis import settings
+    """Let Hypothesis take its time on a busy machine.
 
-        settings.register_profile("fast", max_examples=20)
-        settings.load_profile("fast")
+    In the fast loop it tries fewer examples, where a test names no number of them.
+    """
+    from hypothesis import HealthCheck, settings
+
+    examples = 20 if config.option.markexpr == "not slow" else 100
+    unhurried = [HealthCheck.too_slow]
+    settings.register_profile(
+        "unhurried", max_examples=examples, deadline=None, suppress_health_check=unhurried
+    )
+    settings.load_profile("unhurried")
 
 
 def pytest_collection() -> None:
