@@ -9,6 +9,7 @@ from log_servers import LogServer
 
 from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.sqlite_file import LedgerError
+from dedup.stores import StoreDownError
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import (
     LEASE,
@@ -19,7 +20,6 @@ from dedup.stores.shared.log import (
     Found,
     Joined,
     Log,
-    StoreDownError,
 )
 
 

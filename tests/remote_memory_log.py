@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from log_servers import LogServer
 from memory_log import MemoryLog, Server
 
-from dedup.stores.shared.log import LEASE, Log, StoreDownError
+from dedup.stores import StoreDownError
+from dedup.stores.shared.log import LEASE, Log
 
 _TIMEOUT = 5.0
 

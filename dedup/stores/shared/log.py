@@ -5,9 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
-from dedup.stores.base import DuplicateNote, StoreDownError, Texts
-
-__all__ = ["StoreDownError"]
+from dedup.stores.base import DuplicateNote, Texts
 
 FORMAT = 1
 """The version of what is in a log; a log of another one is refused."""

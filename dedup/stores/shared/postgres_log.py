@@ -40,7 +40,7 @@ from dedup.stores.shared.log import (
 _SCHEMA = Path(__file__).with_suffix(".sql")
 _OLDEST_SERVER = 140000
 _TEXTS_AT_A_TIME, _TEXTS_AT_MOST = 100, 2_000
-_NAMESPACE, _LONGEST_NAMESPACE = "default", 200
+_NAMESPACE, _LONGEST_NAMESPACE = "dedup", 200
 
 _NAME = Struct("<I8s")
 """The serial and the owner of a claim, as they are in an entry."""

@@ -49,30 +49,36 @@ def parse_redis_url(url: str) -> RedisUrl:
     namespace = options.pop("namespace", _NAMESPACE)
     if not namespace:
         raise _error("its namespace is empty")
-    arguments: dict[str, Any] = {
-        "username": unquote(parts.username or "") or None,
-        "password": unquote(parts.password or "") or None,
-    }
-    if kind == "unix":
-        path, database = unquote(parts.path), options.pop("db", "0")
-        if parts.hostname or not path.strip("/"):
-            raise _error("it has no path of a socket: unix:///run/redis.sock?db=0&namespace=name")
-        arguments["unix_socket_path"] = path
-        shown = f"{parts.scheme}://{path}?db={database}&namespace={namespace}"
-    else:
-        host, port = unquote(parts.hostname or ""), parts.port or _PORT
-        database = parts.path.strip("/") or "0"
-        if not host:
-            raise _error("it has no host")
-        arguments |= {"host": host, "port": port, **options}
-        if kind == "rediss":
-            arguments |= {"ssl": True, "ssl_check_hostname": True}
-        at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        shown = f"{parts.scheme}://{at}/{database}?namespace={namespace}"
+    place, shown, database = _socket(parts, options) if kind == "unix" else _host(parts, options)
     if not (database.isascii() and database.isdigit()):
         raise _error("its database is not a number")
-    arguments["db"] = int(database)
-    return RedisUrl(shown, namespace, arguments)
+    arguments = place | {
+        "username": unquote(parts.username or "") or None,
+        "password": unquote(parts.password or "") or None,
+        "db": int(database),
+    }
+    if kind == "rediss":
+        arguments |= {"ssl": True, "ssl_check_hostname": True}
+    mark = "&" if kind == "unix" else "?"
+    return RedisUrl(f"{parts.scheme}://{shown}{mark}namespace={namespace}", namespace, arguments)
+
+
+def _socket(parts: SplitResult, options: Mapping[str, str]) -> tuple[dict[str, Any], str, str]:
+    """Return what the client takes for a socket, how that is shown, and the database."""
+    path, database = unquote(parts.path), options.get("db", "0")
+    if parts.hostname or not path.strip("/"):
+        raise _error("it has no path of a socket: unix:///run/redis.sock?db=0&namespace=name")
+    return {"unix_socket_path": path}, f"{path}?db={database}", database
+
+
+def _host(parts: SplitResult, options: Mapping[str, str]) -> tuple[dict[str, Any], str, str]:
+    """Return what the client takes for a host, how that is shown, and the database."""
+    host, port = unquote(parts.hostname or ""), parts.port or _PORT
+    database = parts.path.strip("/") or "0"
+    if not host:
+        raise _error("it has no host")
+    at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return {"host": host, "port": port, **options}, f"{at}/{database}", database
 
 
 def _split(url: str) -> SplitResult | None:

@@ -284,7 +284,7 @@ class SharedStore(Store):
                 if serial in lost:
                     events.append(Lost(self._own.pop(number)[1]))
                 else:  # that is farther on in the log
-                    self._is_published(number)
+                    self._note_published(number)
         if len(made) != len(claims):
             raise HistoryChangedError(f"{self.name} has lost entries: it is read anew")
         return [*events, *made]
@@ -324,13 +324,14 @@ class SharedStore(Store):
         match entry.event:
             case Committed(number):
                 if number in self._own:
-                    self._is_published(number)
+                    self._note_published(number)
             case Released(number):
                 if number in self._own:  # by another process: the lease was over
                     return [Lost(self._own.pop(number)[1])]
         return []
 
-    def _is_published(self, number: int) -> None:
+    def _note_published(self, number: int) -> None:
+        """Take note that the log has the commit of the own page *number*."""
         _, claimed = self._own.pop(number)
         self._replaced.update(claimed.replaces)
         self._published.append((monotonic(), claimed))

@@ -18,7 +18,8 @@ from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord, Released
 from dedup.rule import Kind
-from dedup.stores.shared.log import Log, StoreDownError
+from dedup.stores import StoreDownError
+from dedup.stores.shared.log import Log
 from dedup.stores.shared.store import SharedStore
 
 IDENTITY = {"method": "simhash"}

@@ -18,6 +18,7 @@ from sqlite_server import SqliteServer
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.sqlite_file import LedgerError
+from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
 from dedup.stores.shared.log import (
     LEASE,
@@ -27,7 +28,6 @@ from dedup.stores.shared.log import (
     Joined,
     Member,
     Request,
-    StoreDownError,
 )
 
 LOGS = {

@@ -129,10 +129,10 @@ def test_a_url_that_is_none_is_refused_without_its_password(url):
     ("url", "name"),
     [
         ("postgresql://a:b@host:5433/crawls?namespace=news", "host:5433/crawls?namespace=news"),
-        ("postgres://a@host/crawls", "host/crawls?namespace=default"),
+        ("postgres://a@host/crawls", "host/crawls?namespace=dedup"),
         (
             "postgresql://a@one:1,two:2/crawls?target_session_attrs=read-write",
-            "one:1,two:2/crawls?namespace=default",
+            "one:1,two:2/crawls?namespace=dedup",
         ),
         ("postgresql:///crawls?host=%2Frun%2Fpostgresql&namespace=a%20b",
          "/run/postgresql/crawls?namespace=a b"),
