@@ -68,12 +68,24 @@ def tables_of(path):
         }
 
 
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Have a tenth of the rows be read and told at once, so that a tenth of them is enough."""
+    monkeypatch.setattr(copying, "_ROWS_AT_ONCE", 100)
+
+
+@pytest.fixture
+def in_two_parts(monkeypatch):
+    """Have the ledger be moved in two parts with two claims and a commit each."""
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 150)
+
+
 @pytest.fixture
 def ledger(tmp_path):
     """A ledger with all that moves, and with pages that do not count any more."""
     path = tmp_path / "crawled.sqlite"
     store = joined(path, IDENTITY)
-    numbers = [add(store, page(number)) for number in range(1, 2501)]
+    numbers = [add(store, page(number)) for number in range(1, 251)]
     add(store, page(9001, "http://a/1", "a scope"), replaces=[numbers[0]])
     add(store, page(9002)._replace(sketch=None, evidence=None))
     publish(store)
@@ -138,10 +150,10 @@ async def test_pages_that_were_replaced_are_known_as_far_as_the_log_knows_them(p
 
 
 async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
-    assert await copy_to_log(ledger, place.log()) == 2501
+    assert await copy_to_log(ledger, place.log()) == 251
     await copy_to_ledger(place.log(), path)
     before, after = tables_of(ledger), tables_of(path)
-    assert len(before["pages"]) == 2501
+    assert len(before["pages"]) == 251
     assert all(before.values())
     assert after == before
 
@@ -153,12 +165,12 @@ async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
     assert (found.identity, found.is_in_use) == (IDENTITY, False)
     joined = await process.join()
     assert joined == Joined(2, False, False)  # what was moved is of an earlier run
-    assert (await process.store(page(9003)))[0] > 2501
+    assert (await process.store(page(9003)))[0] > 251
 
 
 async def test_pages_are_no_stored_ones_before_all_were_read(place, ledger):
     with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute("UPDATE pages SET evidence = x'00' WHERE id = 2400")
+        file.execute("UPDATE pages SET evidence = x'00' WHERE id = 240")
     with pytest.raises(LedgerError, match="evidence of a page is of a wrong length") as caught:
         await copy_to_log(ledger, place.log(), name="what it is called")
     assert "what it is called" in str(caught.value)
@@ -168,8 +180,8 @@ async def test_pages_are_no_stored_ones_before_all_were_read(place, ledger):
     assert "Committed" not in kinds
     # So that it can be tried again.
     with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute("UPDATE pages SET evidence = NULL WHERE id = 2400")
-    assert await copy_to_log(ledger, place.log()) == 2501
+        file.execute("UPDATE pages SET evidence = NULL WHERE id = 240")
+    assert await copy_to_log(ledger, place.log()) == 251
 
 
 async def test_what_holds_pages_is_only_replaced_if_that_is_wanted(place, ledger, path):
@@ -184,7 +196,7 @@ async def test_what_holds_pages_is_only_replaced_if_that_is_wanted(place, ledger
         with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
             await refused
     await check_target(place.log(), overwrite=True)
-    assert await copy_to_log(ledger, place.log(), overwrite=True) == 2501
+    assert await copy_to_log(ledger, place.log(), overwrite=True) == 251
     await copy_to_ledger(place.log(), path)
     assert tables_of(path) == tables_of(ledger)
 
@@ -211,7 +223,7 @@ async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
         await copy_to_log(ledger, log)
     await other.follow()
     kinds = [type(entry.event).__name__ for entry in other.followed]
-    assert sorted(kinds) == ["Claimed"] * 2501 + ["Released"] * 2501
+    assert sorted(kinds) == ["Claimed"] * 251 + ["Released"] * 251
 
 
 def failing_at(turn, log):
@@ -228,20 +240,20 @@ def failing_at(turn, log):
     return log
 
 
-# Of two parts with two claims and a commit each, and what is told of pages.
+# Of both parts, and what is told of pages.
 @pytest.mark.parametrize("turn", [1, 3, 5, 6, 7])
-async def test_what_fails_leaves_no_pages(turn, place, ledger, path, monkeypatch):
-    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+@pytest.mark.usefixtures("in_two_parts")
+async def test_what_fails_leaves_no_pages(turn, place, ledger, path):
     with pytest.raises(StoreDownError, match="did not answer"):
         await copy_to_log(ledger, failing_at(turn, place.log()))
     await copy_to_ledger(place.log(), path)
     with LedgerReader(path) as reader:
         assert reader.counts() == {"pages": 0, "ended": 0, "matches": 0}
-    assert await copy_to_log(ledger, place.log()) == 2501
+    assert await copy_to_log(ledger, place.log()) == 251
 
 
-async def test_a_move_that_is_interrupted_leaves_no_pages(place, ledger, path, monkeypatch):
-    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+@pytest.mark.usefixtures("in_two_parts")
+async def test_a_move_that_is_interrupted_leaves_no_pages(place, ledger, path):
     log, is_there = place.log(), asyncio.Event()
     exchange = log.exchange
 
@@ -263,8 +275,8 @@ async def test_a_move_that_is_interrupted_leaves_no_pages(place, ledger, path, m
         assert reader.counts()["pages"] == 0
 
 
-async def test_pages_that_cannot_be_taken_back_are_told(place, ledger, monkeypatch):
-    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 1500)
+@pytest.mark.usefixtures("in_two_parts")
+async def test_pages_that_cannot_be_taken_back_are_told(place, ledger):
     log, other = failing_at(4, place.log()), Process(place.log())
     leave = log.leave
 
@@ -277,7 +289,7 @@ async def test_pages_that_cannot_be_taken_back_are_told(place, ledger, monkeypat
     with pytest.raises(LedgerError) as caught:
         await copy_to_log(ledger, log)
     assert str(caught.value).endswith(
-        "(up to 1,500 pages are there already; --overwrite begins anew)"
+        "(up to 150 pages are there already; --overwrite begins anew)"
     )
 
 
@@ -288,7 +300,7 @@ from dedup.stores.shared import copying
 from dedup.stores.shared.redis_log import RedisLog
 
 url, ledger, turn = sys.argv[1:]
-copying._PAGES_AT_ONCE = 1500
+copying._ROWS_AT_ONCE, copying._PAGES_AT_ONCE = 100, 150
 log = RedisLog(url, lease=1.0)
 exchange = log.exchange
 
@@ -305,7 +317,7 @@ asyncio.run(copying.copy_to_log(Path(ledger), log))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("turn", "stored"), [(2, 0), (3, 1500)])
+@pytest.mark.parametrize(("turn", "stored"), [(2, 0), (3, 150)])
 async def test_a_move_that_is_killed_leaves_whole_parts(turn, stored, tmp_path, ledger, path):
     server = RedisLogServer(tmp_path)
     try:
@@ -325,7 +337,7 @@ async def test_a_move_that_is_killed_leaves_whole_parts(turn, stored, tmp_path, 
         if stored:
             with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
                 await check_target(log)
-        assert await copy_to_log(ledger, log, overwrite=bool(stored)) == 2501
+        assert await copy_to_log(ledger, log, overwrite=bool(stored)) == 251
         await log.close()
     finally:
         server.stop()
