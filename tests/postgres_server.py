@@ -1,5 +1,6 @@
 """A real server of PostgreSQL, which tests may kill, pause and start again."""
 
+import atexit
 import os
 import select
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import cache
 from glob import glob
 from pathlib import Path
 from urllib.parse import quote
@@ -177,14 +179,22 @@ def wait_for_end(process):
         os.close(file)
 
 
+@cache
+def shared_server():
+    """Return the server of all tests of this process that leave it running as it was."""
+    server = PostgresServer()
+    atexit.register(server.remove)
+    return server
+
+
 class PostgresLogServer(LogServer):
-    """Logs in a database of a server of PostgreSQL."""
+    """Logs in a database of the server that tests share."""
 
     password = PASSWORD
 
     def __init__(self, folder):
         super().__init__(folder)
-        self._server = PostgresServer()
+        self._server = shared_server()
         self._database = self._server.new_database()
 
     can_crash = True
@@ -220,7 +230,3 @@ class PostgresLogServer(LogServer):
         self._server.stop()
         yield
         self._server.start()
-
-    def stop(self):
-        super().stop()
-        self._server.remove()

@@ -282,10 +282,10 @@ def test_what_takes_no_store_shows_no_password(arguments, tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
-    """A ledger of 3,000 pages, of which one has a duplicate and a better URL."""
+    """A ledger of 1,200 pages, of which one has a duplicate and a better URL."""
     path = tmp_path_factory.mktemp("ledger") / "pages.sqlite"
     with closing(joined(path, IDENTITY)) as store:
-        numbers = [add(store, record(number)) for number in range(3000)]
+        numbers = [add(store, record(number)) for number in range(1200)]
         publish(store)
         store.note_duplicate("http://b/0", numbers[0], "exact-duplicate", 0)
         store.note_preferred(numbers[0], "http://c/0")
@@ -303,8 +303,8 @@ def pages_of(path):
 def test_a_ledger_moves_into_a_store_and_back(url, ledger, tmp_path, capsys):
     file = tmp_path / "back.sqlite"
     moved = shown(capsys, "reindex", ledger, "-o", url)
-    assert moved == f"{without_secrets(url)}: 3,000 pages\n"
-    assert shown(capsys, "reindex", url, "-o", file) == f"{file}: 3,000 pages\n"
+    assert moved == f"{without_secrets(url)}: 1,200 pages\n"
+    assert shown(capsys, "reindex", url, "-o", file) == f"{file}: 1,200 pages\n"
     assert pages_of(file) == pages_of(ledger)
 
 
@@ -314,14 +314,14 @@ def test_what_is_there_is_kept_unless_it_is_to_be_replaced(url, ledger, capsys):
     code, out, err = run(capsys, *move)
     assert (code, out) == (2, "")
     assert err.endswith("holds pages; --overwrite replaces them, ?namespace= names another store\n")
-    assert "3,000 pages" in shown(capsys, *move, "--overwrite")
+    assert "1,200 pages" in shown(capsys, *move, "--overwrite")
 
 
 def test_a_ledger_is_converted_on_its_way_in_and_out(url, ledger, tmp_path, capsys):
     file = tmp_path / "back.sqlite"
     shown(capsys, "reindex", ledger, "-o", url, "--scope", "host")
     stats = json.loads(shown(capsys, "stats", url, "--json", "-"))
-    assert (stats["identity"]["scope"], stats["pages"]) == ("host", 3000)
+    assert (stats["identity"]["scope"], stats["pages"]) == ("host", 1200)
     shown(capsys, "reindex", url, "-o", file, "--scope", "crawl")
     assert pages_of(file) == pages_of(ledger)
     code, _, err = run(capsys, "reindex", url, "-o", file, "--overwrite", "--method", "minhash")
@@ -352,21 +352,15 @@ def test_a_store_is_the_same_whether_its_name_is_told_or_not(server, capsys):
 
 def test_a_store_moves_into_another_one(url, ledger, capsys):
     shown(capsys, "reindex", ledger, "-o", url)
-    assert shown(capsys, "reindex", url, "-o", f"{url}2").endswith("2: 3,000 pages\n")
+    assert shown(capsys, "reindex", url, "-o", f"{url}2").endswith("2: 1,200 pages\n")
     code, _, err = run(capsys, "reindex", url, "-o", url, "--overwrite")
     assert code == 2
     assert "is the ledger itself; give the new one another name" in err
 
 
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    server = PostgresLogServer(tmp_path_factory.mktemp("postgres"))
-    yield server
-    server.stop()
-
-
 @pytest.mark.slow
-def test_a_ledger_moves_into_postgresql_and_back(postgres, ledger, tmp_path, capsys):
+def test_a_ledger_moves_into_postgresql_and_back(ledger, tmp_path, capsys):
+    postgres = PostgresLogServer(tmp_path)
     file, store = tmp_path / "back.sqlite", postgres.url("moved")
     password = quote(postgres.password, "")
     for arguments in (

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -58,12 +58,13 @@ def crawl(
         "RETRY_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "CONCURRENT_REQUESTS": 1,  # pages arrive in the order of their requests
+        "CONCURRENT_ITEMS": 10,  # Scrapy starts as many tasks for each page
         **settings,
     }
     result = Crawl()
 
     async def run() -> None:
-        crawler = Crawler(spider, Settings(settings))  # a runner would copy all settings twice more
+        crawler = Crawler(spider, _Uncopied(settings))
 
         # Weakly referenced receivers: they must have a name until the crawl ends.
         def scraped(item: Any) -> None:
@@ -82,6 +83,13 @@ def crawl(
     with logged(result.log) if keep_log else nullcontext():
         asyncio.run(run())
     return result
+
+
+class _Uncopied(Settings):
+    """Settings of one crawl alone: to copy them takes a tenth of the time of a small crawl."""
+
+    def copy(self) -> Self:
+        return self
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from postgres_server import PASSWORD as POSTGRES_PASSWORD
-from postgres_server import PostgresServer
+from postgres_server import shared_server
 from projects import SECONDS, Project
 from redis_server import RedisServer, redis_server
 from texts import article, page
@@ -45,14 +45,11 @@ def redis(server: RedisServer) -> tuple[dict[str, str], str]:
 
 
 @pytest.fixture
-def postgresql() -> Iterator[tuple[dict[str, str], str]]:
-    server = PostgresServer()
-    try:
-        url = server.url(query="?namespace=fleet")
-        shown = f"postgresql://127.0.0.1:{server.port}/postgres?namespace=fleet"
-        yield {"DEDUP_INDEX": url}, shown
-    finally:
-        server.remove()
+def postgresql() -> tuple[dict[str, str], str]:
+    server = shared_server()
+    database = server.new_database()
+    shown = f"postgresql://127.0.0.1:{server.port}/{database}?namespace=fleet"
+    return {"DEDUP_INDEX": server.url(database, query="?namespace=fleet")}, shown
 
 
 @pytest.fixture

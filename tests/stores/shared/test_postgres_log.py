@@ -12,7 +12,7 @@ import traceback
 
 import psycopg
 import pytest
-from postgres_server import PASSWORD, PostgresServer, free_port
+from postgres_server import PASSWORD, PostgresServer, free_port, shared_server
 from proxy import Proxy
 from test_log import IDENTITY, Process, all_entries, events, record
 
@@ -53,11 +53,9 @@ def logs():
     return Logs()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server():
-    server = PostgresServer()
-    yield server
-    server.remove()
+    return shared_server()
 
 
 @pytest.fixture
