@@ -118,7 +118,6 @@ def _check(options: argparse.Namespace, *, asks: bool) -> None:
         raise CommandError(f"--seed must be below 2**64, got {options.seed}")
     if not 0 <= options.precision <= 1:
         raise CommandError(f"--precision must be from 0 to 1, got {options.precision}")
-    check_outputs(options, options.json, options.pairs_out)
     if asks and options.json == STDOUT:
         raise CommandError("--json - is for answers that are in a table: the questions are shown")
     if not (asks or options.answers or options.pairs_out):
@@ -126,8 +125,12 @@ def _check(options: argparse.Namespace, *, asks: bool) -> None:
             "there is no terminal to ask in: give --answers with a table of answers, or "
             "--pairs-out to write a table to fill in"
         )
-    needed = [options.input] if asks or options.pairs_out else [options.input, options.answers]
-    for path in needed:
+    _check_files(options, needs_answers=not (asks or options.pairs_out))
+
+
+def _check_files(options: argparse.Namespace, *, needs_answers: bool) -> None:
+    check_outputs(options, options.json, options.pairs_out)
+    for path in (options.input, options.answers if needs_answers else None):
         if isinstance(path, Path) and not path.exists():
             raise CommandError(f"{path} cannot be read (No such file or directory)")
     inputs = {p.resolve() for p in (options.input, options.answers) if isinstance(p, Path)}

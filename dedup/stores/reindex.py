@@ -2,8 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
@@ -54,17 +54,35 @@ def reindex(
     with LedgerReader(source) as reader:
         identity = reader.identity
     of_method, others = parts_of_identity(identity)
-    others = dict.fromkeys(OTHERS) | others
     new_method = None if method is None or method.identity == of_method else method
-    if new_method is not None:
-        of_method = json.loads(json.dumps(new_method.identity))
     new_scope = None if scope is None else _scope_of_urls(scope, name)
-    if new_scope is not None:
-        others["scope"] = new_scope.name
     if method is not None and "secret" in identity and method.hashing.secret_digest is None:
         raise LedgerError(
             f"{name} was made with a secret, so the new one needs one: give it (DEDUP_SECRET)"
         )
+    with _copy(source, target) as file:
+        before = tables.count_pages(file)
+        if new_method is not None:
+            of_method = json.loads(json.dumps(new_method.identity))
+            judged_simplified = bool(identity.get("simplify_chinese"))
+            _sketch(file, new_method, texts, advance, judged_simplified=judged_simplified)
+        if new_scope is not None:
+            if new_scope.name != identity.get("scope"):
+                _rescope(file, new_scope)
+            others["scope"] = new_scope.name
+        tables.set_identity(file, {**of_method, **dict.fromkeys(OTHERS), **others})
+        pages = tables.count_pages(file)
+        if new_method is not None and before and not pages:
+            raise LedgerError(
+                f"{name} holds the texts of some pages only, for its reports, and no sketch can "
+                "be made of another one: give the feed with all that were stored (--texts)"
+            )
+    return Reindexed(pages, before - pages)
+
+
+@contextmanager
+def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a copy of the ledger *source*, which nobody shares; at the end, it is *target*."""
     old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
     with (
         new.lock(),
@@ -77,19 +95,7 @@ def reindex(
         with copy:
             tables.end_sharing(copy)
             copy.execute("DELETE FROM owners")
-            if new_method is not None:
-                judged_simplified = bool(identity.get("simplify_chinese"))
-                _sketch(copy, new_method, texts, advance, judged_simplified=judged_simplified)
-            if new_scope is not None and new_scope.name != identity.get("scope"):
-                _rescope(copy, new_scope)
-            tables.set_identity(copy, {**of_method, **others})
-        pages, before = tables.count_pages(copy), tables.count_pages(file)
-        if new_method is not None and before and not pages:
-            raise LedgerError(
-                f"{name} holds the texts of some pages only, for its reports, and no sketch can "
-                "be made of another one: give the feed with all that were stored (--texts)"
-            )
-    return Reindexed(pages, before - pages)
+            yield copy
 
 
 def _scope_of_urls(wanted: str, ledger: str) -> Scope:

@@ -73,43 +73,82 @@ def name_of(response: Any) -> str:
     return response.css("title::text").get()
 
 
-def handing_on(way: str, kind: Callable[..., Any] = dict) -> dict[str, Any]:
+class OwnRequest(Request):
+    attributes = (*Request.attributes, "item")
+    item: Any = None
+
+
+class Thing:
+    name: str
+
+
+def asking(url: str, callback: Any, **arguments: Any) -> Request:
+    return Request(f"{url}/reviews", callback, **arguments)
+
+
+def by_request(spider: Any, page: Any, item: Any) -> Request:
+    request = OwnRequest(f"{page.url}/reviews", spider.parse_reviews)
+    request.item = item
+    return request
+
+
+def by_loader(spider: Any, page: Any, _: Any) -> Request:
+    loader = ItemLoader(Product(), response=page)
+    loader.add_css("name", "title::text")
+    return asking(page.url, spider.parse_loader, cb_kwargs={"loader": loader})
+
+
+def by_loader_of_item(spider: Any, page: Any, _: Any) -> Request:
+    loader = ItemLoader(Product(url=page.url), response=page)
+    loader.nested_css("head").add_css("name", "title::text")
+    return asking(page.url, spider.parse_loader, meta={"loader": loader})
+
+
+def by_object(spider: Any, page: Any, _: Any) -> Request:
+    thing = Thing()
+    thing.name = name_of(page)
+    return asking(page.url, spider.parse_object, cb_kwargs={"thing": thing})
+
+
+WAYS: dict[str, Callable[[Any, Any, Any], Request]] = {
+    "cb_kwargs": lambda spider, page, item: asking(
+        page.url, spider.parse_reviews, cb_kwargs={"item": item}
+    ),
+    "meta": lambda spider, page, item: asking(
+        page.url, spider.parse_reviews, meta={"item": item, "depth": 3}
+    ),
+    "list": lambda spider, page, item: asking(
+        page.url, spider.parse_reviews, cb_kwargs={"item": [item]}
+    ),
+    "lambda": lambda spider, page, item: asking(
+        page.url, lambda reviews: spider.parse_reviews(reviews, item)
+    ),
+    "partial": lambda spider, page, item: asking(
+        page.url, partial(spider.parse_reviews, item=item)
+    ),
+    "request": by_request,
+    "loader": by_loader,
+    "loader of an item": by_loader_of_item,
+    "response": lambda spider, page, _: asking(
+        page.url, spider.parse_response, cb_kwargs={"product": page}
+    ),
+    "object": by_object,
+}
+"""How a callback hands an item on: spider, page and item -> the request of its reviews."""
+
+
+def by_single_values(spider: Any, page: Any, _: Any) -> Request:
+    values = {"url": page.url, "name": name_of(page)}
+    return asking(page.url, spider.parse_values, cb_kwargs=values)
+
+
+def handing_on(
+    ask: Callable[[Any, Any, Any], Request] = WAYS["cb_kwargs"], kind: Callable[..., Any] = dict
+) -> dict[str, Any]:
     """Callbacks of a spider that hands a product on to the page of its reviews."""
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
-        item = kind(url=response.url, name=name_of(response))
-        url = f"{response.url}/reviews"
-        if way == "cb_kwargs":
-            yield Request(url, self.parse_reviews, cb_kwargs={"item": item})
-        elif way == "meta":
-            yield Request(url, self.parse_reviews, meta={"item": item, "depth": 3})
-        elif way == "single values":
-            values = {"url": response.url, "name": name_of(response)}
-            yield Request(url, self.parse_values, cb_kwargs=values)
-        elif way == "list":
-            yield Request(url, self.parse_reviews, cb_kwargs={"item": [item]})
-        elif way == "lambda":
-            yield Request(url, lambda reviews: self.parse_reviews(reviews, item))
-        elif way == "partial":
-            yield Request(url, partial(self.parse_reviews, item=item))
-        elif way == "request":
-            request = OwnRequest(url, self.parse_reviews)
-            request.item = item
-            yield request
-        elif way == "loader":
-            loader = ItemLoader(Product(), response=response)
-            loader.add_css("name", "title::text")
-            yield Request(url, self.parse_loader, cb_kwargs={"loader": loader})
-        elif way == "loader of an item":
-            loader = ItemLoader(Product(url=response.url), response=response)
-            loader.nested_css("head").add_css("name", "title::text")
-            yield Request(url, self.parse_loader, meta={"loader": loader})
-        elif way == "response":
-            yield Request(url, self.parse_response, cb_kwargs={"product": response})
-        elif way == "object":
-            thing = Thing()
-            thing.name = name_of(response)
-            yield Request(url, self.parse_object, cb_kwargs={"thing": thing})
+        yield ask(self, response, kind(url=response.url, name=name_of(response)))
 
     def parse_reviews(self: Any, response: Any, item: Any = None) -> Iterator[Any]:
         item = item or response.meta.get("item") or response.request.item
@@ -144,15 +183,6 @@ def handing_on(way: str, kind: Callable[..., Any] = dict) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class OwnRequest(Request):
-    attributes = (*Request.attributes, "item")
-    item: Any = None
-
-
-class Thing:
-    name: str
-
-
 def run(site: Any, starts: list[str], attributes: dict[str, Any], **settings: Any) -> Any:
     with served(site) as url:
         return crawl(spider_over(*(url + path for path in starts), **attributes), **settings)
@@ -163,16 +193,10 @@ def names(items: list[Any]) -> list[str]:
     return sorted(name[0] if isinstance(name, list) else name for name in found)
 
 
-WAYS = [
-    "cb_kwargs", "meta", "list", "lambda", "partial", "request", "loader", "loader of an item",
-    "response", "object",
-]  # fmt: skip
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_each_product_is_stored_once_however_it_is_handed_on(way: str):
-    result = run(SHOP, STARTS, handing_on(way))
+    result = run(SHOP, STARTS, handing_on(WAYS[way]))
     assert names(result.items) == EVERY_PRODUCT
     assert names([item for item, _ in result.dropped]) == ["Lamp 0", "Lamp 1"]
     assert result.messages() == []
@@ -182,13 +206,13 @@ def test_each_product_is_stored_once_however_it_is_handed_on(way: str):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["cb_kwargs", "meta"])
 def test_items_of_every_kind_are_handed_on(kind: str, way: str):
-    result = run(SHOP, STARTS, handing_on(way, KINDS[kind]))
+    result = run(SHOP, STARTS, handing_on(WAYS[way], KINDS[kind]))
     assert names(result.items) == EVERY_PRODUCT
     assert len(result.dropped) == 2
 
 
 def test_single_values_are_compared_where_they_are_a_part_of_the_item():
-    result = run(SHOP, STARTS, handing_on("single values"))
+    result = run(SHOP, STARTS, handing_on(by_single_values))
     assert names(result.items) == [f"{name} (lamps)" for name in EVERY_PRODUCT]
     assert len(result.dropped) == 2
 
@@ -223,7 +247,7 @@ def test_products_of_one_list_are_told_apart_by_what_their_rows_say():
             request = response.follow(link, self.parse_reviews, dont_filter=True)
             yield request.replace(cb_kwargs={"item": item})
 
-    attributes = {**handing_on("cb_kwargs"), "parse": parse}
+    attributes = {**handing_on(), "parse": parse}
     result = run({**SHOP, **lists}, ["/list", "/copy"], attributes)
     assert names(result.items) == [f"Lamp {n}" for n in range(4)]
     assert len(result.dropped) == 4
@@ -234,7 +258,7 @@ def test_an_item_with_nothing_but_the_url_of_its_page_is_compared_by_what_that_s
         item = {"name": response.url}
         yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
 
-    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    result = run(SHOP, STARTS, {**handing_on(), "parse": parse})
     assert len(result.items) == PRODUCTS
     assert len(result.dropped) == 2
 
@@ -246,7 +270,7 @@ def test_the_time_at_which_a_page_was_fetched_makes_no_difference():
                 "local": datetime.now().isoformat(" ")}  # fmt: skip
         yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
 
-    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    result = run(SHOP, STARTS, {**handing_on(), "parse": parse})
     assert names(result.items) == EVERY_PRODUCT
     assert len(result.dropped) == 2
 
@@ -264,7 +288,7 @@ def test_a_chain_of_three_pages_is_compared_whole():
         yield {**item, "questions": 0}
 
     attributes = {
-        **handing_on("cb_kwargs"),
+        **handing_on(),
         "parse_reviews": parse_reviews,
         "parse_questions": parse_questions,
     }
@@ -431,7 +455,7 @@ def test_an_item_of_an_errback_is_compared_with_what_it_was_handed():
 
 def test_a_chain_that_goes_through_a_job_is_compared_whole(tmp_path: Any):
     """Requests on disk are other objects when they come back."""
-    result = run(SHOP, STARTS, handing_on("cb_kwargs"), JOBDIR=str(tmp_path))
+    result = run(SHOP, STARTS, handing_on(), JOBDIR=str(tmp_path))
     assert names(result.items) == EVERY_PRODUCT
     assert len(result.dropped) == 2
     assert result.stats["scheduler/dequeued/disk"] > 0
@@ -443,7 +467,7 @@ def test_a_changed_product_is_stored_again_although_its_reviews_have_not_changed
                 "FEEDS": {str(tmp_path / "items.jl"): {"format": "jsonlines"}}}  # fmt: skip
     site = dict(SHOP)
     with served(site) as url:
-        spider = spider_over(*(url + path for path in STARTS), **handing_on("cb_kwargs"))
+        spider = spider_over(*(url + path for path in STARTS), **handing_on())
         crawl(spider, **settings)
         site["/product/3"] = page(article(3), title="Lamp 3, cheaper")
         again = crawl(spider, **settings)
@@ -483,7 +507,7 @@ def test_the_item_that_was_to_be_stored_and_failed_is_stored_with_its_copy():
                 raise OSError("disk full")
             return item
 
-    result = run(SHOP, STARTS, handing_on("cb_kwargs"), ITEM_PIPELINES={FailOnce: 300})
+    result = run(SHOP, STARTS, handing_on(), ITEM_PIPELINES={FailOnce: 300})
     assert names(result.items) == EVERY_PRODUCT
 
 
@@ -509,7 +533,7 @@ def test_more_than_can_be_compared_keeps_the_item():
         item = {"name": name_of(response), "many": list(range(10_001))}
         yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
 
-    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    result = run(SHOP, STARTS, {**handing_on(), "parse": parse})
     assert len(result.items) == len(STARTS)
     assert result.dedup_stats["skipped/unclear_baggage"] == len(STARTS)
 
@@ -519,7 +543,7 @@ def test_items_of_their_own_text_are_judged_by_it_wherever_it_comes_from():
         item = {"name": name_of(response), "text": response.css("p::text").getall()}
         yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
 
-    attributes = {**handing_on("cb_kwargs"), "parse": parse}
+    attributes = {**handing_on(), "parse": parse}
     result = run(SHOP, STARTS, attributes, DEDUP_ITEM_FIELD="text")
     assert names(result.items) == EVERY_PRODUCT
     assert len(result.dropped) == 2
@@ -650,7 +674,7 @@ def test_items_of_which_nobody_can_tell_are_told_of_once():
         item = {"name": name_of(response), "many": list(range(10_001))}
         yield Request(f"{response.url}/reviews", self.parse_reviews, cb_kwargs={"item": item})
 
-    result = run(SHOP, STARTS, {**handing_on("cb_kwargs"), "parse": parse})
+    result = run(SHOP, STARTS, {**handing_on(), "parse": parse})
     [message] = result.messages()
     assert "not more than 10,000, or set DEDUP_ITEM_FIELD" in message
 
