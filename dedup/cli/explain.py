@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dedup.canonical import canonical_of
 from dedup.cli.diff import color
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_json, check_numbers, check_outputs, write_json
@@ -23,8 +24,9 @@ from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
 from dedup.evidence import DEMANDS, Evidence, Names
 from dedup.explanation import Comparison, Explanation, Feature, Side
-from dedup.extraction import Extraction
+from dedup.extraction import Extraction, Extractor
 from dedup.limits import LONGEST_TEXT, shorten_url
+from dedup.methods.base import Method
 from dedup.page import extracted_of
 from dedup.rule import Kind, Rule
 from dedup.scopes import host
@@ -82,9 +84,11 @@ def run(options: argparse.Namespace) -> None:
         stored, names = _read_ledger(options.ledger, sources, notes)
         one, other = (Side.of(*side, method) for side in zip(sources, stored, strict=True))
     else:
-        one, other = (Side.of(s, extracted_of(read_source(s), extractor), method) for s in sources)
+        one, other = (_side_of(source, extractor, method) for source in sources)
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
     explanation = Explanation(one, other, method, rule, names)
+    if (copy := explanation.copy_by_its_own_word) and "own word" in explanation.judgement.verdict:
+        notes.append(_own_word(*("BA" if copy is other else "AB"), copy.canonical or ""))
     write_json(options.json, {**explanation.as_json(), "notes": notes})
     output = console(options.json)
     _show_pages(output, explanation, notes)
@@ -96,6 +100,19 @@ def run(options: argparse.Namespace) -> None:
     _show_judgements(output, explanation)
     _heading(output, "What differs, word by word")
     output.print(color(explanation.diff))
+
+
+def _side_of(source: str, extractor: Extractor, method: Method) -> Side:
+    text = read_source(source)
+    return Side.of(source, extracted_of(text, extractor), method, canonical_of(text, source))
+
+
+def _own_word(copy: str, original: str, canonical: str) -> str:
+    return (
+        f"{copy} names <{canonical}> as its canonical page, which is that of {original}, too. A "
+        f'crawl whose DEDUP_PREFER has "canonical" stores {original}, and drops {copy}; others '
+        "store both."
+    )
 
 
 def _read_ledger(

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from urllib.parse import urlsplit
 
 from dedup.evidence import Evidence, Objection
 from dedup.preference import are_same_url, canonical_form
 from dedup.record import PageRecord
-from dedup.rule import Rule, Verdict
+from dedup.rule import Rule, Verdict, Witness
 
 _MOST_TITLES = 2
 _MOST_KNOWN = 100_000
@@ -34,20 +33,17 @@ class OwnWord:
     def is_copy(self, verdict: Verdict, record: PageRecord, canonical: str) -> bool:
         """Return whether a page has only another title than its match, which it calls *canonical*.
 
-        Or it calls a page so that is itself stored as its match. Its main text has to be long, and
-        all of the page that there is, as if it were equal to the other one: nobody is believed
-        where pages have little but a title.
+        Or it calls a page so that is itself stored as its match.
         """
-        if verdict.objection is not Objection.TITLE or not (self._rule.demands and record.evidence):
-            return False
-        coverage = Evidence.from_bytes(record.evidence).coverage
-        if not self._rule.demands.are_met_by_text(record.tokens, coverage):
-            return False
         original = verdict.original or ""
         named = self._stored_at.get(canonical_form(canonical), canonical)
-        if not are_same_url(named, original) or _is_home(canonical) or _is_home(original):
-            return False
-        return len(self._believed) < _MOST_KNOWN and self._believed[original] < _MOST_TITLES
+        return (
+            verdict.objection is Objection.TITLE
+            and are_same_url(named, original)
+            and self._rule.believes(Witness.of(record), canonical, original)
+            and len(self._believed) < _MOST_KNOWN
+            and self._believed[original] < _MOST_TITLES
+        )
 
     def believe(self, original: str) -> None:
         """Take note that a page gives way to the one at *original*."""
@@ -56,10 +52,6 @@ class OwnWord:
     def take_back(self, original: str) -> None:
         """Take note that a page that was believed does not give way, after all."""
         self._believed[original] -= 1
-
-
-def _is_home(url: str) -> bool:
-    return urlsplit(url).path in ("", "/")
 
 
 def without_names(record: PageRecord) -> PageRecord:
