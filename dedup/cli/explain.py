@@ -88,7 +88,8 @@ def run(options: argparse.Namespace) -> None:
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
     explanation = Explanation(one, other, method, rule, names)
     if (copy := explanation.copy_by_its_own_word) and "own word" in explanation.judgement.verdict:
-        notes.append(_own_word(*("BA" if copy is other else "AB"), copy.canonical or ""))
+        named, original = "BA" if copy is other else "AB"
+        notes.append(_own_word(named, original, copy.canonical or ""))
     write_json(options.json, {**explanation.as_json(), "notes": notes})
     output = console(options.json)
     _show_pages(output, explanation, notes)
