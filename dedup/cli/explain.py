@@ -33,6 +33,7 @@ from dedup.scopes import host
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
+from dedup.units import Count
 
 EXAMPLES = """\
 examples:
@@ -242,8 +243,8 @@ def _show_text(output: Console, name: str, side: Side, full: bool) -> None:
         output.print(Text(printable(shown, None)))
     if not lines:
         output.print("(none)")
-    elif len(lines) > _FIRST_LINES and not full:
-        output.print(f"… {len(lines) - _FIRST_LINES:,} more lines (--full shows them)")
+    elif (left := Count(len(lines) - _FIRST_LINES)) > 0 and not full:
+        output.print(f"… {left:more line (--full shows it)|more lines (--full shows them)}")
 
 
 def _show_features(output: Console, explanation: Explanation) -> None:
@@ -256,9 +257,13 @@ def _show_features(output: Console, explanation: Explanation) -> None:
     unequal = [feature for feature in features if feature.one != feature.other]
     one = sum(not feature.other for feature in features)
     other = sum(not feature.one for feature in features)
-    reweighted = sum(feature.one != feature.other for feature in both)
+    reweighted = Count(sum(feature.one != feature.other for feature in both))
     line = f"in both {len(both):,}, only in A {one:,}, only in B {other:,}"
-    output.print(line + f"; {reweighted:,} of those in both weigh more in one" * bool(reweighted))
+    output.print(
+        line
+        + f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
+        * bool(reweighted)
+    )
     if len({weight for feature in features for weight in feature[1:]} - {0}) > 1:
         _show_weights(output, "the heaviest", features[:_FEATURES])
     if unequal:
