@@ -433,6 +433,20 @@ def test_so_many_pages_wait_and_no_more():
 
 
 @pytest.mark.slow
+def test_of_more_copies_than_may_wait_for_a_page_that_comes_late_one_is_stored_in_its_place():
+    copies = {path: naming("/tea") for path in MANY}
+    site = {"/": page(OTHER), "/tea": page(TEXT), **copies}
+    result = run(site, "/", spider={"parse": many}, CONCURRENT_REQUESTS=8)
+    root, stored = result.stored
+    assert root == "/"
+    assert stored in copies
+    assert set(result.left_out) == {"/tea", *copies} - {stored}
+    assert set(result.left_out.values()) == {stored}
+    assert result.stats[WAITED] == 64
+    assert result.stats["elapsed_time_seconds"] < 20  # nobody waits for the timeout
+
+
+@pytest.mark.slow
 def test_pages_wait_that_take_half_the_memory_of_the_scraper_and_no_more():
     site = {"/": page(OTHER), "/tea": page(TEXT), **MANY}
     size = len(site["/100"])
