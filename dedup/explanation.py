@@ -12,6 +12,7 @@ from dedup.extraction import Extraction
 from dedup.methods import METHODS
 from dedup.methods.base import Method
 from dedup.page import evidence_for
+from dedup.preference import are_same_url
 from dedup.record import PageRecord, digest_of
 from dedup.rule import Finding, Kind, Rule, Witness
 from dedup.scopes import host
@@ -25,13 +26,24 @@ class Side(NamedTuple):
     source: str
     extraction: Extraction
     document: Document
+    canonical: str | None = None
+    """The URL that the page names as its canonical one."""
 
     @classmethod
-    def of(cls, source: str, extraction: Extraction, method: Method) -> "Side":
+    def of(
+        cls, source: str, extraction: Extraction, method: Method, canonical: str | None = None
+    ) -> "Side":
         """Return what *method*, and all others, shall see of *extraction*."""
         document = method.document(extraction.text, extraction.description)
         evidence = evidence_for(method, extraction)
-        return cls(source, replace(extraction, evidence=evidence), document)
+        return cls(source, replace(extraction, evidence=evidence), document, canonical)
+
+    def names(self, other: "Side") -> bool:
+        """Return whether the page names the *other* one as its canonical page, or both a third."""
+        named = self.canonical
+        if named is None or are_same_url(named, self.source):
+            return False
+        return any(are_same_url(named, url) for url in (other.source, other.canonical) if url)
 
     @property
     def evidence(self) -> bytes | None:
@@ -42,6 +54,7 @@ class Side(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         return {
             "source": self.source,
+            "canonical": self.canonical,
             "title": self.extraction.title,
             "language": self.extraction.language,
             "characters": len(self.extraction.text),
@@ -66,7 +79,9 @@ class Comparison:
     "duplicate" (equal texts), "near-duplicate" or "different". If the sketches cannot be compared:
     "empty" if a page has no main text, "too short" if it has too few tokens, "no sketch" if it has
     nothing that the method looks at. "kept (…)": the main texts match, but the pages show that they
-    are not the same. "not compared": they are near enough, but share no block key.
+    are not the same. "kept (other title), or a copy by its own word": one of the pages names the
+    other as its canonical page, so that it depends on a setting whether it is kept. "not compared":
+    they are near enough, but share no block key.
     *distance* is ``None`` without sketches, and may be infinite.
     """
 
@@ -148,7 +163,19 @@ class Explanation:
         evidence = self.one.evidence, self.other.evidence
         documents = self.one.document, self.other.document
         of_host = host(self.other.source)
-        return judge(method, *documents, self.rule, evidence, names=self.names, of_host=of_host)
+        said = judge(method, *documents, self.rule, evidence, names=self.names, of_host=of_host)
+        if self.copy_by_its_own_word and said.verdict == f"kept ({Objection.TITLE})":
+            return replace(said, verdict=f"{said.verdict}, or a copy by its own word")
+        return said
+
+    @cached_property
+    def copy_by_its_own_word(self) -> Side | None:
+        """The page whose title is no objection in crawls that prefer canonical pages, if any."""
+        for page, other in ((self.other, self.one), (self.one, self.other)):
+            witness = Witness(len(page.document.tokens), page.extraction.evidence)
+            if page.names(other) and self.rule.believes(witness, page.canonical or ""):
+                return page
+        return None
 
     @cached_property
     def judgements(self) -> list[Comparison]:

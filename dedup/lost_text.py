@@ -11,6 +11,7 @@ import numpy as np
 from dedup.methods.hashing import PLAIN, Array, Hashing, mix
 from dedup.methods.shingles import shingle_hashes_of
 from dedup.text import Document
+from dedup.units import count_of
 
 _ALL = 2**64
 _WORDS = 3
@@ -85,7 +86,8 @@ class LostText(NamedTuple):
     def __str__(self) -> str:
         if not self.sequences:
             return "no text"
-        return f"{self.sequences:,} three-word sequences, {self.percent} of them nowhere stored"
+        sequences = count_of(self.sequences, "three-word sequence")
+        return f"{sequences}, {self.percent} of them nowhere stored"
 
     @property
     def percent(self) -> str:

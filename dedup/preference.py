@@ -178,11 +178,12 @@ _MOST_SEGMENTS = 16
 
 def are_same_url(url: str, other: str) -> bool:
     """Return whether two URLs differ in nothing but form: the case of the host, their fragments."""
-    return url == other or _canonical_form(url) == _canonical_form(other)
+    return url == other or canonical_form(url) == canonical_form(other)
 
 
 @lru_cache(1024)
-def _canonical_form(url: str) -> str:
+def canonical_form(url: str) -> str:
+    """Return what is equal of URLs that differ in nothing but form."""
     try:
         return str(canonicalize_url(url[:LONGEST_URL])) + url[LONGEST_URL:]
     except ValueError:  # such as an unclosed bracket in the host

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from dedup.evidence import NORMAL, Demands, Evidence, Names, Objection, objection
 from dedup.readable_url import readable_url
@@ -133,6 +134,20 @@ class Rule:
         if self.demands is None or page.evidence is None:
             return False
         return page.evidence.coverage < self.demands.coverage
+
+    def believes(self, page: Witness, *urls: str) -> bool:
+        """Return whether *page* is a copy by its own word: it calls what it matches canonical.
+
+        Though it has another title. *urls* are those of what it matches. Its main text has to be
+        long, and all of the page that there is, as if it were equal to the other one: nobody is
+        believed where pages have little but a title. Nor does a page repeat the home page, which
+        templates name for all.
+        """
+        if self.demands is None or page.evidence is None:
+            return False
+        if any(urlsplit(url).path in ("", "/") for url in urls):
+            return False
+        return self.demands.are_met_by_text(page.tokens, page.evidence.coverage)
 
     def objection(
         self,

@@ -40,5 +40,19 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+class Count(int):
+    """A number of things, which formats name in the singular or the plural.
+
+    >>> "{0:page was|pages were} kept".format(Count(1)), f"{Count(1200)}"
+    ('1 page was kept', '1,200')
+    """
+
+    def __format__(self, names: str) -> str:
+        one, separator, many = names.partition("|")
+        if not separator:
+            return super().__format__(names or ",")
+        return f"{int(self):,} {one if self == 1 else many}"
+
+
 def _three_digits(number: float) -> str:
     return f"{number:.3g}" if number < 100 else f"{number:,.0f}"

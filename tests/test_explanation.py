@@ -3,7 +3,7 @@ import json
 import pytest
 from texts import ENGLISH, edited
 
-from dedup.evidence import Evidence
+from dedup.evidence import STRICT, Evidence
 from dedup.explanation import Explanation, Feature, Side, judge
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
@@ -146,10 +146,65 @@ def test_it_can_be_written_as_json_without_infinity():
     assert one ^ other == sum(1 << bit for bit in bits["differing"])
 
 
-def side(text, view, title=b"", coverage=1.0, size=1000):
-    """A page, of which its evidence is all that anybody asks."""
+def side(text, view, title=b"", coverage=1.0, size=1000, canonical=None):
+    """A page, of which its evidence is all that anybody asks, but for its canonical URL."""
     evidence = Evidence(coverage, view.to_bytes(16, "little"), size, title)
-    return Side.of(str(view), Extraction(text, evidence=evidence), SimHash())
+    extraction = Extraction(text, evidence=evidence)
+    return Side.of(f"http://a/{view}", extraction, SimHash(), canonical)
+
+
+BY_OWN_WORD = "kept (other title), or a copy by its own word"
+COPY = edited(LONG)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected", "copy"),
+    [
+        (side(LONG, 1, b"a"), side(COPY, 2, b"b", canonical="http://a/1"), BY_OWN_WORD, 2),
+        (side(LONG, 1, b"a", canonical="http://a/2"), side(COPY, 2, b"b"), BY_OWN_WORD, 1),
+        # What templates name for all pages.
+        (
+            side(LONG, 1, b"a", canonical="http://b/"),
+            side(COPY, 2, b"b", canonical="http://b/"),
+            "kept (other title)",
+            None,
+        ),
+        # Of pages that were saved, nobody knows the URL.
+        (
+            side(LONG, 1, b"a", canonical="http://b/tea"),
+            side(COPY, 2, b"b", canonical="HTTP://b/tea#cup"),
+            BY_OWN_WORD,
+            2,
+        ),
+        (
+            side(LONG, 1, b"a"),
+            side(COPY, 2, b"b", canonical="http://a/3"),
+            "kept (other title)",
+            None,
+        ),
+        (
+            side(LONG, 1, b"a"),
+            side(COPY, 2, b"b", canonical="http://a/2"),
+            "kept (other title)",
+            None,
+        ),
+        (
+            side(LONG, 1, b"a"),
+            side(COPY, 2, b"b", coverage=0.8, canonical="http://a/1"),
+            "kept (other title)",
+            None,
+        ),
+        (side(LONG, 1, b"a"), side(COPY, 2, b"a", canonical="http://a/1"), "near-duplicate", 2),
+        (side(LONG, 1, b"a"), side(ENGLISH, 2, b"b", canonical="http://a/1"), "different", 2),
+    ],
+)
+def test_a_page_may_be_a_copy_by_its_own_word(one, other, expected, copy):
+    explanation = Explanation(one, other, SimHash(), Rule(2))
+    assert explanation.judgement.verdict == expected
+    believed = explanation.copy_by_its_own_word
+    assert (believed and believed.source) == (copy and f"http://a/{copy}")
+    strict = Explanation(one, other, SimHash(), Rule(2, demands=STRICT))
+    assert strict.copy_by_its_own_word is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from dedup.units import format_bytes, format_seconds, shorten_number
+from dedup.units import Count, format_bytes, format_seconds, shorten_number
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,13 @@ from dedup.units import format_bytes, format_seconds, shorten_number
 )
 def test_numbers_are_shown_shortly_in_a_fitting_unit(show, values):
     assert {value: show(value) for value in values} == values
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(0, "0 pages are kept"), (1, "1 page is kept"), (1200, "1,200 pages are kept")],
+)
+def test_a_count_names_what_it_counts_in_the_singular_or_the_plural(number, told):
+    assert f"{Count(number):page is|pages are} kept" == told
+    assert f"{Count(number)}" == told.partition(" ")[0]
+    assert f"{Count(number):5}".strip() == str(number)

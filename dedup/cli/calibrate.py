@@ -32,6 +32,7 @@ from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.shared.places import LogUrl
 from dedup.text import Document, printable, without_surrogates
+from dedup.units import Count, count_of
 
 EXAMPLES = """\
 examples:
@@ -77,7 +78,9 @@ def run(options: argparse.Namespace) -> None:
     sample = calibration.sample(options.pairs)
     can_judge = asks or options.pairs_out or _labels(calibration, keys, answers)
     if sample and not can_judge:
-        raise CommandError(f"{options.answers} has no answer to any of {len(sample):,} pairs")
+        raise CommandError(
+            f"{options.answers} has no answer to any of {count_of(len(sample), 'pair')}"
+        )
     output = console(options.json)
     _show_candidates(output, len(keys), candidates)
     if not sample:
@@ -93,7 +96,9 @@ def run(options: argparse.Namespace) -> None:
         labels = _labels(calibration, keys, answers)
         _show_results(output, options, calibration, labels, documents)
         if others := len(answers) - len(labels):
-            output.print(f"{others:,} answers are about pairs that are not among these.")
+            output.print(
+                f"{Count(others):answer is|answers are} about pairs that are not among these."
+            )
 
 
 def _has_terminal() -> bool:
@@ -194,7 +199,7 @@ def _labels(calibration: Calibration, keys: Sequence[str], answers: Answers) -> 
 
 
 def _show_candidates(output: Console, pages: int, candidates: Sequence[Candidates]) -> None:
-    output.print(f"{pages:,} pages with different texts; pairs of them to judge from:")
+    output.print(f"{count_of(pages, 'page')} with different texts; pairs of them to judge from:")
     for each in candidates:
         number = sum(map(len, each.strata.values()))
         output.print(f"  {each.method.name}: {number:,}, up to distance {each.max_distance:.4g}")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dedup.canonical import canonical_of
 from dedup.cli.diff import color
 from dedup.cli.errors import CommandError
 from dedup.cli.files import add_json, check_numbers, check_outputs, write_json
@@ -23,14 +24,16 @@ from dedup.cli.sources import read_source
 from dedup.cli.terminal import console
 from dedup.evidence import DEMANDS, Evidence, Names
 from dedup.explanation import Comparison, Explanation, Feature, Side
-from dedup.extraction import Extraction
+from dedup.extraction import Extraction, Extractor
 from dedup.limits import LONGEST_TEXT, shorten_url
+from dedup.methods.base import Method
 from dedup.page import extracted_of
 from dedup.rule import Kind, Rule
 from dedup.scopes import host
 from dedup.stores.reader import LedgerReader
 from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
+from dedup.units import Count
 
 EXAMPLES = """\
 examples:
@@ -82,9 +85,12 @@ def run(options: argparse.Namespace) -> None:
         stored, names = _read_ledger(options.ledger, sources, notes)
         one, other = (Side.of(*side, method) for side in zip(sources, stored, strict=True))
     else:
-        one, other = (Side.of(s, extracted_of(read_source(s), extractor), method) for s in sources)
+        one, other = (_side_of(source, extractor, method) for source in sources)
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
     explanation = Explanation(one, other, method, rule, names)
+    if (copy := explanation.copy_by_its_own_word) and "own word" in explanation.judgement.verdict:
+        named, original = "BA" if copy is other else "AB"
+        notes.append(_own_word(named, original, copy.canonical or ""))
     write_json(options.json, {**explanation.as_json(), "notes": notes})
     output = console(options.json)
     _show_pages(output, explanation, notes)
@@ -96,6 +102,19 @@ def run(options: argparse.Namespace) -> None:
     _show_judgements(output, explanation)
     _heading(output, "What differs, word by word")
     output.print(color(explanation.diff))
+
+
+def _side_of(source: str, extractor: Extractor, method: Method) -> Side:
+    text = read_source(source)
+    return Side.of(source, extracted_of(text, extractor), method, canonical_of(text, source))
+
+
+def _own_word(copy: str, original: str, canonical: str) -> str:
+    return (
+        f"{copy} names <{canonical}> as its canonical page, which is that of {original}, too. A "
+        f'crawl whose DEDUP_PREFER has "canonical" stores {original}, and drops {copy}; others '
+        "store both."
+    )
 
 
 def _read_ledger(
@@ -224,8 +243,8 @@ def _show_text(output: Console, name: str, side: Side, full: bool) -> None:
         output.print(Text(printable(shown, None)))
     if not lines:
         output.print("(none)")
-    elif len(lines) > _FIRST_LINES and not full:
-        output.print(f"… {len(lines) - _FIRST_LINES:,} more lines (--full shows them)")
+    elif (left := Count(len(lines) - _FIRST_LINES)) > 0 and not full:
+        output.print(f"… {left:more line (--full shows it)|more lines (--full shows them)}")
 
 
 def _show_features(output: Console, explanation: Explanation) -> None:
@@ -238,9 +257,13 @@ def _show_features(output: Console, explanation: Explanation) -> None:
     unequal = [feature for feature in features if feature.one != feature.other]
     one = sum(not feature.other for feature in features)
     other = sum(not feature.one for feature in features)
-    reweighted = sum(feature.one != feature.other for feature in both)
+    reweighted = Count(sum(feature.one != feature.other for feature in both))
     line = f"in both {len(both):,}, only in A {one:,}, only in B {other:,}"
-    output.print(line + f"; {reweighted:,} of those in both weigh more in one" * bool(reweighted))
+    output.print(
+        line
+        + f"; {reweighted:of those in both weighs|of those in both weigh} more in one"
+        * bool(reweighted)
+    )
     if len({weight for feature in features for weight in feature[1:]} - {0}) > 1:
         _show_weights(output, "the heaviest", features[:_FEATURES])
     if unequal:

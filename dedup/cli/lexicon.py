@@ -10,6 +10,7 @@ from dedup.cli.files import add_overwrite, check_outputs, json_lines
 from dedup.cli.terminal import progress
 from dedup.lexicon_file import count_terms, write_lexicon
 from dedup.text import Document, printable
+from dedup.units import count_of
 
 EXAMPLES = """\
 examples:
@@ -57,10 +58,11 @@ def run(options: argparse.Namespace) -> None:
     digest = write_lexicon(options.output, number, counts, options.at_least)
     words = sum(count >= options.at_least for count in counts.values())
     output = printable(str(options.output))
-    print(f"{output}: {words:,} words of {number:,} documents, digest {digest}")
+    print(f"{output}: {count_of(words, 'word')} of {count_of(number, 'document')}, digest {digest}")
     if lines_without_text:
         print(
-            f"{lines_without_text:,} lines without text in the field {options.field!r} were skipped"
+            f"{count_of(lines_without_text, 'line')} without text in the field {options.field!r} "
+            f"{'was' if lines_without_text == 1 else 'were'} skipped"
         )
 
 

@@ -30,7 +30,7 @@ from dedup.stores.reindex import Reindexed, reindex
 from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
 from dedup.stores.shared.places import LogUrl, open_log
 from dedup.text import printable
-from dedup.units import count_of
+from dedup.units import Count, count_of
 
 EXAMPLES = """\
 examples:
@@ -111,10 +111,9 @@ def _rebuild(options: argparse.Namespace) -> None:
         done = rebuild(target, method, feeds, advance)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.passed_over:
-        print(
-            f"{done.passed_over:,} items are passed over, and their pages stored again when met; "
-            f"the first: {printable(done.first_passed_over or '')}"
-        )
+        first = printable(done.first_passed_over or "")
+        told = f"{Count(done.passed_over):item is|items are}"
+        print(f"{told} passed over, to be stored again when met; the first: {first}")
 
 
 def _check_output(options: argparse.Namespace) -> None:
@@ -293,6 +292,7 @@ def _check_seen(path: Path, items: int, seen: dict[str, bool]) -> None:
     missing = [repr(name) for name, is_there in seen.items() if not is_there]
     if missing and items:
         raise CommandError(
-            f"none of the first {items:,} items of {path} has a string in {' and '.join(missing)}; "
+            f"none of the first {count_of(items, 'item')} of {path} has a string in "
+            f"{' and '.join(missing)}; "
             "--text-field and --url-field name other fields"
         )

@@ -16,7 +16,7 @@ from dedup.cli.terminal import console
 from dedup.stores.reader import Crawl
 from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
-from dedup.units import format_bytes
+from dedup.units import Count, format_bytes
 
 EXAMPLES = """\
 examples:
@@ -106,7 +106,8 @@ def _show(output: Console, numbers: dict[str, Any]) -> None:
 
 
 def _lines(numbers: dict[str, Any], identity: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "pages", f"{numbers['pages']:,} that count, {numbers['ended']:,} replaced or expired"
+    current = Count(numbers["pages"])
+    yield "pages", f"{current:that counts|that count}, {numbers['ended']:,} replaced or expired"
     yield "duplicates", f"{numbers['matches']:,} found"
     if numbers["bytes"] is not None:
         yield "size", format_bytes(numbers["bytes"])

@@ -8,7 +8,7 @@ from dedup.report.report import Report
 from dedup.report.sample import priority
 from dedup.report.templating import cut_url, messages
 from dedup.text import printable
-from dedup.units import format_seconds
+from dedup.units import Count, format_seconds
 
 _LOG_LINES = 3
 _LONGEST_URL = 100
@@ -35,7 +35,7 @@ class Finding:
     anchor: str
 
     def __str__(self) -> str:
-        values = (f"{value:,}" if isinstance(value, int) else value for value in self.values)
+        values = (Count(value) if isinstance(value, int) else value for value in self.values)
         return printable(messages()[f"finding_{self.name}"][0].format(*values), None)
 
 

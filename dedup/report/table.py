@@ -90,7 +90,7 @@ def _page_rows(report: Report, room: int) -> Rows:
     if pages.repeated:
         yield "  met again", f"{_share(pages.repeated, total)}, under the same URL"
     if report.preferred.duplicates:
-        lines = [f"{_share(report.preferred.duplicates, total)} have better URLs than is stored"]
+        lines = [f"{_share(report.preferred.duplicates, total)} with better URLs than is stored"]
         for found in report.preferred.first[:_URLS]:
             lines += [printable(found.url), f"  stored: {printable(found.original)}"]
         yield "  not preferred", "\n".join(lines)

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from dedup.readable_url import readable_url
 from dedup.text import printable
-from dedup.units import format_bytes, format_seconds
+from dedup.units import Count, format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -82,11 +82,11 @@ def _environment() -> "Environment":
 def _translate(name: str, *values: Any) -> Markup:
     """Return a text of the interface in all languages; the style shows the one that is chosen.
 
-    *values* take the places of {0}, {1} and so on.
+    *values* take the places of {0}, {1} and so on; where one may be 1, of {0:page|pages}.
     """
     if name not in messages():  # a stage, scope or reason of somebody else's
         return escape(printable(name.partition("_")[2].replace("_", " ")))
-    values = tuple(f"{value:,}" if isinstance(value, int) else value for value in values)
+    values = tuple(Count(value) if isinstance(value, int) else value for value in values)
     return Markup("").join(
         Markup('<span class="t" lang="{}">{}</span>').format(language, Markup(text).format(*values))
         for language, text in zip(_LANGUAGES, messages()[name], strict=True)

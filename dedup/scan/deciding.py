@@ -14,6 +14,7 @@ from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_judge import RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches import Sketches
+from dedup.units import count_of
 
 # A wrong name of a field shall not cost hours.
 _RECORDS_WITHOUT_FIELD = 1_000
@@ -152,17 +153,14 @@ class _FieldsSeen:
         if not self._records:
             names = ", ".join(map(str, self._format.paths))
             links = self._format.links_left_out
-            but = f", but {links:,} links, which --follow-links follows" if links else ""
+            but = f", but {count_of(links, 'link')}, which --follow-links follows" if links else ""
             raise RecordError(f"there is no record in {names}{but}")
+        none = f"none of the first {count_of(self._records, 'record')}"
         if self._scope and not self._has_scope:
-            raise RecordError(
-                f"none of the first {self._records:,} records has a value for --scope "
-                f"{self._scope.name}"
-            )
+            raise RecordError(f"{none} has a value for --scope {self._scope.name}")
         if self._scope and self._scope.needs_url and not self._wanted["key"]:
             raise RecordError(
-                f"none of the first {self._records:,} records has a URL for --scope "
-                f"{self._scope.name}; --key-field names its field"
+                f"{none} has a URL for --scope {self._scope.name}; --key-field names its field"
             )
         fields = self._format.fields
         names_of = {
@@ -173,7 +171,4 @@ class _FieldsSeen:
             if name is not None and not self._wanted[kind]:
                 of_content = "record" if fields.is_object else "html" if fields.is_html else "text"
                 option = f"--{of_content if kind == 'text' else kind}-field"
-                raise RecordError(
-                    f"none of the first {self._records:,} records has the field {name!r}; "
-                    f"{option} names another"
-                )
+                raise RecordError(f"{none} has the field {name!r}; {option} names another")

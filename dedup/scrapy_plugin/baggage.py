@@ -18,8 +18,9 @@ from scrapy import Request
 from scrapy.http import Response
 
 from dedup.scrapy_plugin.fetch_times import FetchTimes
-from dedup.scrapy_plugin.handover import LINK_TEXT, PAGES, is_item_like, values_of
+from dedup.scrapy_plugin.handover import PAGES, is_item_like, values_of
 from dedup.scrapy_plugin.leaves import OPAQUE, UnclearBaggageError, leaves_of
+from dedup.scrapy_plugin.link_texts import LINK_TEXT, WatchedMeta
 from dedup.scrapy_plugin.page_words import PageWords
 
 # A longer text is compared by those of its words that do not stand on the page.
@@ -89,6 +90,8 @@ class Baggage:
     """Whether it hands on what is not like an item."""
     _items: _Leaves = field(default_factory=_Leaves)
     _others: _Leaves = field(default_factory=_Leaves)
+    meta: WatchedMeta | None = None
+    """Knows whether the callback has read the text of the link; ``None`` if nobody does."""
     _link_text: str = ""
     _words: PageWords | None = None
 
@@ -141,7 +144,8 @@ class Baggage:
             if self.has_others:
                 values += self._own_values(own.values, own_urls, body)
                 urls += own.urls
-            elif self._has_link_text(own.values):
+            # What holds the request or the response may be read later.
+            elif (self._may_be_used or own.responses) and self._has_link_text(own.values):
                 values.append((LINK_TEXT, self._link_text))
         hosts = {_host(url) for url in (*own_urls, *self.pages)}
         return Parts(
@@ -174,6 +178,11 @@ class Baggage:
                 if len(single) >= _LONGER_THAN_WORDS and single in text
             ]
         return found
+
+    @property
+    def _may_be_used(self) -> bool:
+        """Whether the text of the link may have been read, by an item that holds the meta, too."""
+        return self.meta is None or self.meta.is_read
 
     def _has_link_text(self, values: Leaves) -> bool:
         link_text = self._link_text

@@ -14,6 +14,7 @@ from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import result_of
 from dedup.scrapy_plugin.feeds import Disk, Feeds
 from dedup.stores import LedgerError, News, Store, finished
+from dedup.units import Count
 
 logger = get_logger(__name__)
 
@@ -147,7 +148,8 @@ class Checkpoints:
             await self._write_the_rest()
         # Without anybody who stores them, that was the warning.
         if self._feeds.has_storage and (left := self._unpublished):
-            logger.warning("%d pages are not in the ledger: a next crawl stores them again", left)
+            told = f"{Count(left):page is not in the ledger|pages are not in the ledger}"
+            logger.warning("%s: a next crawl stores %s again", told, "it" if left == 1 else "them")
 
     async def _write_the_rest(self) -> None:
         if self._has_news:

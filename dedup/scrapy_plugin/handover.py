@@ -14,10 +14,10 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
+from dedup.scrapy_plugin.link_texts import LINK_TEXT
+
 PAGES = "dedup_pages"
 """The meta key under which a request names pages that it hands on: their digests by URL."""
-LINK_TEXT = "link_text"
-"""The meta key under which a CrawlSpider keeps the text of a link."""
 TIMES = "dedup_times"
 """The meta key under which a request notes which times that it hands on tell of fetching: Unix."""
 

@@ -2,18 +2,15 @@
 
 from collections.abc import Awaitable
 from dataclasses import replace
-from time import monotonic
 from typing import Any
 
 from scrapy.http import Response
 
-from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.logs import get_logger
-from dedup.preference import canonical
 from dedup.record import PageRecord, digest_with
 from dedup.report.summary import Summary
-from dedup.rule import Kind, Verdict
+from dedup.rule import Kind
 from dedup.scopes import scope_within
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
@@ -21,7 +18,6 @@ from dedup.scrapy_plugin.item_scopes import ItemScopes
 from dedup.scrapy_plugin.items import get_field
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.own_word import OwnWord, without_names
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_pages import ResponsePages
@@ -61,8 +57,6 @@ class Judge:
         self._visits = visits
         self._notices = notices
         self._closing = closing
-        self._own_word = OwnWord(detector.rule)
-        self._believes_canonicals = canonical in settings.prefer.criteria
         self._scopes = ItemScopes(settings, pages, notices)
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
@@ -124,39 +118,12 @@ class Judge:
         if scope is None:
             return Judgement(self._detector.skipped("no_scope"), page)
         record = _with_parts(page.record.under(wishes.key or response.url, scope), parts)
-        verdict, claim = await self._reserve(record, visit, response, wishes)
+        verdict, claim = await self._reservations.of_page(record, visit, response, wishes)
         if claim:
             visit.claims.append(claim)
             self._visits.hold(claim, visit)
             self._summary.claim_begins(claim, record.key, page)
         return Judgement(verdict, page, record=record, claim=claim)
-
-    async def _reserve(
-        self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
-    ) -> tuple[Verdict, Claim | None]:
-        """Return the verdict on a page, and if it is new, its claim.
-
-        The title of a page that says itself of which page it is a copy is no objection.
-        """
-        begin = monotonic()
-        while True:
-            verdict, claim = await self._reservations.of_page(record, visit, response, wishes)
-            believes = self._believes_canonicals and not wishes.key
-            if claim is None or not (
-                believes and self._own_word.is_copy(verdict, record, response)
-            ):
-                return verdict, claim
-            original = verdict.original or ""
-            other = self._visits.claim_on(original)
-            left = self._settings.wait_timeout - (monotonic() - begin)
-            if other and (left <= 0 or self._visits.is_waiting(other, visit)):
-                return verdict, claim
-            self._detector.release(claim)
-            if other is None:  # it is stored, and the first that is looked at
-                self._own_word.believe(original)
-                nameless = without_names(record)
-                return await self._reservations.of_page(nameless, visit, response, wishes)
-            await self._visits.wait_for(other, left, visit)
 
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""

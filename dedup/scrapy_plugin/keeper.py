@@ -17,6 +17,7 @@ from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.stores import LedgerError, Store, StoreDownError
 from dedup.stores.base import StoreState
 from dedup.stores.shared.store import SharedStore
+from dedup.units import Count
 
 logger = get_logger(__name__)
 
@@ -62,9 +63,9 @@ class Keeper:
             self.checkpoints.start()
             for path in self._feeds.files_to_overwrite() if len(self.detector) else ():
                 logger.warning(
-                    "%s is overwritten, and %s knows %d pages, which are not stored again while "
-                    "they are unchanged: append (-o), use another file, or start afresh (-a "
-                    "dedup_reset=1)", path, self.store.name, len(self.detector),
+                    "%s is overwritten, and %s not stored again while unchanged, since %s knows "
+                    "that: append (-o), use another file, or start afresh (-a dedup_reset=1)",
+                    path, f"{Count(len(self.detector)):page is|pages are}", self.store.name,
                 )  # fmt: skip
 
     async def join(self, spider: str) -> None:

@@ -1,15 +1,12 @@
 """Pages that match the very page which they name as their canonical one: copies by their word."""
 
 from collections import Counter
-from urllib.parse import urlsplit
-
-from scrapy.http import Response
+from collections.abc import Iterable
 
 from dedup.evidence import Evidence, Objection
-from dedup.preference import are_same_url
+from dedup.preference import are_same_url, canonical_form
 from dedup.record import PageRecord
-from dedup.rule import Rule, Verdict
-from dedup.scrapy_plugin.canonicals import Canonicals
+from dedup.rule import Rule, Verdict, Witness
 
 _MOST_TITLES = 2
 _MOST_KNOWN = 100_000
@@ -19,34 +16,42 @@ class OwnWord:
     """Believes pages that say themselves of which page they are a copy, as far as is safe.
 
     Sites make mistakes: a template may name one page for all, most often the home page. So that is
-    never believed, nor are more than two pages with other titles of each page that they name.
+    never believed, nor are more than two pages with other titles of each page that they match.
     """
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self._believed: Counter[str] = Counter()
+        self._stored_at: dict[str, str] = {}
 
-    def is_copy(self, verdict: Verdict, record: PageRecord, response: Response) -> bool:
-        """Return whether a page has only another title than its match, which it calls canonical.
+    def note_stored_at(self, urls: Iterable[str], stored: str) -> None:
+        """Take note that what was asked for at *urls* is stored, or about to be, at *stored*."""
+        for url in urls:
+            if len(self._stored_at) < _MOST_KNOWN and not are_same_url(url, stored):
+                self._stored_at[canonical_form(url)] = stored
 
-        Its main text has to be long, and all of the page that there is, as if it were equal to the
-        other one: nobody is believed where pages have little but a title.
+    def is_copy(self, verdict: Verdict, record: PageRecord, canonical: str) -> bool:
+        """Return whether a page has only another title than its match, which it calls *canonical*.
+
+        Or it calls a page so that is itself stored as its match.
         """
-        if verdict.objection is not Objection.TITLE or not (self._rule.demands and record.evidence):
-            return False
-        coverage = Evidence.from_bytes(record.evidence).coverage
-        if not self._rule.demands.are_met_by_text(record.tokens, coverage):
-            return False
-        original, canonical = verdict.original or "", Canonicals.named_by(response)
-        if canonical is None or not are_same_url(canonical, original):
-            return False
-        if urlsplit(canonical).path in ("", "/") or len(self._believed) >= _MOST_KNOWN:
-            return False
-        return self._believed[original] < _MOST_TITLES
+        original = verdict.original or ""
+        named = self._stored_at.get(canonical_form(canonical), canonical)
+        return (
+            verdict.objection is Objection.TITLE
+            and are_same_url(named, original)
+            and self._rule.believes(Witness.of(record), canonical, original)
+            and len(self._believed) < _MOST_KNOWN
+            and self._believed[original] < _MOST_TITLES
+        )
 
     def believe(self, original: str) -> None:
         """Take note that a page gives way to the one at *original*."""
         self._believed[original] += 1
+
+    def take_back(self, original: str) -> None:
+        """Take note that a page that was believed does not give way, after all."""
+        self._believed[original] -= 1
 
 
 def without_names(record: PageRecord) -> PageRecord:

@@ -9,11 +9,13 @@ from dedup.claim import Claim
 from dedup.detector import Detector, Reservation
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
-from dedup.rule import Verdict
+from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.outages import Outages
+from dedup.scrapy_plugin.own_word import OwnWord, without_names
 from dedup.scrapy_plugin.preferred import PreferredUrls
+from dedup.scrapy_plugin.provenance import urls_of
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
@@ -49,6 +51,7 @@ class Reservations:
         self._join = join
         self._outages = outages
         self._canonicals = canonicals
+        self._own_word = OwnWord(detector.rule)
         self._preferred = PreferredUrls(settings.prefer, detector, notices)
 
     async def of_page(
@@ -62,10 +65,39 @@ class Reservations:
         may_wait = canonical and not (wishes.again or visit.judgements)
         is_asked = bool(may_wait) and await self._wait_for(canonical or "", response, record)
         reservation = await self._reserve(record, again=wishes.again, visit=visit)
+        if canonical:
+            reservation = await self._by_own_word(reservation, record, canonical, visit)
         verdict, claim = _ended(reservation)
-        if is_asked and self._canonicals:
-            self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
+        if self._canonicals:
+            is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
+            stored = (is_stored_elsewhere and verdict.original) or response.url
+            self._own_word.note_stored_at(urls_of(response), stored)
+            if is_asked:
+                self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
         return await self._preferred.verdict(reservation, response.url, canonical), claim
+
+    async def _by_own_word(
+        self, reservation: Reservation, record: PageRecord, canonical: str, visit: Visit
+    ) -> Reservation:
+        """Return what is said of a page that names *canonical*, though it has another title.
+
+        The title of a page that says itself of which page it is a copy is no objection. It gives
+        way only to that one, and only when that is stored.
+        """
+        verdict, claim, _ = reservation
+        if not (verdict and claim and self._own_word.is_copy(verdict, record, canonical)):
+            return reservation
+        original = verdict.original or ""
+        self._own_word.believe(original)
+        self._detector.release(claim)
+        nameless = await self._reserve(without_names(record), again=False, visit=visit)
+        believed, claim = _ended(nameless)
+        if believed.is_duplicate and believed.original == original:
+            return nameless
+        self._own_word.take_back(original)
+        if claim:
+            self._detector.release(claim)
+        return await self._reserve(record, again=False, visit=visit)
 
     async def of_text(
         self, record: PageRecord, url: str, *, again: bool

@@ -178,10 +178,6 @@ class Visits:
         self._holders[claim] = visit
         claim.when_ended(lambda: self._holders.pop(claim))
 
-    def claim_on(self, key: str) -> Claim | None:
-        """Return an open claim on what the page at *key* shows, or ``None``."""
-        return next((claim for claim in self._holders if claim.record.key == key), None)
-
     def is_waiting(self, claim: Claim, visit: Visit | None) -> bool:
         """Return whether the visit that holds *claim* waits for *visit*, also through others."""
         holder = self._holders.get(claim)

@@ -147,7 +147,7 @@ def test_answers_of_other_pairs_are_counted_and_arguments_kept(calibrate, pages)
     code, out, _ = calibrate("pages.jsonl", *arguments, "--answers", "pairs.tsv")
     assert code == 0
     assert "{'weights': 'tf', 'max_distance': " in out
-    assert "1 answers are about pairs that are not among these." in out
+    assert "1 answer is about pairs that are not among these." in out
 
 
 def test_other_seeds_draw_other_pairs_of_pages_that_are_just_long_enough(calibrate, pages):

@@ -277,7 +277,7 @@ def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):
     (tmp_path / "items.jl").write_text("\n".join(map(json.dumps, lines)))
     code, out, _ = run(capsys, "lexicon", tmp_path / "items.jl", "-o", tmp_path / "lexicon")
     assert code == 0
-    assert ": 1 words of 2 documents" in out
+    assert ": 1 word of 2 documents" in out
     assert "3 lines without text in the field 'text' were skipped" in out
 
 
@@ -292,7 +292,7 @@ def test_lines_and_texts_may_begin_with_a_mark_and_the_field_be_named(tmp_path, 
     assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2, "words": 1}
     path = tmp_path / "frequent"
     _, out, _ = run(capsys, "lexicon", *inputs, "-o", path, *arguments, 3)
-    assert out.partition(": ")[2].startswith("1 words of 3 documents")
+    assert out.partition(": ")[2].startswith("1 word of 3 documents")
     assert load_lexicon(str(path)).frequencies == {"three": 3}
 
 

@@ -139,7 +139,7 @@ def test_short_and_empty_pages_are_explained_too(explain):
 
 def test_all_of_the_texts_is_shown_if_that_is_asked_for(explain):
     brief, full = explain("zh.txt", "one.txt"), explain("zh.txt", "one.txt", "--full")
-    assert "… 1 more lines (--full shows them)" in brief
+    assert "… 1 more line (--full shows it)" in brief
     assert section(full, "Main text of A") == CHINESE.splitlines()
     assert " ".join(section(full, "Main text of B")).split() == ARTICLE.upper().split()
 

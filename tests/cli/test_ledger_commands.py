@@ -262,6 +262,33 @@ def test_stored_pages_are_explained_with_what_they_showed(tmp_path, capsys):
     assert out.startswith("simhash: kept (other title)")
 
 
+@pytest.mark.parametrize("prefer", [["canonical"], []])
+def test_a_reprint_is_explained_as_what_the_crawl_makes_of_it(tmp_path, capsys, prefer):
+    reprint = page(edited(article(1)), title="A cup")
+    reprint = reprint.replace("<head>", '<head><link rel="canonical" href="/a">')
+    site = {"/a": page(article(1), title="Tea"), "/b": reprint}
+    ledger = tmp_path / "pages.sqlite"
+    with served(site) as url:
+        a, b = url + "/a", url + "/b"
+        result = crawl(spider_over(a, b), DEDUP_INDEX=ledger, DEDUP_PREFER=prefer)
+        fetched = run(capsys, "explain", a, b)[1].splitlines()
+        swapped = run(capsys, "explain", b, a)[1].splitlines()
+        explained = json.loads(run(capsys, "explain", a, b, "--json", "-")[1])
+    assert [item["url"] for item in result.items] == ([a] if prefer else [a, b])
+    verdict = "simhash: kept (other title), or a copy by its own word, distance 2 of up to 3."
+    assert fetched[0] == verdict
+    [note] = explained["notes"]
+    assert note == (
+        f"B names <{a}> as its canonical page, which is that of A, too. A crawl whose DEDUP_PREFER "
+        'has "canonical" stores A, and drops B; others store both.'
+    )
+    assert note in " ".join(" ".join(fetched).split())
+    assert swapped[1].startswith(f"A names <{a}> as its canonical page, which is that of B, too.")
+    assert [explained[side]["canonical"] for side in "ab"] == [None, a]
+    told = run(capsys, "explain", "--ledger", ledger, a, b)[1]
+    assert told.startswith(f"simhash: {'near-duplicate' if prefer else 'kept (other title)'}, ")
+
+
 def test_an_exact_copy_is_explained_with_the_text_of_its_original(tmp_path, capsys):
     ledger, pages = tmp_path / "pages.sqlite", {
         "/a": page(article(1), title="The first"), "/copy": page(article(1), title="The first"),

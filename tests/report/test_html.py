@@ -19,6 +19,7 @@ from dedup.report.counts import Counters
 from dedup.report.html import as_html
 from dedup.report.report import DroppedText, LossyPage, NearMiss
 from dedup.rule import Kind, Verdict
+from dedup.units import Count
 from dedup.url_advice import Advice, Contents
 
 HOSTILE = [
@@ -275,6 +276,17 @@ def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
     ]
 
 
+def test_one_thing_is_told_of_in_the_singular():
+    folder = Path(as_html.__code__.co_filename).parent / "templates"
+    messages = json.loads((folder / "messages.json").read_text("utf-8"))
+    del messages["per_second"]  # of which there may be 1.0
+    for english, _ in messages.values():
+        told = english.format(*[Count(1)] * 3)
+        plurals = set(re.findall(r"\b1 (?:[a-z-]+ )?([a-z-]+s)\b", told))
+        assert plurals <= {"is", "was", "has", "lies", "differs", "this", "miss"}, told
+        assert not re.search(r"\b1 (?:\S+ )?(?:are|were|have)\b", told), told
+
+
 def test_every_documented_reason_has_a_text_of_its_own():
     documented = (Path(__file__).parents[2] / "docs" / "stats.md").read_text("utf-8")
     rows = documented.partition("| reason | meaning |")[2].partition("\n\n")[0]
@@ -508,7 +520,9 @@ def test_the_interface_is_there_in_both_languages():
     for name, (english, chinese) in messages.items():
         assert english
         assert chinese
-        assert set(re.findall(r"\{\d\}", english)) == set(re.findall(r"\{\d\}", chinese)), name
+        assert set(re.findall(r"\{\d", english)) == set(re.findall(r"\{\d", chinese)), name
+        # Chinese has no plural.
+        assert set(re.findall(r"\{\d.", chinese)) <= {f"{{{place}}}" for place in range(9)}
     template = (folder / "report.html").read_text("utf-8") + (folder / "report.js").read_text(
         "utf-8"
     )
@@ -594,7 +608,7 @@ def test_pages_that_are_marked_would_be_lost():
         html = as_html(
             with_dropped_text(report_of([]), LossyPage("b", "a", 1, 2), is_stored=True), texts
         )
-        assert "They would be lost if these pages were dropped" in html
+        assert "They would be lost if what is marked were dropped" in html
         assert "若丢弃这些页面" in html
         assert "are nowhere stored" not in html
         html = as_html(with_dropped_text(report_of([])), texts)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.exceptions import DropItem
-from texts import article, edited, page
+from texts import article, edited, page, replaced
 from web import Answer, served
 
 TEXT, OTHER = article(1), article(2)
@@ -73,6 +73,27 @@ def test_a_reprint_with_a_title_of_its_own_gives_way_to_the_page_that_it_names(t
     assert result.stored == ["/tea"]
     assert result.left_out["/reprint"] == "/tea"
     assert [result.stats[f"dedup/{name}"] for name in ("new", "near_duplicates")] == [1, 1]
+
+
+@pytest.mark.parametrize("order", [("/cup", "/tea", "/reprint"), ("/cup", "/reprint")])
+def test_a_reprint_gives_way_to_what_the_page_that_it_names_is_a_copy_of(order):
+    site = {
+        "/cup": page(TEXT, title="Tea"),
+        "/tea": page(edited(TEXT, "differently"), title="Tea"),
+        "/reprint": naming("/tea", COPY, title="A drink"),
+    }
+    result = run(site, *order)
+    assert result.stored == ["/cup"]
+    assert result.left_out == {"/tea": "/cup", "/reprint": "/cup"}
+
+
+def test_a_reprint_gives_way_to_the_page_to_which_what_it_names_redirects():
+    moved = Answer(b"", 301, headers={"Location": "/cup"})
+    reprint = naming("/tea", COPY, title="A drink")
+    site = {"/cup": page(TEXT, title="Tea"), "/tea": moved, "/reprint": reprint}
+    result = run(site, "/tea", "/reprint")
+    assert result.stored == ["/cup"]
+    assert result.left_out["/reprint"] == "/cup"
 
 
 def test_a_link_header_names_it_too():
@@ -151,6 +172,24 @@ class TestItIsKept:
         site = {"/blue": page(TEXT, title="Blue"), "/green": page(OTHER, title="Green")}
         site["/red"] = naming("/green", COPY, title="Red")
         assert sorted(run(site, "/blue", "/green", "/red").stored) == ["/blue", "/green", "/red"]
+
+    def test_if_that_is_a_copy_of_the_home_page_and_has_another_title(self):
+        site = {"/": page(TEXT, title="Blue"), "/blue": page(TEXT, title="Blue")}
+        site["/red"] = naming("/blue", COPY, title="Red")
+        assert sorted(run(site, "/", "/blue", "/red").stored) == ["/", "/red"]
+
+    def test_if_that_is_a_copy_of_another_content(self):
+        site = {"/green": page(OTHER, title="Green"), "/also-green": page(OTHER, title="Green")}
+        site |= {"/blue": page(TEXT, title="Blue")}
+        site["/red"] = naming("/also-green", COPY, title="Red")
+        result = run(site, *site)
+        assert sorted(result.stored) == ["/blue", "/green", "/red"]
+
+    def test_if_many_with_titles_of_their_own_name_copies_of_one(self):
+        site = {"/0": page(TEXT, title="Colour 0"), "/copy": page(TEXT, title="Colour 0")}
+        for number in range(1, 6):
+            site[f"/{number}"] = naming("/copy", COPY, title=f"Colour {number}")
+        assert run(site, *site).stored == ["/0", "/3", "/4", "/5"]
 
     def test_with_its_title_if_that_matches_and_is_not_stored(self):
         class Storage:
@@ -299,6 +338,18 @@ def test_a_page_is_asked_for_only_while_that_is_of_use():
     assert len(result.stored) == result.stats[REQUESTED] == 40
 
 
+@pytest.mark.slow
+def test_to_be_asked_for_by_a_reprint_with_a_title_of_its_own_is_of_use():
+    site = {}
+    for number in range(100, 120):
+        text = article(number)
+        site[f"/{number}"] = naming(f"/of/{number}", text, title=f"A cup {number}")
+        site[f"/of/{number}"] = page(replaced(text, 1), title=f"Tea {number}")
+    result = run(site, *list(site)[::2], DEDUP_MAX_DISTANCE=8)
+    assert result.stored == list(site)[1::2]
+    assert result.stats[REQUESTED] == 20
+
+
 @pytest.mark.parametrize(
     "handed_on", [{"cb_kwargs": {"item": {"name": "tea"}}}, {"method": "POST"}]
 )
@@ -379,6 +430,20 @@ def test_so_many_pages_wait_and_no_more():
     # One that gives up its place may make room for another before the page comes.
     assert 64 <= result.stats[WAITED] <= 66
     assert result.stored.index("/tea") > 30  # it comes after those that did not wait
+
+
+@pytest.mark.slow
+def test_of_more_copies_than_may_wait_for_a_page_that_comes_late_one_is_stored_in_its_place():
+    copies = {path: naming("/tea") for path in MANY}
+    site = {"/": page(OTHER), "/tea": page(TEXT), **copies}
+    result = run(site, "/", spider={"parse": many}, CONCURRENT_REQUESTS=8)
+    root, stored = result.stored
+    assert root == "/"
+    assert stored in copies
+    assert set(result.left_out) == {"/tea", *copies} - {stored}
+    assert set(result.left_out.values()) == {stored}
+    assert result.stats[WAITED] == 64
+    assert result.stats["elapsed_time_seconds"] < 20  # nobody waits for the timeout
 
 
 @pytest.mark.slow

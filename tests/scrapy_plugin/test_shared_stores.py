@@ -17,6 +17,7 @@ from crawls import ADDON, Crawl, crawl, logged, spider_over
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis_server import RedisServer, redis_server
+from scrapy import Request
 from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page, replaced
 from web import served
@@ -488,6 +489,37 @@ def test_a_page_waits_for_one_that_another_crawl_is_storing(site: str, index: st
     counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
     assert counts == ([0, 1] if fails else [1, 0])
     assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_reprint_waits_for_the_original_that_another_crawl_is_storing(
+    pages: dict[str, Any], site: str, index: str, *, fails: bool
+):
+    """If that is not stored, the reprint is, and has its title when others are compared with it."""
+    Gate.fails = fails
+    text = edited(article(1))
+    reprint = page(text, title="A reprint")
+    link = f'<link rel="canonical" href="{site}/0">'
+    pages["/reprint"] = reprint.replace("<head>", f"<head>{link}")
+    pages["/other"] = page(replaced(text, 1), title="Another page")
+
+    async def start(self: Any) -> AsyncIterator[Any]:
+        # Such a request is not copied to ask for the original.
+        yield Request(f"{site}/reprint", meta={"parameters": []})
+
+    prefers = {"custom_settings": {"DEDUP_PREFER": ["canonical"]}, "start": start}
+    spiders = [
+        spider_over(f"{site}/0", name="holder"),
+        spider_over(name="b", **prefers),
+    ]
+    holder, waiter = crawls_at_once(
+        index, *spiders, until=lambda stats: stats.get_value("dedup/claims/waited")
+    )
+    counts = [one.get("item_scraped_count", 0) for one in (holder, waiter)]
+    assert counts == ([0, 1] if fails else [1, 0])
+    assert waiter["dedup/new" if fails else "dedup/near_duplicates"] == 1
+    index = index.replace("%(name)s", "both")
+    assert stored(fleet_crawl(site, "/other", DEDUP_INDEX=index), site) == ["/other"]
 
 
 def test_what_others_use_is_not_reset(site: str, index: str):

@@ -133,7 +133,7 @@ def test_what_is_of_no_use_is_passed_over_counted_and_told(tmp_path, target, cap
     assert rebuilt(target, feed) == 0
     out = capsys.readouterr().out
     assert out == (
-        f"{target}: 1 page\n8 items are passed over, and their pages stored again when met; the "
+        f"{target}: 1 page\n8 items are passed over, to be stored again when met; the "
         f"first: {feed}, record 2: it has no field 'dedup_record'\n"
     )
     assert [digest for _, _, digest, _ in stored(target)] == [good["digest"]]
@@ -162,7 +162,7 @@ def test_a_scope_may_be_told_by_the_fields_of_the_items(tmp_path, target, capsys
     ]
     with LedgerReader(target) as reader:
         assert reader.identity["scope"] == "field:sku,host"
-    assert "1 items are passed over" in capsys.readouterr().out
+    assert "1 item is passed over" in capsys.readouterr().out
 
 
 def test_feeds_may_be_compressed_and_the_field_have_another_name(tmp_path, target):

@@ -99,13 +99,14 @@
       for (const copy of copies.slice(from, from + COPIES)) list.insertBefore(itemOf(copy), more.parentNode);
       const left = copies.length - from - COPIES;
       more.hidden = left <= 0;
-      more.replaceChildren(`+ ${number(left)} `, say("js_more_copies"));
+      more.replaceChildren(`+ ${number(left)} `, say(left === 1 ? "js_more_copy" : "js_more_copies"));
       more.onclick = () => add(from + COPIES);
     };
     list.append(element("li", { class: "more" }, more));
     add(0);
-    if (group.count > copies.length)
-      list.append(element("li", { class: "quiet" }, `+ ${number(group.count - copies.length)} `, say("js_not_shown")));
+    const hidden = group.count - copies.length;
+    if (hidden > 0)
+      list.append(element("li", { class: "quiet" }, `+ ${number(hidden)} `, say(hidden === 1 ? "js_one_not_shown" : "js_not_shown")));
     return list;
   }
 

@@ -16,6 +16,7 @@ from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
 from dedup.scrapy_plugin.feeds.sinks import has_other_sink
 from dedup.scrapy_plugin.feeds.torn_lines import TornFeedError
+from dedup.units import count_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -167,9 +168,9 @@ class Feeds:
             call()
         if self._items_refused and not self._items_accepted:
             logger.warning(
-                "No feed accepted any of %d items, so none of them counts as stored: nothing was "
+                "No feed accepted any of %s, so none of them counts as stored: nothing was "
                 "dropped as their duplicate, and none is remembered",
-                self._items_refused,
+                count_of(self._items_refused, "item"),
             )
 
     async def wait_until_closed(self, seconds: float) -> bool:
