@@ -23,6 +23,16 @@ _CLAIMED, _COMMITTED, _RELEASED, _PREFERRED = b"C", b"S", b"R", b"P"
 _ENDS: dict[bytes, type[Committed | Released]] = {_COMMITTED: Committed, _RELEASED: Released}
 
 
+def to_utf8(text: str) -> bytes:
+    """Return *text* as bytes, with halves of characters, too."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def from_utf8(data: bytes) -> str:
+    """Return the text that `to_utf8` wrote; raises UnicodeDecodeError for anything else."""
+    return data.decode("utf-8", "surrogatepass")
+
+
 def to_bytes(entry: Entry) -> bytes:
     """Return *entry* as bytes, without its position."""
     _, owner, serial, run, at, event = entry
@@ -35,7 +45,7 @@ def to_bytes(entry: Entry) -> bytes:
             return _HEAD.pack(_RELEASED, serial, run, owner, at, number)
         case Preferred(number, key):
             head = _HEAD.pack(_PREFERRED, serial, run, owner, at, number)
-            return head + key.encode("utf-8", "surrogatepass")
+            return head + to_utf8(key)
 
 
 def from_bytes(position: int, data: bytes) -> Entry:
@@ -46,7 +56,7 @@ def from_bytes(position: int, data: bytes) -> Entry:
         if kind == _CLAIMED:
             event = _claimed(position, data)
         elif kind == _PREFERRED:
-            event = Preferred(number, data[_HEAD.size :].decode("utf-8", "surrogatepass"))
+            event = Preferred(number, from_utf8(data[_HEAD.size :]))
         elif len(data) == _HEAD.size:
             event = _ENDS[kind](number)
         else:
@@ -63,8 +73,8 @@ def many_from_bytes(first: int, data: Iterable[bytes]) -> list[Entry]:
 
 def _claim(record: PageRecord, replaces: Sequence[int]) -> bytes:
     sketch, evidence = record.sketch, record.evidence
-    scope = record.scope.encode("utf-8", "surrogatepass")
-    key = record.key.encode("utf-8", "surrogatepass")
+    scope = to_utf8(record.scope)
+    key = to_utf8(record.key)
     assert record.digest is not None
     flags = (
         _HAS_SKETCH * (sketch is not None)
@@ -89,8 +99,8 @@ def _claimed(position: int, data: bytes) -> Claimed:
     if len(data) != replaces + others * _NUMBER.size:
         raise LookupError(len(data))
     record = PageRecord(
-        data[key:replaces].decode("utf-8", "surrogatepass"),
-        data[scope:key].decode("utf-8", "surrogatepass") if of_scope else "",
+        from_utf8(data[key:replaces]),
+        from_utf8(data[scope:key]) if of_scope else "",
         tokens,
         digest,
         data[sketch:evidence] if flags & _HAS_SKETCH else None,
