@@ -114,7 +114,7 @@ class PostgresLog(PostgresReader):
         stored = set(ended or ())
         lost = [serial for n, (_, serial) in enumerate(request.commits, 1) if n not in stored]
         first = max(request.seen, 1)
-        return Answer(self._decoded(first, self._checked(first, last, entries)), made, lost)
+        return Answer(self._entries(first, self._checked(first, last, entries)), made, lost)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         [[left]] = await self._client.query(

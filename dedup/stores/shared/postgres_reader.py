@@ -54,7 +54,7 @@ class PostgresReader(ListedLog):
                 """,
                 self._namespace, array_of(part),
             ):  # fmt: skip
-                [entry] = self._decoded(position, [data])
+                [entry] = self._entries(position, [data])
                 if isinstance(entry.event, Claimed):
                     pages[position] = entry.event.record
         return pages

@@ -131,7 +131,7 @@ class RedisLog(ListedLog):
             self._refuse(answer, self._made_with)
         length, lost, entries = answer
         made = list(range(length - len(claims) + 1, length + 1)) if claims else []
-        return Answer(self._decoded(max(seen, 1), entries), made, lost)
+        return Answer(self._entries(max(seen, 1), entries), made, lost)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         named = b"".join(_OWNED_CLAIM.pack(n, serial, owner) for n, owner, serial in claims)
@@ -173,7 +173,7 @@ class RedisLog(ListedLog):
             commands = [("LINDEX", self._keys["log"], number - 1) for number in part]
             for number, data in zip(part, await self._client.call_all(commands), strict=True):
                 if data is not None:
-                    (entry,) = self._decoded(number, [data])
+                    (entry,) = self._entries(number, [data])
                     if isinstance(entry.event, Claimed):
                         records[number] = entry.event.record
         return records
