@@ -213,17 +213,17 @@ async def bare_round_trip(server: Server, log: Any) -> tuple[float, float]:
     before = server.cpu(), time.process_time()
     for _ in range(_ROUND_TRIPS):
         if server.kind == "redis":
-            await log._call("PING")
+            await log._client.call("PING")
         elif server.kind == "postgresql":
-            await log._query("SELECT %s::int", "1")
+            await log._client.query("SELECT %s::int", "1")
         else:
-            await log._run(empty_transaction, log)
+            await log._file.run(empty_transaction, log)
     after = server.cpu(), time.process_time()
     return (after[0] - before[0]) / _ROUND_TRIPS, (after[1] - before[1]) / _ROUND_TRIPS
 
 
 def empty_transaction(log: Any) -> None:
-    with log._transaction():
+    with log._file.transaction():
         pass
 
 

@@ -189,6 +189,11 @@ class Detector:
         return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(record))
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other processes use the store, which may fail then, and work again."""
+        return self._store.is_shared
+
+    @property
     def has_claims_to_make(self) -> bool:
         """Whether the next exchange makes claims that a shared store does not have."""
         return self._follower.has_claims_to_make

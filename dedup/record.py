@@ -148,6 +148,12 @@ class RecordColumns:
         self.scopes.append(record.scope)
         self.keys.append(record.key)
 
+    @property
+    def lists(self) -> tuple[list[Any], ...]:
+        """What is there of each page, as lists in the order of the fields; all are as long."""
+        return (self.numbers, self.digests, self.sketches, self.tokens, self.evidence, self.scopes,
+                self.keys)  # fmt: skip
+
     def by_scope(self) -> Iterator[tuple[str, "RecordColumns"]]:
         """Yield the pages of each scope."""
         if len(set(self.scopes)) == 1:

@@ -7,6 +7,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
+from dedup.scrapy_plugin.crawling import is_stopping
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -48,10 +49,9 @@ class Outages:
 
     async def wait(self) -> bool:
         """Wait if pages are to; return whether the store is to be asked again."""
-        # Nobody waits in a crawl that is being stopped.
-        if self._policy == "wait" and self._crawler.crawling:
+        if self._policy == "wait" and not is_stopping(self._crawler):
             await wait_for_call(_SECONDS_BETWEEN_TRIES, lambda _: None)
-            return True
+            return not is_stopping(self._crawler)
         if self._policy == "stop" and not self._is_stopped and self._crawler.engine:
             self._is_stopped = True
             deferred_from_coro(self._crawler.engine.close_spider_async(reason=REASON))

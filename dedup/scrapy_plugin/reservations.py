@@ -19,7 +19,7 @@ from dedup.scrapy_plugin.provenance import urls_of
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
-from dedup.stores import StoreDownError
+from dedup.stores import LedgerError, StoreDownError
 
 
 class Reservations:
@@ -139,6 +139,11 @@ class Reservations:
                 self._outages.begin(error)
                 if await self._outages.wait():
                     continue
+                return self._detector.unchecked(record)
+            except LedgerError:
+                if not self._detector.is_shared:
+                    raise
+                self._notices.count_error("<%s>", record.key)
                 return self._detector.unchecked(record)
             self._summary.record_time("index", perf_counter() - start)
             if reservation.verdict:

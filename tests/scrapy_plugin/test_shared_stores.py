@@ -317,6 +317,48 @@ def test_pages_wait_while_the_store_is_down(site: str, server: RedisServer, inde
     assert crawled.messages()[-1] == BACK
 
 
+def test_a_crawl_that_is_closed_does_not_wait_for_the_store(
+    site: str, server: RedisServer, index: str
+):
+    def outage(path: str) -> None:
+        if path == "/1":
+            server.kill()
+            asyncio.get_running_loop().call_later(30, server.start)
+
+    begin = time.monotonic()
+    paths = ["/0", "/1", "/2", "/3"]
+    crawled = fleet_crawl(
+        site, *paths, before=outage,
+        DEDUP_INDEX=index, DEDUP_STORE_DOWN="wait", CLOSESPIDER_TIMEOUT=3,
+    )  # fmt: skip
+    assert crawled.stats["finish_reason"] == "closespider_timeout"
+    assert stored(crawled, site)[:2] == ["/0", "/1"]
+    assert len(crawled.items) == crawled.stats["response_received_count"]
+    assert crawled.dedup_stats["skipped/unchecked"] == len(crawled.items) - 1
+    assert time.monotonic() - begin < 28
+    server.start()  # as the fixture ends it
+
+
+def test_what_comes_while_the_store_fails_is_entered_when_it_works_again(
+    site: str, server: RedisServer, index: str
+):
+    def fault(path: str) -> None:
+        with Redis(port=server.port, password=PASSWORD) as client:
+            if path == "/2":
+                client.rename("{dedup:test}:log", "aside")
+                client.set("{dedup:test}:log", "of another type")
+            elif path == "/4":
+                client.rename("aside", "{dedup:test}:log")
+
+    paths = ["/0", "/1", "/2", "/3", "/4", "/5"]
+    crawled = fleet_crawl(site, *paths, before=fault, DEDUP_INDEX=index)
+    assert stored(crawled, site) == paths
+    assert crawled.dedup_stats["skipped/unchecked"] == crawled.dedup_stats["errors"] == 2
+    assert "skipped/error" not in crawled.dedup_stats
+    assert not [message for message in crawled.messages() if "not in the ledger" in message]
+    assert stored(fleet_crawl(site, *(path + "b" for path in paths), DEDUP_INDEX=index), site) == []
+
+
 def test_the_crawl_stops_when_the_store_is_down_and_keeps_what_is_under_way(
     site: str, server: RedisServer, index: str
 ):

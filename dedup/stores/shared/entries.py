@@ -13,14 +13,24 @@ from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.shared.log import Entry
 
 # Kind, serial, run, owner, when, and the number of the page, 0 for a claim.
-_HEAD = Struct("<cII8sdQ")
+HEAD = Struct("<cII8sdQ")
 # What is there of a page, tokens, digest, and the lengths of sketch, scope, key and replaces.
-_PAGE = Struct("<BQ16sIIII")
+PAGE = Struct("<BQ16sIIII")
 _NUMBER = Struct("<Q")
 
-_HAS_SKETCH, _HAS_EVIDENCE, _IS_BINARY = 1, 2, 4
-_CLAIMED, _COMMITTED, _RELEASED, _PREFERRED = b"C", b"S", b"R", b"P"
-_ENDS: dict[bytes, type[Committed | Released]] = {_COMMITTED: Committed, _RELEASED: Released}
+HAS_SKETCH, HAS_EVIDENCE, IS_BINARY = 1, 2, 4
+CLAIMED, COMMITTED, RELEASED, PREFERRED = b"C", b"S", b"R", b"P"
+_ENDS: dict[bytes, type[Committed | Released]] = {COMMITTED: Committed, RELEASED: Released}
+
+
+def to_utf8(text: str) -> bytes:
+    """Return *text* as bytes, with halves of characters, too."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def from_utf8(data: bytes) -> str:
+    """Return the text that `to_utf8` wrote; raises UnicodeDecodeError for anything else."""
+    return data.decode("utf-8", "surrogatepass")
 
 
 def to_bytes(entry: Entry) -> bytes:
@@ -28,26 +38,26 @@ def to_bytes(entry: Entry) -> bytes:
     _, owner, serial, run, at, event = entry
     match event:
         case Claimed(record, replaces):
-            return _HEAD.pack(_CLAIMED, serial, run, owner, at, 0) + _claim(record, replaces)
+            return HEAD.pack(CLAIMED, serial, run, owner, at, 0) + _claim(record, replaces)
         case Committed(number):
-            return _HEAD.pack(_COMMITTED, serial, run, owner, at, number)
+            return HEAD.pack(COMMITTED, serial, run, owner, at, number)
         case Released(number):
-            return _HEAD.pack(_RELEASED, serial, run, owner, at, number)
+            return HEAD.pack(RELEASED, serial, run, owner, at, number)
         case Preferred(number, key):
-            head = _HEAD.pack(_PREFERRED, serial, run, owner, at, number)
-            return head + key.encode("utf-8", "surrogatepass")
+            head = HEAD.pack(PREFERRED, serial, run, owner, at, number)
+            return head + to_utf8(key)
 
 
 def from_bytes(position: int, data: bytes) -> Entry:
     """Return the entry at *position* that `to_bytes` wrote; raises ValueError for anything else."""
     try:
-        kind, serial, run, owner, at, number = _HEAD.unpack_from(data)
+        kind, serial, run, owner, at, number = HEAD.unpack_from(data)
         event: Claimed | Committed | Released | Preferred
-        if kind == _CLAIMED:
+        if kind == CLAIMED:
             event = _claimed(position, data)
-        elif kind == _PREFERRED:
-            event = Preferred(number, data[_HEAD.size :].decode("utf-8", "surrogatepass"))
-        elif len(data) == _HEAD.size:
+        elif kind == PREFERRED:
+            event = Preferred(number, from_utf8(data[HEAD.size :]))
+        elif len(data) == HEAD.size:
             event = _ENDS[kind](number)
         else:
             raise LookupError(len(data))
@@ -63,39 +73,39 @@ def many_from_bytes(first: int, data: Iterable[bytes]) -> list[Entry]:
 
 def _claim(record: PageRecord, replaces: Sequence[int]) -> bytes:
     sketch, evidence = record.sketch, record.evidence
-    scope = record.scope.encode("utf-8", "surrogatepass")
-    key = record.key.encode("utf-8", "surrogatepass")
+    scope = to_utf8(record.scope)
+    key = to_utf8(record.key)
     assert record.digest is not None
     flags = (
-        _HAS_SKETCH * (sketch is not None)
-        | _HAS_EVIDENCE * (evidence is not None)
-        | _IS_BINARY * record.is_binary
+        HAS_SKETCH * (sketch is not None)
+        | HAS_EVIDENCE * (evidence is not None)
+        | IS_BINARY * record.is_binary
     )
     return b"".join((
-        _PAGE.pack(flags, record.tokens, record.digest, len(sketch or b""), len(scope), len(key),
+        PAGE.pack(flags, record.tokens, record.digest, len(sketch or b""), len(scope), len(key),
                    len(replaces)),
         sketch or b"", evidence or b"", scope, key, *map(_NUMBER.pack, replaces),
     ))  # fmt: skip
 
 
 def _claimed(position: int, data: bytes) -> Claimed:
-    flags, tokens, digest, of_sketch, of_scope, of_key, others = _PAGE.unpack_from(data, _HEAD.size)
+    flags, tokens, digest, of_sketch, of_scope, of_key, others = PAGE.unpack_from(data, HEAD.size)
     # Where each begins.
-    sketch = _HEAD.size + _PAGE.size
+    sketch = HEAD.size + PAGE.size
     evidence = sketch + of_sketch
-    scope = evidence + (SIZE_OF_EVIDENCE if flags & _HAS_EVIDENCE else 0)
+    scope = evidence + (SIZE_OF_EVIDENCE if flags & HAS_EVIDENCE else 0)
     key = scope + of_scope
     replaces = key + of_key
     if len(data) != replaces + others * _NUMBER.size:
         raise LookupError(len(data))
     record = PageRecord(
-        data[key:replaces].decode("utf-8", "surrogatepass"),
-        data[scope:key].decode("utf-8", "surrogatepass") if of_scope else "",
+        from_utf8(data[key:replaces]),
+        from_utf8(data[scope:key]) if of_scope else "",
         tokens,
         digest,
-        data[sketch:evidence] if flags & _HAS_SKETCH else None,
-        data[evidence:scope] if flags & _HAS_EVIDENCE else None,
-        flags & _IS_BINARY != 0,
+        data[sketch:evidence] if flags & HAS_SKETCH else None,
+        data[evidence:scope] if flags & HAS_EVIDENCE else None,
+        flags & IS_BINARY != 0,
     )
     numbers = [n for (n,) in _NUMBER.iter_unpack(data[replaces:])] if others else ()
     return Claimed(record, tuple(numbers), position)

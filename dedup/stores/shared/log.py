@@ -2,10 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.base import DuplicateNote, Texts
+
+if TYPE_CHECKING:
+    from dedup.stores.shared.columns import Entries
 
 FORMAT = 1
 """The version of what is in a log; a log of another one is refused."""
@@ -176,7 +179,7 @@ class Log(ABC):
     # Reading.
 
     @abstractmethod
-    def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
+    def snapshot(self, since: float = 0.0) -> "AsyncIterator[Entries]":
         """Yield what counts now, in pieces, by position: claims, each before what became of it.
 
         What was released or replaced, and what was stored before the time *since*, may be there, or

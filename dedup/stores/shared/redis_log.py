@@ -1,34 +1,18 @@
 """A log in Redis or Valkey: a list, and what belongs to it, in one slot of the server."""
 
-import asyncio
 import json
 import math
-import ssl
 import zlib
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import contextmanager
-from importlib.resources import files
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from struct import Struct, error
 from typing import Any, NoReturn, TypeVar
 
-from redis import exceptions
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-
 from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
-from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError, Texts
+from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import many_from_bytes, to_bytes
+from dedup.stores.shared.entries import from_utf8, to_bytes, to_utf8
+from dedup.stores.shared.listed_log import ListedLog
 from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
@@ -38,13 +22,12 @@ from dedup.stores.shared.log import (
     Entry,
     Found,
     Joined,
-    Log,
     Member,
     Request,
 )
+from dedup.stores.shared.redis_client import RedisClient
 from dedup.stores.shared.redis_url import parse_redis_url
 
-_SCRIPT = files(__package__).joinpath("redis_log.lua").read_text("utf-8")
 # The keys, in the order in which the script has them, and their types.
 _TYPES = {
     "log": "list",
@@ -57,7 +40,6 @@ _TYPES = {
     "ends": "hash",
     "texts": "list",
 }
-_OLDEST = (7, 0)
 _PIECE = 100
 
 _CLAIM = Struct("<QI")  # number and serial
@@ -69,23 +51,10 @@ _LENGTH = Struct("<I")
 _NUMBER = Struct("<Q")
 _TIME = Struct("<d")
 
-_DOWN = (
-    exceptions.ConnectionError,
-    exceptions.TimeoutError,
-    exceptions.OutOfMemoryError,
-    exceptions.ReadOnlyError,
-    exceptions.ClusterDownError,
-    exceptions.TryAgainError,
-    TimeoutError,
-    OSError,
-)
-# Errors without a class, at least in old versions of the client.
-_CODES_OF_DOWN = ("BUSY ", "MISCONF ", "NOREPLICAS ", "CLUSTERDOWN ", "MASTERDOWN ", "TRYAGAIN ")
-
 T = TypeVar("T")
 
 
-class RedisLog(Log):
+class RedisLog(ListedLog):
     """A log in one namespace of a Redis (7.0 or later) or Valkey server.
 
     What the server acknowledged is lost as it is configured to lose it: with `appendonly yes`, if
@@ -102,24 +71,15 @@ class RedisLog(Log):
         """
         address = parse_redis_url(url)
         super().__init__(address.name, lease=lease)
-        self._timeout = timeout
-        # What was sent may have been done, so the client may not send anything again.
-        self._client = Redis(
-            **address.arguments,
-            retry=Retry(NoBackoff(), 0),
-            socket_timeout=None,
-            socket_connect_timeout=None,
-            protocol=2,
-        )
-        self._script = self._client.register_script(_SCRIPT)
+        self._client = RedisClient(address, timeout)
         self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _TYPES}
         self._made_with = b""
 
     # Taking part.
 
     async def open(self) -> Found | None:
-        self._check(await self._call("INFO"))
-        types, made_with, is_in_use = await self._run("open")
+        await self._client.check()
+        types, made_with, is_in_use = await self._client.run(self._keys.values(), "open")
         for (part, right), there in zip(_TYPES.items(), types, strict=True):
             if there.decode() not in (right, "none"):
                 raise self._strange(f"{self._keys[part]} is a {there.decode()}, not a {right}")
@@ -133,8 +93,10 @@ class RedisLog(Log):
     async def join(self, member: Member, identity: Mapping[str, Any], *, reset: bool) -> Joined:
         made_with = _to_json({"format": FORMAT, "identity": identity})
         owner, spider, job = member
-        who = (owner, _to_utf8(job or ""), _to_utf8(spider))
-        joined = await self._run("join", made_with, *who, int(reset), self.lease)
+        who = (owner, to_utf8(job or ""), to_utf8(spider))
+        joined = await self._client.run(
+            self._keys.values(), "join", made_with, *who, int(reset), self.lease
+        )
         if isinstance(joined, bytes):
             self._refuse(joined, made_with)
         self._made_with = made_with
@@ -150,11 +112,12 @@ class RedisLog(Log):
         claims = [Entry(0, owner, serial, run, 0.0, claimed) for serial, claimed in request.claims]
         notes: list[bytes] = []
         for key, number, kind, distance, at in request.duplicates:
-            notes.append(_NUMBER.pack(number) + _to_utf8(key))
-            notes.append(_DUPLICATE.pack(run, distance, at) + _to_utf8(kind))
+            notes.append(_NUMBER.pack(number) + to_utf8(key))
+            notes.append(_DUPLICATE.pack(run, distance, at) + to_utf8(kind))
         for number, at in request.seen_again.items():
             notes += [_NUMBER.pack(number), _TIME.pack(at)]
-        answer = await self._run(
+        answer = await self._client.run(
+            self._keys.values(),
             "exchange", self._made_with, owner, turn, run, seen, MOST_ENTRIES,
             self.lease,
             b"".join(_CLAIM.pack(*claim) for claim in request.commits),
@@ -168,72 +131,56 @@ class RedisLog(Log):
             self._refuse(answer, self._made_with)
         length, lost, entries = answer
         made = list(range(length - len(claims) + 1, length + 1)) if claims else []
-        return Answer(self._decoded(max(seen, 1), entries), made, lost)
+        return Answer(self._entries(max(seen, 1), entries), made, lost)
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         named = b"".join(_OWNED_CLAIM.pack(n, serial, owner) for n, owner, serial in claims)
-        left = await self._run("expire", named)
+        left = await self._client.run(self._keys.values(), "expire", named)
         return float(left) if left else math.inf
 
     async def leave(
         self, owner: bytes, reason: str, report: Mapping[str, Any] | None, texts: Texts
     ) -> None:
         told = b"" if report is None else _to_json(report)
-        why = _to_utf8(reason)
-        await self._run("leave", owner, _LENGTH.pack(len(why)) + why + told)
+        why = to_utf8(reason)
+        await self._client.run(
+            self._keys.values(), "leave", owner, _LENGTH.pack(len(why)) + why + told
+        )
         rows = [zlib.compress(_to_json(row)) for row in texts]
         key = self._keys["texts"]
         # No process has more than a report shows, so all together keep no more than that.
-        most = max(await self._call("LLEN", key), len(rows))
+        most = max(await self._client.call("LLEN", key), len(rows))
         for start in range(0, len(rows), _PIECE):
-            await self._call("RPUSH", key, *rows[start : start + _PIECE])
-            await self._call("LTRIM", key, -most, -1)
+            await self._client.call("RPUSH", key, *rows[start : start + _PIECE])
+            await self._client.call("LTRIM", key, -most, -1)
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._client.close()
 
     # Reading.
 
-    async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
-        last = None
-        position = 1
-        while True:
-            entries = await self._entries(position)
-            if last is not None and entries[:1] != [last]:
-                raise HistoryChangedError(f"{self.name} lost what it had while it was read")
-            if last is not None:
-                del entries[0]
-            if not entries:
-                return
-            yield entries
-            last = entries[-1]
-            position = last.position
-
-    async def entries(self, after: int) -> list[Entry]:
-        return await self._entries(after + 1)
-
-    async def _entries(self, first: int) -> list[Entry]:
-        found = await self._call("LRANGE", self._keys["log"], first - 1, first + MOST_ENTRIES - 2)
-        return self._decoded(first, found)
+    async def _listed(self, after: int) -> list[bytes]:
+        found: list[bytes] = await self._client.call(
+            "LRANGE", self._keys["log"], after, after + MOST_ENTRIES - 1
+        )
+        return found
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
         wanted = sorted({number for number in numbers if number > 0})
         records = {}
         for start in range(0, len(wanted), _PIECE):
-            pipeline = self._client.pipeline(transaction=False)
-            for number in wanted[start : start + _PIECE]:
-                pipeline.lindex(self._keys["log"], number - 1)
-            found = await self._answer(pipeline.execute())
-            for number, data in zip(wanted[start:], found, strict=False):
+            part = wanted[start : start + _PIECE]
+            commands = [("LINDEX", self._keys["log"], number - 1) for number in part]
+            for number, data in zip(part, await self._client.call_all(commands), strict=True):
                 if data is not None:
-                    (entry,) = self._decoded(number, [data])
+                    (entry,) = self._entries(number, [data])
                     if isinstance(entry.event, Claimed):
                         records[number] = entry.event.record
         return records
 
     async def crawls(self) -> list[CrawlRow]:
-        ends = await self._call("HGETALL", self._keys["ends"])
-        rows = await self._call("LRANGE", self._keys["crawls"], 0, -1)
+        ends = await self._client.call("HGETALL", self._keys["ends"])
+        rows = await self._client.call("LRANGE", self._keys["crawls"], 0, -1)
         return [self._parsed(_crawl_row, row, ends) for row in rows]
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
@@ -246,10 +193,12 @@ class RedisLog(Log):
 
     async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
         shown = set()
-        count = await self._call("LLEN", self._keys["texts"])
+        count = await self._client.call("LLEN", self._keys["texts"])
         for last in range(count - 1, -1, -_PIECE):
             first = max(last - _PIECE + 1, 0)
-            for row in reversed(await self._call("LRANGE", self._keys["texts"], first, last)):
+            for row in reversed(
+                await self._client.call("LRANGE", self._keys["texts"], first, last)
+            ):
                 url, title, text = self._parsed(_text, row)
                 if url not in shown:
                     shown.add(url)
@@ -261,78 +210,15 @@ class RedisLog(Log):
         cursor = None
         while cursor != 0:
             arguments = (self._keys[part], cursor or 0, "COUNT", 10 * _PIECE)
-            cursor, found = await self._call("HSCAN", *arguments)
+            cursor, found = await self._client.call("HSCAN", *arguments)
             for field, value in found.items():
                 if field not in seen:
                     seen.add(field)
                     yield field, value
 
-    # The server.
-
-    async def _run(self, verb: str, *arguments: Any) -> Any:
-        return await self._answer(self._script(list(self._keys.values()), [verb, *arguments]))
-
-    async def _call(self, *command: Any) -> Any:
-        sent = self._client.execute_command(*command)  # type: ignore[no-untyped-call]  # redis-py's
-        return await self._answer(sent)
-
-    async def _answer(self, command: Awaitable[T]) -> T:
-        # The client drops a connection whose answer does not come, or is not waited for.
-        with self._errors():
-            async with asyncio.timeout(self._timeout):
-                return await command
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except exceptions.AuthenticationError as cause:
-            raise LedgerError(f"{self.name} refuses its user or password: {cause}") from cause
-        except _DOWN as cause:
-            if isinstance(cause.__context__, ssl.SSLCertVerificationError):
-                raise LedgerError(
-                    f"{self.name} shows a certificate that is not trusted: {cause.__context__}; "
-                    "ssl_ca_certs=FILE in the URL names the authority"
-                ) from cause
-            raise self._down(cause) from cause
-        except exceptions.RedisError as cause:
-            if str(cause).startswith(_CODES_OF_DOWN):
-                raise self._down(cause) from cause
-            if isinstance(cause, exceptions.MovedError) or str(cause).startswith("MOVED "):
-                raise LedgerError(
-                    f"{self.name} is a node of a cluster, and another one has this namespace: "
-                    f"connect to {str(cause).split()[-1]}"
-                ) from cause
-            raise LedgerError(f"{self.name} cannot be used: {cause}") from cause
-
-    def _down(self, cause: Exception) -> StoreDownError:
-        if isinstance(cause, TimeoutError):
-            return StoreDownError(f"{self.name} did not answer within {self._timeout:g} seconds")
-        if isinstance(cause, exceptions.OutOfMemoryError):
-            return StoreDownError(f"{self.name} cannot write, its memory is full: {cause}")
-        return StoreDownError(
-            f"{self.name} cannot be reached or used now: {str(cause).rstrip('.')}"
-        )
-
-    def _check(self, server: Mapping[str, Any]) -> None:
-        """Raise LedgerError if the *server*, as INFO describes it, would forget."""
-        version = str(server.get("redis_version", "0"))
-        numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-        if numbers < _OLDEST:
-            raise LedgerError(f"{self.name} is a server of version {version}; 7.0 is the oldest")
-        if server.get("role") not in (None, "master"):
-            primary = f"{server.get('master_host')}:{server.get('master_port')}"
-            raise LedgerError(f"{self.name} is a read-only replica: connect to {primary}")
-        policy = str(server.get("maxmemory_policy", "noeviction"))
-        if policy != "noeviction" and (server.get("maxmemory") or policy.startswith("allkeys")):
-            raise LedgerError(
-                f"{self.name} has maxmemory-policy {policy}, so it may forget what is stored: "
-                "set maxmemory-policy noeviction"
-            )
-
     def _identity(self, made_with: bytes) -> dict[str, Any]:
         try:
-            about = json.loads(_from_utf8(made_with))
+            about = json.loads(from_utf8(made_with))
             found, identity = about["format"], about["identity"]
         except (ValueError, TypeError, LookupError) as cause:
             raise self._strange(f"{self._keys['about']} cannot be read") from cause
@@ -355,9 +241,6 @@ class RedisLog(Log):
             "namespace"
         )
 
-    def _decoded(self, first: int, entries: Iterable[bytes]) -> list[Entry]:
-        return self._parsed(many_from_bytes, first, entries)
-
     def _parsed(self, parse: Callable[..., T], *data: Any) -> T:
         try:
             return parse(*data)
@@ -379,7 +262,7 @@ def _crawl_row(row: bytes, ends: Mapping[bytes, bytes]) -> CrawlRow:
 def _duplicate(field: bytes, value: bytes) -> tuple[int, DuplicateNote]:
     (number,) = _NUMBER.unpack_from(field)
     run, distance, at = _DUPLICATE.unpack_from(value)
-    key, kind = _from_utf8(field[_NUMBER.size :]), _from_utf8(value[_DUPLICATE.size :])
+    key, kind = from_utf8(field[_NUMBER.size :]), from_utf8(value[_DUPLICATE.size :])
     return run, DuplicateNote(key, number, kind, distance, at)
 
 
@@ -388,22 +271,14 @@ def _number_and_time(field: bytes, value: bytes) -> tuple[int, float]:
 
 
 def _text(row: bytes) -> tuple[str, str | None, str]:
-    url, title, text = json.loads(_from_utf8(zlib.decompress(row)))
+    url, title, text = json.loads(from_utf8(zlib.decompress(row)))
     return url, title, text
-
-
-def _to_utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def _to_json(value: Any) -> bytes:
     # Not as escapes, which a reader joins to other characters.
-    return _to_utf8(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
+    return to_utf8(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
 
 
 def _parted(data: bytes, length: int) -> tuple[str, str]:
-    return _from_utf8(data[:length]), _from_utf8(data[length:])
-
-
-def _from_utf8(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
+    return from_utf8(data[:length]), from_utf8(data[length:])

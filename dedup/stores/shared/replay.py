@@ -1,9 +1,30 @@
 """Entries of a log, from its start -> the pages that are stored, and what is open."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released
+import numpy as np
+from numpy.typing import NDArray
+
+from dedup.stores.shared.columns import Claims, Entries
 from dedup.stores.shared.log import Entry
+
+Array = NDArray[Any]
+
+_OPEN, _STORED, _GONE = range(3)
+
+
+class _Piece(NamedTuple):
+    """Some entries, and what became of their claims: released or given on ones are gone."""
+
+    entries: Entries
+    states: Array
+
+    def places(self, numbers: Array) -> Array:
+        """Return the places of those claims *numbers* that are among these."""
+        own = self.entries.claims.numbers
+        places = np.minimum(np.searchsorted(own, numbers), len(own) - 1)
+        return np.where(own[places] == numbers, places, -1)
 
 
 class Replay:
@@ -15,60 +36,80 @@ class Replay:
         Those with numbers up to *after* are not given on.
         """
         self._stored_since = stored_since
-        self.open: dict[int, Entry] = {}
-        """The claims that are open, by number."""
         self.preferred: dict[int, tuple[str, int]] = {}
         """The better keys of pages, by number, and the runs in which they were met."""
-        self._stored: dict[int, tuple[int, PageRecord]] = {}
+        # Those of which something is open, or not given on yet.
+        self._pieces: list[_Piece] = []
         self._after = self._given = after
         self._replaced: list[int] = []
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Entries) -> None:
         """Have *entries* happen."""
-        for entry in entries:
-            event = entry.event
-            if isinstance(event, Claimed):
-                self.open[entry.position] = entry
-            elif isinstance(event, Committed):
-                self._commit(event.number, entry.at)
-            elif isinstance(event, Released):
-                self.open.pop(event.number, None)
-            else:
-                self.preferred[event.number] = event.key, entry.run
+        if len(entries.claims.numbers):
+            states = np.full(len(entries.claims.numbers), _OPEN, np.int8)
+            self._pieces.append(_Piece(entries, states))
+        for piece, places, _ in self._found(entries.released):
+            piece.states[places] = _GONE
+        for piece, places, which in self._found(entries.committed):
+            self._commit(piece, places, entries.stored[which])
+        self.preferred |= entries.preferred
 
-    def _commit(self, number: int, at: float) -> None:
-        entry = self.open.pop(number, None)
-        if entry is None:
-            return
-        assert isinstance(entry.event, Claimed)
-        for old in entry.event.replaces:
-            if self._stored.pop(old, None) is None and old <= self._given:
-                self._replaced.append(old)
-        if at >= self._stored_since and number > self._after:
-            self._stored[number] = entry.run, entry.event.record
+    def _found(self, numbers: Array) -> Iterator[tuple[_Piece, Array, Array]]:
+        """Yield the pieces that have open claims *numbers*, their places, and which these are."""
+        firsts = [int(piece.entries.claims.numbers[0]) for piece in self._pieces]
+        pieces = np.searchsorted(firsts, numbers, side="right") - 1
+        for place in np.unique(pieces[pieces >= 0]).tolist():
+            piece = self._pieces[place]
+            which = np.flatnonzero(pieces == place)
+            places = piece.places(numbers[which])
+            is_open = (places >= 0) & (piece.states[places] == _OPEN)
+            yield piece, places[is_open], which[is_open]
 
-    def take(self, *, is_end: bool = False) -> tuple[RecordColumns, list[int]] | None:
-        """Return pages that were not given on yet, and the runs of their crawls.
+    def _commit(self, piece: _Piece, places: Array, stored: Array) -> None:
+        claims = piece.entries.claims
+        counts = (stored >= self._stored_since) & (claims.numbers[places] > self._after)
+        piece.states[places] = np.where(counts, _STORED, _GONE)
+        if claims.replaces:
+            for number in claims.numbers[places].tolist():
+                for old in claims.replaces.get(number, ()):
+                    self._replace(old)
 
-        With them, what was replaced of those that were given on. Only those before the first open
-        claim, unless *is_end*. ``None`` if there are none.
+    def _replace(self, old: int) -> None:
+        for piece in self._pieces:
+            [place] = piece.places(np.array([old]))
+            if place >= 0 and piece.states[place] == _STORED:
+                piece.states[place] = _GONE
+                return
+        if old <= self._given:
+            self._replaced.append(old)
+
+    @property
+    def open(self) -> dict[int, Entry]:
+        """The claims that are open, by number."""
+        return {
+            number: piece.entries.claim(number)
+            for piece in self._pieces
+            for number in piece.entries.claims.numbers[piece.states == _OPEN].tolist()
+        }
+
+    def take(self, *, is_end: bool = False) -> Claims | None:
+        """Return pages that were not given on yet, and with them, what they replace.
+
+        Only those before the first open claim, unless *is_end*. ``None`` if there are no more.
         """
-        first_open = min(self.open, default=None)
-        numbers = sorted(n for n in self._stored if is_end or first_open is None or n < first_open)
-        if not numbers:
-            return None
-        self._given = numbers[-1]
-        pages = [self._stored.pop(number) for number in numbers]
-        records = [record for _, record in pages]
-        columns = RecordColumns(
-            numbers,
-            [record.digest or b"" for record in records],
-            [record.sketch for record in records],
-            [record.tokens for record in records],
-            [record.evidence for record in records],
-            [record.scope for record in records],
-            [record.key for record in records],
-            self._replaced,
-        )
-        self._replaced = []
-        return columns, [run for run, _ in pages]
+        while self._pieces and (self._pieces[0].states == _GONE).all():
+            del self._pieces[0]
+        for piece in self._pieces:
+            is_stored, is_open = piece.states == _STORED, piece.states == _OPEN
+            is_barred = is_open.any() and not is_end
+            if is_barred:
+                is_stored[np.argmax(is_open) :] = False
+            if is_stored.any():
+                piece.states[is_stored] = _GONE
+                claims = piece.entries.claims.only(is_stored)
+                self._given = int(claims.numbers[-1])
+                claims.records.replaced, self._replaced = self._replaced, []
+                return claims
+            if is_barred:
+                return None
+        return None

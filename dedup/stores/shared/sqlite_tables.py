@@ -3,9 +3,12 @@
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from dedup.record import (
     Claimed,
@@ -17,8 +20,10 @@ from dedup.record import (
 )
 from dedup.stores import tables
 from dedup.stores.base import DuplicateNote, Texts
-from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.columns import Claims, Entries, ListedEntries, some_keys
+from dedup.stores.shared.entries import from_bytes, to_bytes, to_utf8
 from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
+from dedup.stores.shared.url_table import hash_of_url
 
 KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
@@ -302,7 +307,7 @@ def _entry_of_page(file: sqlite3.Connection, number: int) -> Entry | None:
     return Entry(number, NOBODY, 0, run, stored, Committed(number))
 
 
-def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
+def snapshot(file: sqlite3.Connection, since: float) -> Iterator[Entries]:
     """Yield what counts, in pieces: pages, then the claims that are open, then the last events.
 
     Pages are those that counted when the first of these events happened, and were stored since a
@@ -317,31 +322,74 @@ def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
         "ORDER BY id",
         (first, since, first),
     )
-    while rows := pages.fetchmany(_ROWS_AT_ONCE):
+    while rows := pages.fetchmany(MOST_ENTRIES):
         yielded = rows[-1][0]
-        yield list(_entries_of_pages(rows, runs))
+        yield _decoded(StoredPages, rows, runs)
     claims = file.execute("SELECT id, entry FROM claims WHERE id < ? ORDER BY id", (first,))
-    while rows := claims.fetchmany(_ROWS_AT_ONCE):
-        yield [_entry(*row) for row in rows]
-    if first > last:
-        if yielded < last and (entry := _entry_of_page(file, last)):
-            yield [entry]
-        return
-    while piece := _events(file, first, _ROWS_AT_ONCE):
-        yield piece
-        first = piece[-1].position + 1
+    events = file.execute("SELECT id, entry FROM events WHERE id >= ? ORDER BY id", (first,))
+    for cursor in (claims, events):
+        while rows := cursor.fetchmany(MOST_ENTRIES):
+            yield _decoded(ListedEntries, *zip(*rows, strict=True))
+    if yielded < last < first and (entry := _entry_of_page(file, last)):
+        yield ListedEntries.of([entry])
 
 
-def _entries_of_pages(rows: list[Any], runs: Mapping[int, int]) -> Iterator[Entry]:
-    columns = map(list, zip(*rows, strict=True))
-    tables.check_columns(RecordColumns(*islice(columns, 7)))
-    for number, digest, sketch, tokens, evidence, scope, url, preferred, crawl, stored in rows:
-        run = runs.get(crawl, crawl)
-        record = PageRecord(url, scope, tokens, digest, sketch, evidence)
-        yield Entry(number, NOBODY, 0, run, stored, Claimed(record, (), number))
-        if preferred is not None:
-            yield Entry(number, NOBODY, 0, run, stored, Preferred(number, preferred))
-        yield Entry(number, NOBODY, 0, run, stored, Committed(number))
+class StoredPages(Entries):
+    """Pages in place of the entries that brought them, each stored at once when it was claimed."""
+
+    def __init__(self, rows: Sequence[Any], runs: Mapping[int, int]) -> None:
+        """Take what is there of pages, by number, and the *runs* of crawls."""
+        numbers, *columns, preferred, crawls, stored = map(list, zip(*rows, strict=True))
+        self._records = RecordColumns(numbers, *columns)
+        tables.check_columns(self._records)
+        keys = [to_utf8(key) for key in self._records.keys if key is not None]
+        self._runs = [runs.get(crawl, crawl) for crawl in crawls]
+        self.committed, self.stored = np.array(numbers, np.int64), np.array(stored, float)
+        self.released = np.empty(0, np.int64)
+        self.preferred = {
+            number: (key, run)
+            for number, key, run in zip(numbers, preferred, self._runs, strict=True)
+            if key is not None
+        }
+        self.claims = Claims(
+            replace(self._records, keys=some_keys(numbers, keys)),
+            self.committed,
+            np.array(self._runs, np.uint32),
+            np.fromiter(map(hash_of_url, keys), np.uint64, len(keys)),
+        )
+
+    @property
+    def last(self) -> Entry:
+        return self._committed(-1)
+
+    def claim(self, number: int) -> Entry:
+        return self._claimed(self._records.numbers.index(number))
+
+    def __iter__(self) -> Iterator[Entry]:
+        for place, number in enumerate(self._records.numbers):
+            yield self._claimed(place)
+            if number in self.preferred:
+                preferred = Preferred(number, self.preferred[number][0])
+                yield self._committed(place)._replace(event=preferred)
+            yield self._committed(place)
+
+    def _claimed(self, place: int) -> Entry:
+        number, digest, sketch, tokens, evidence, scope, key = (
+            values[place] for values in self._records.lists
+        )
+        record = PageRecord(key, scope, tokens, digest, sketch, evidence)
+        return self._committed(place)._replace(event=Claimed(record, (), number))
+
+    def _committed(self, place: int) -> Entry:
+        number, run = self._records.numbers[place], self._runs[place]
+        return Entry(number, NOBODY, 0, run, float(self.stored[place]), Committed(number))
+
+
+def _decoded(decode: Callable[..., Entries], *data: Any) -> Entries:
+    try:
+        return decode(*data)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise sqlite3.DatabaseError(f"a page or an event is none: {error}") from error
 
 
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:

@@ -1,10 +1,13 @@
 """URL -> the pages that were stored under it, and in which run; of very many, in little memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
+
+from dedup.stores.shared.entries import to_utf8
 
 
 class UrlTable:
@@ -30,10 +33,11 @@ class UrlTable:
         if self._count_of_new > max(_MOST_NEW, len(self._hashes) // 10):
             self._sort_in()
 
-    def add_many(self, urls: Iterable[str], numbers: Sequence[int], runs: Sequence[int]) -> None:
-        """Do what `add` does for each of many pages."""
-        hashes = np.fromiter(map(_hash, urls), np.uint64, len(numbers))
-        self._many.append((hashes, np.array([numbers, runs], np.uint32).T))
+    def add_many(
+        self, hashes: NDArray[np.uint64], numbers: NDArray[Any], runs: NDArray[Any]
+    ) -> None:
+        """Do what `add` does for each of many pages, by the `hash_of_url` of each, shape (n,)."""
+        self._many.append((hashes, np.stack([numbers, runs], 1).astype(np.uint32)))
 
     def pages(self, url: str) -> Iterator[tuple[int, int]]:
         """Yield the pages that were added with *url*, and rarely others: number and run."""
@@ -75,4 +79,8 @@ _MOST_NEW = 10_000
 
 
 def _hash(url: str) -> int:
-    return xxhash.xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"))
+    return hash_of_url(to_utf8(url))
+
+
+hash_of_url = xxhash.xxh3_64_intdigest
+"""URL in UTF-8 -> what it is found by."""

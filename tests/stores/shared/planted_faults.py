@@ -41,9 +41,8 @@ def expire_the_living() -> None:
     """Release claims for which one waits, whether their owners have leases or not."""
 
     async def expire(self, numbers):
-        for number in numbers:
-            if number in self._others:
-                await self._log.leave(self._others[number].owner, "expired", None, [])
+        for _, owner, _ in self._tail.claims.of_others(numbers):
+            await self._log.leave(owner, "expired", None, [])
         return 0.1
 
     SharedStore.expire = expire

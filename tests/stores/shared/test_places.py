@@ -62,15 +62,17 @@ def test_a_path_is_that_of_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("url", "client", "adapter", "extra"),
     [
-        ("redis://:secret@host", "redis", "redis_log", "redis"),
-        ("postgresql://:secret@host/db", "psycopg", "postgres_log", "postgresql"),
+        ("redis://:secret@host", "redis", "redis", "redis"),
+        ("postgresql://:secret@host/db", "psycopg", "postgres", "postgresql"),
     ],
 )
 def test_a_client_that_is_not_installed_is_named_with_its_extra(
     monkeypatch, url, client, adapter, extra
 ):
     monkeypatch.setitem(sys.modules, client, None)
-    monkeypatch.delitem(sys.modules, f"dedup.stores.shared.{adapter}")
+    start = f"dedup.stores.shared.{adapter}_"
+    for module in [name for name in sys.modules if name.startswith(start)]:
+        monkeypatch.delitem(sys.modules, module)
     with pytest.raises(LedgerError) as caught:
         open_log(LogUrl.of(url))
     assert f"pip install 'scrapy-dedup[{extra}]'" in str(caught.value)

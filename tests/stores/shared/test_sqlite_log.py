@@ -543,7 +543,7 @@ async def test_a_full_disk_takes_nothing_and_may_have_room_later(shared):
     process = await shared.join()
     [claim] = await process.claim(record(1))
     pages = shared.query("PRAGMA page_count")[0][0]
-    connection = process.log._connection
+    connection = process.log._file._connection
     connection.execute(f"PRAGMA max_page_count = {pages}")
     large = PageRecord("http://b/", "", 1, bytes(16), bytes(1_000_000))
     for _ in range(2):
@@ -584,7 +584,7 @@ def test_a_limit_on_the_size_of_files_is_told_as_a_store_that_is_down(shared, st
 
 async def test_a_file_that_is_locked_for_too_long_is_told_as_a_store_that_is_down(shared):
     process = await shared.join()
-    process.log._connection.execute("PRAGMA busy_timeout = 50")
+    process.log._file._connection.execute("PRAGMA busy_timeout = 50")
     with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreDownError, match=f"{shared.path} .*locked"):
@@ -644,7 +644,7 @@ async def test_the_ledger_is_read_while_processes_share_it(shared):
 @pytest.mark.parametrize(("fsync", "level"), [(False, 1), (True, 2)])
 async def test_a_power_failure_is_thought_of_where_that_is_wanted(shared, fsync, level):
     process = await shared.join(fsync=fsync)
-    assert process.log._connection.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert process.log._file._connection.execute("PRAGMA synchronous").fetchone() == (level,)
 
 
 @pytest.mark.parametrize("content", [b"", b"something else" * 1000])

@@ -1,0 +1,49 @@
+"""A log whose server lists its entries as bytes: how it is read from its start."""
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, TypeVar
+
+from dedup.sqlite_file import LedgerError
+from dedup.stores.base import HistoryChangedError
+from dedup.stores.shared.columns import Entries, ListedEntries
+from dedup.stores.shared.entries import many_from_bytes
+from dedup.stores.shared.log import Entry, Log
+
+T = TypeVar("T")
+
+
+class ListedLog(Log):
+    """A log of entries as entries.py writes them, at their positions."""
+
+    @abstractmethod
+    async def _listed(self, after: int) -> list[bytes]:
+        """Return the entries after a position, `MOST_ENTRIES` at most."""
+
+    async def snapshot(self, since: float = 0.0) -> AsyncIterator[Entries]:
+        last: list[bytes] = []
+        position = 0
+        while True:
+            # From the last one on, which shows whether the log is still the same.
+            found = await self._listed(position - len(last))
+            if found[: len(last)] != last:
+                raise HistoryChangedError(f"{self.name} lost what it had while it was read")
+            if found == last:
+                return
+            new = found[len(last) :]
+            yield self._decoded(ListedEntries, range(position + 1, position + 1 + len(new)), new)
+            position += len(new)
+            last = new[-1:]
+
+    async def entries(self, after: int) -> list[Entry]:
+        return self._entries(after + 1, await self._listed(after))
+
+    def _entries(self, first: int, data: Iterable[bytes]) -> list[Entry]:
+        """Return the entries from position *first* on; raises LedgerError for what is none."""
+        return self._decoded(many_from_bytes, first, data)
+
+    def _decoded(self, decode: Callable[..., T], *data: Any) -> T:
+        try:
+            return decode(*data)
+        except ValueError as error:
+            raise LedgerError(f"{self.name} is damaged: {error}") from error

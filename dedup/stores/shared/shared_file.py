@@ -1,0 +1,175 @@
+"""The file of a ledger that several processes share: steps of SQL, in a thread of their own."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from typing import Any, TypeVar
+
+from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
+from dedup.stores.base import StoreDownError
+from dedup.stores.sqlite import KIND
+
+_MAY_COME_BACK = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+}
+
+T = TypeVar("T")
+
+
+class SharedFile:
+    """Runs steps in one thread, one after the other; what they find has to be the same file."""
+
+    def __init__(self, path: str | os.PathLike[str], *, fsync: bool) -> None:
+        """Create it without opening the file *path*; raises LedgerError for a broken link."""
+        self._file = SqliteFile(path, KIND)
+        self.name = str(self._file.path)
+        self._fsync = fsync
+        self._thread: ThreadPoolExecutor | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._place: tuple[int, int] | None = None
+
+    async def run(self, step: Callable[..., T], *arguments: Any) -> T:
+        """Return what *step* does, in the thread; what follows is for such steps."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
+        return await asyncio.wrap_future(self._thread.submit(step, *arguments))
+
+    async def close(self) -> None:
+        """Close the file, and end the thread."""
+        if self._thread is not None:
+            await self.run(self._close)
+            self._thread.shutdown(wait=False)
+            self._thread = None
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = self._place = None
+
+    # Reading.
+
+    async def read(self, query: Callable[..., T], *arguments: Any) -> T:
+        """Return what one *query* or several find, in one state of the file."""
+        return await self.run(self._read, query, *arguments)
+
+    def _read(self, query: Callable[..., T], *arguments: Any) -> T:
+        with self.errors():
+            if self.is_nowhere:
+                with closing(self._empty()) as file:
+                    return query(file, *arguments)
+            with self.transaction("BEGIN") as file:
+                return query(file, *arguments)
+
+    async def pieces(self, query: Callable[..., Iterator[T]], *arguments: Any) -> AsyncIterator[T]:
+        """Yield what *query* does, all of one state of the file, while others write it."""
+        pieces = self._read_piecewise(query, *arguments)
+        try:
+            while (piece := await self.run(next, pieces, None)) is not None:
+                yield piece
+        finally:
+            await self.run(pieces.close)
+
+    def _read_piecewise(
+        self, query: Callable[..., Iterator[T]], *arguments: Any
+    ) -> Generator[T, None, None]:
+        with self.errors():
+            if not self.is_nowhere:
+                self.connected()  # which sees whether the file is still the same
+            file = self._empty() if self.is_nowhere else self._file.read_only()
+            with closing(file):
+                yield from query(file, *arguments)
+
+    def _empty(self) -> sqlite3.Connection:
+        """Return a connection to what a new file would be, in memory."""
+        file = sqlite3.connect(":memory:", check_same_thread=False)
+        self._file.lay_out(file, {})
+        return file
+
+    # The file.
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether nobody has made the file yet."""
+        return self._place is None and not self._file.path.exists()
+
+    def make(self, identity: Mapping[str, Any]) -> None:
+        """Make the file if it was never there; the caller must hold the lock."""
+        if self._connection is None:
+            self._file.make(identity)
+
+    def identity(self, file: sqlite3.Connection) -> dict[str, Any]:
+        """Return the settings that the ledger was made with."""
+        return self._file.identity(file)
+
+    @contextmanager
+    def lock(self, *, again: bool = False) -> Iterator[None]:
+        """Hold the lock to begin to share the file; *again*: a crawl alone may have it for a while.
+
+        Raises LedgerInUseError, or StoreDownError in its place.
+        """
+        try:
+            with self._file.lock_to_share():
+                yield
+        except LedgerInUseError as error:
+            raise StoreDownError(str(error)) if again else error from error
+
+    def connected(self) -> sqlite3.Connection:
+        """Return the connection to the file.
+
+        Raises LedgerError if it cannot be used, or is another one than before.
+        """
+        try:
+            status = self._file.path.stat()
+        except OSError as error:
+            raise self._moved_error() from error
+        place = status.st_dev, status.st_ino
+        if self._place not in (None, place):
+            raise self._moved_error()
+        if self._connection is None:
+            self._connection = self._file.connect(fsync=self._fsync)
+            self._connection.isolation_level = None
+            self._place = place
+        return self._connection
+
+    def _moved_error(self) -> LedgerError:
+        return LedgerError(f"{self.name} was moved or removed while it was in use")
+
+    @contextmanager
+    def transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Have what the block writes happen wholly or not at all, and nothing meanwhile.
+
+        *begin*: if it only reads, ``"BEGIN"`` will do.
+        """
+        with self.errors():
+            file = self.connected()
+            file.execute(begin)
+            try:
+                yield file
+                file.execute("COMMIT")
+            finally:
+                if file.in_transaction:
+                    with suppress(sqlite3.Error):  # what has failed is told already
+                        file.execute("ROLLBACK")
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn errors of SQLite, and those of what it holds, into a LedgerError."""
+        try:
+            with self._file.errors():
+                yield
+        except LedgerError as error:
+            code = getattr(error.__cause__, "sqlite_errorcode", 0)
+            if code == sqlite3.SQLITE_READONLY_DBMOVED:
+                raise self._moved_error() from error
+            if code & 0xFF in _MAY_COME_BACK:
+                raise StoreDownError(str(error)) from error
+            raise
