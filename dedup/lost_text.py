@@ -15,6 +15,8 @@ from dedup.units import count_of
 
 _ALL = 2**64
 _WORDS = 3
+# As many as a number of 8 bits tells apart.
+_TEXTS_AT_ONCE = 256
 
 
 class Sequences(NamedTuple):
@@ -52,19 +54,40 @@ def sequences_of(
     documents: Sequence[Document], halvings: int = 0, hashing: Hashing = PLAIN
 ) -> list[Sequences]:
     """Return the sequences of each text; together, they take less time than one by one."""
+    shingles, counts = shingle_hashes_of(documents, _WORDS, hashing)
+    # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
+    hashes = mix(shingles ^ _SALT)
+    texts = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
+    different = _count_different(hashes, texts, len(counts))
+    is_sampled = hashes <= np.uint64((_ALL >> halvings) - 1)
+    hashes, texts = hashes[is_sampled], texts[is_sampled]
+    order = np.lexsort((hashes, texts))
+    hashes, texts = hashes[order], texts[order]
+    is_first = np.ones(len(hashes), np.bool_)
+    is_first[1:] = (hashes[1:] != hashes[:-1]) | (texts[1:] != texts[:-1])
+    hashes, texts = hashes[is_first], texts[is_first]
+    data = hashes.astype("<u8").tobytes()
+    ends = [0, *(8 * np.cumsum(np.bincount(texts, minlength=len(counts)))).tolist()]
     return [
-        _sample_of(shingles, halvings) for shingles in shingle_hashes_of(documents, _WORDS, hashing)
+        Sequences(count, halvings, data[start:end])
+        for count, start, end in zip(different, ends, ends[1:], strict=False)
     ]
 
 
-def _sample_of(shingles: Array, halvings: int) -> Sequences:
-    # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
-    hashes = mix(shingles ^ _SALT)
-    hashes.sort()  # np.unique takes three times as long
-    is_first = np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]
-    below = hashes[: _count_below(hashes, _ALL >> halvings)]
-    sample = below[is_first[: len(below)]].astype("<u8").tobytes()
-    return Sequences(int(np.count_nonzero(is_first)), halvings, sample)
+def _count_different(hashes: Array, texts: Array, count: int) -> list[int]:
+    """Return how many different ones of *hashes* each of *count* texts has, by 56 of their bits."""
+    different = []
+    for first in range(0, count, _TEXTS_AT_ONCE):
+        start, end = np.searchsorted(texts, (first, first + _TEXTS_AT_ONCE))
+        own = (texts[start:end] - first).astype(np.uint64)
+        # One sort for all texts: their numbers come first.
+        both = own << np.uint64(56) | hashes[start:end] >> np.uint64(8)
+        both.sort()  # np.unique takes three times as long
+        is_first = np.ones(len(both), np.bool_)
+        is_first[1:] = both[1:] != both[:-1]
+        numbers = (both[is_first] >> np.uint64(56)).astype(np.intp)
+        different += np.bincount(numbers, minlength=min(_TEXTS_AT_ONCE, count - first)).tolist()
+    return different
 
 
 def _count_below(hashes: Array, threshold: int) -> int:

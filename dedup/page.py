@@ -17,6 +17,7 @@ from dedup.lost_text import Sequences, sequences_of
 from dedup.methods.base import Method
 from dedup.record import PageRecord, digest_of
 from dedup.text import Document, simplify, without_surrogates
+from dedup.words import Documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +66,16 @@ class PageReader:
 
     def read_texts(self, texts: Sequence[str], halvings: int | None = None) -> list[Page]:
         """Return the pages of main texts; together, they take less time than one by one."""
-        documents = [self._method.document(without_surrogates(text)) for text in texts]
+        documents = self._method.documents([without_surrogates(text) for text in texts])
         sketches = self._method.sketches(documents)
         return [
-            Page(
-                self._record(document.token_count, document, sketch),
-                document.main_text,
-                sequences=sequences,
-            )
-            for document, sketch, sequences in zip(
-                documents, sketches, self._sequences(documents, halvings), strict=True
+            Page(self._record(tokens, document, sketch), document.main_text, sequences=sequences)
+            for tokens, document, sketch, sequences in zip(
+                documents.words.counts.tolist(),
+                documents,
+                sketches,
+                self._sequences(documents, halvings),
+                strict=True,
             )
         ]
 
@@ -105,11 +106,12 @@ class PageReader:
             extracted = extract()
         with _time(seconds, "tokens"):
             document = self._method.document(extracted.text, extracted.description)
-            tokens = len(document.tokens)
+            documents = Documents([document])
+            [tokens] = documents.words.counts.tolist()
         with _time(seconds, "sketch"):
-            sketch = self._method.sketch(document)
+            [sketch] = self._method.sketches(documents)
             record = self._record(tokens, document, sketch, evidence_for(self._method, extracted))
-            [sequences] = self._sequences([document], halvings)
+            [sequences] = self._sequences(documents, halvings)
         title, language = extracted.title, extracted.language
         return Page(record, extracted.text, title, language, sequences, seconds)
 

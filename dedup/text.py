@@ -7,10 +7,11 @@ from functools import cache, cached_property
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
+import numpy as np
 import regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # The Han characters that jieba itself cuts into words (its re_han_default); rjieba and jieba agree
 # on runs of exactly these. The rarer Han blocks are cut like the other scripts without spaces.
@@ -36,6 +37,9 @@ _FIRST_UNSPACED = re.compile("[\u0e00-\U0010ffff]")
 _ASCII_LOWER = bytes(
     32 if chr(code).isspace() else ord(chr(code).lower()) for code in range(128)
 ).ljust(256)
+# No ASCII text has this character.
+_BETWEEN = "\xff"
+_ASCII_LOWER_BETWEEN = _ASCII_LOWER[:-1] + _BETWEEN.encode("latin-1")
 _ASCII_WORDS = bytes(code if chr(code) in ascii_lowercase + digits else 32 for code in range(256))
 # Unicode's property Default_Ignorable_Code_Point, which NFKC_Casefold removes. Written as ranges,
 # which are searched several times faster.
@@ -95,6 +99,12 @@ class Document:
             return _translate(self.text, _ASCII_WORDS)
         return " ".join(self.tokens).encode()
 
+    @property
+    def spaced_tokens(self) -> bytes:
+        """The tokens with one or more blanks between them; cheaper still to compute."""
+        text = self.text
+        return text.encode().translate(_ASCII_WORDS) if text.isascii() else self.joined_tokens
+
     @cached_property
     def token_count(self) -> int:
         """The number of tokens."""
@@ -127,6 +137,29 @@ def normalise(text: str, *, simplify_chinese: bool = False) -> str:
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     text = " ".join(text.split())
     return simplify(text) if simplify_chinese else text
+
+
+def normalise_all(texts: "Sequence[str]", *, simplify_chinese: bool = False) -> list[str]:
+    """Return what `normalise` makes of each text; together, they take less time.
+
+    >>> normalise_all(["Dog  bites\\nMAN ", "", "Ｔｅｘｔ"])
+    ['dog bites man', '', 'text']
+    """
+    ascii_texts = [text for text in texts if text.isascii()]
+    octets = np.frombuffer(
+        _BETWEEN.join(ascii_texts).encode("latin-1").translate(_ASCII_LOWER_BETWEEN), np.uint8
+    )
+    is_blank = octets == ord(" ")
+    is_needed = np.ones(len(octets), np.bool_)
+    is_needed[1:] = ~(is_blank[1:] & is_blank[:-1])
+    joined = octets[is_needed].tobytes().decode("latin-1")
+    normalised = iter(joined.split(_BETWEEN))
+    return [
+        next(normalised).strip(" ")
+        if text.isascii()
+        else normalise(text, simplify_chinese=simplify_chinese)
+        for text in texts
+    ]
 
 
 def simplify(text: str) -> str:

@@ -26,6 +26,7 @@ LAYERS = [
         "readable_url",
     },
     {
+        "words",
         "lexicon",
         "diff",
         "records",

@@ -13,6 +13,7 @@ import numpy as np
 from dedup.lexicon import load_lexicon
 from dedup.methods.hashing import PLAIN, Array, Hashing
 from dedup.text import Document
+from dedup.words import Documents
 
 
 class Method(ABC):
@@ -62,6 +63,10 @@ class Method(ABC):
         return Document.from_main_text(
             main_text, description, simplify_chinese=self.simplifies_chinese
         )
+
+    def documents(self, main_texts: Sequence[str]) -> Documents:
+        """Return what the method sees of many pages without a description."""
+        return Documents.from_main_texts(main_texts, simplify_chinese=self.simplifies_chinese)
 
     def with_hashing(self, hashing: Hashing) -> Self:
         """Return a copy of this method with another `hashing`."""

@@ -69,7 +69,7 @@ class Containment(KeyMethod):
         return self.sketches([document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
-        hashes = shingle_hashes_of(documents, self.width, self.hashing)
+        hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()
         return [self._least(own) if len(own) else None for own in hashes]
 
     def _least(self, hashes: Array) -> Array:

@@ -1,7 +1,10 @@
 """Equality of the normalised text."""
 
+from collections.abc import Sequence
+
 from dedup.methods.digests import SingleDigestMethod
 from dedup.text import Document
+from dedup.words import words_of
 
 
 class Exact(SingleDigestMethod):
@@ -15,4 +18,11 @@ class Exact(SingleDigestMethod):
 
     def sketch(self, document: Document) -> bytes | None:
         """Return the 128-bit digest of the text, or ``None`` if it has no tokens."""
-        return self.hashing.digest(document.text) if document.tokens else None
+        return self.sketches([document])[0]
+
+    def sketches(self, documents: Sequence[Document]) -> list[bytes | None]:
+        counts = words_of(documents).counts.tolist()
+        return [
+            self.hashing.digest(document.text) if count else None
+            for document, count in zip(documents, counts, strict=True)
+        ]

@@ -10,10 +10,13 @@ from functools import cache
 from hashlib import blake2b
 from itertools import repeat
 from operator import itemgetter
-from typing import Any
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
+
+from dedup.words import BLOCK, Words
 
 Array = np.ndarray[Any, Any]
 # About 10 MB.
@@ -21,7 +24,8 @@ _TOKENS_REMEMBERED = 1 << 16
 _LONGEST_REMEMBERED = 64
 # A block has 8 bytes. Most words have one or two; longer ones are rare and hashed one by one.
 _LONGEST_IN_BLOCKS = 32
-_FIRST_BYTES = np.array([256**count - 1 for count in range(9)], np.uint64)
+_PLACE_BITS = 17
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / the golden ratio: Knuth, vol. 3, section 6.4
 
 
 class TokenHashes(dict[Any, bytes]):
@@ -51,6 +55,68 @@ class TokenHashes(dict[Any, bytes]):
         return np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
+class WordHashes:
+    """The hashes of the different words of texts, from a table of those that were met last.
+
+    NumPy looks all words up at once. A word of up to 16 bytes has one place in the table, where it
+    displaces any other one. Words are equal only if all of their bytes are, whoever chose them.
+    """
+
+    def __init__(self, digest: Callable[[bytes], int]) -> None:
+        self._digest = digest
+        # 3 MB: the bytes of the word at each place, as two blocks, and its hash.
+        self._first, self._second, self._hashes = np.zeros((3, 1 << _PLACE_BITS), np.uint64)
+        self._lock = Lock()
+
+    def count(self, words: Words) -> "WordCounts":
+        """Return the different words of each text."""
+        blocks = words.blocks(0), words.blocks(BLOCK)
+        homes = (blocks[0] ^ blocks[1] * _MULTIPLIER) * _MULTIPLIER >> np.uint64(64 - _PLACE_BITS)
+        with self._lock:
+            is_known = self._first[homes] == blocks[0]
+            is_known &= self._second[homes] == blocks[1]
+            is_known &= words.lengths <= 2 * BLOCK
+            # Words that are not in the table have numbers beyond it.
+            numbers = homes.copy()
+            unknown = np.flatnonzero(~is_known)
+            others: dict[bytes, int] = {}
+            numbers[unknown] = [
+                others.setdefault(word, len(self._hashes) + len(others))
+                for word in words.tokens(unknown)
+            ]
+            hashes = np.fromiter(map(self._digest, others), np.uint64, len(others))
+            texts = np.repeat(np.arange(len(words.counts), dtype=np.uint64), words.counts)
+            both = texts << np.uint64(32) | numbers
+            both.sort()
+            starts = np.flatnonzero(np.append(True, both[1:] != both[:-1])[: len(both)])
+            different = both[starts]
+            found = different.astype(np.uint32).astype(np.intp)
+            is_new = found >= len(self._hashes)
+            found_hashes = self._hashes.take(found, mode="clip")
+            found_hashes[is_new] = hashes[found[is_new] - len(self._hashes)]
+            short = unknown[words.lengths[unknown] <= 2 * BLOCK]
+            self._first[homes[short]] = blocks[0][short]
+            self._second[homes[short]] = blocks[1][short]
+            self._hashes[homes[short]] = hashes[numbers[short].astype(np.intp) - len(self._hashes)]
+        counts = np.bincount(
+            (different >> np.uint64(32)).astype(np.intp), minlength=len(words.counts)
+        )
+        return WordCounts(found_hashes, np.diff(starts, append=len(both)), counts)
+
+
+class WordCounts(NamedTuple):
+    """The different words of several texts, one text after the other.
+
+    *hashes*: shape (n,), uint64; *frequencies*: how often its text has each, shape (n,), int64;
+    *counts*: how many different ones each text has, shape (texts,), int64.
+    """
+
+    hashes: Array
+    frequencies: Array
+    counts: Array
+
+
+_WORD_HASHES = WordHashes(xxhash.xxh3_64_intdigest)
 _TOKEN_DIGESTS = TokenHashes(lambda token: xxhash.xxh3_64_digest(token.encode()))
 
 
@@ -77,32 +143,23 @@ class Hashing:
         """
         return _TOKEN_DIGESTS.hashes(tokens)
 
-    def block_hashes(self, joined_tokens: bytes) -> Array:
+    def word_counts(self, words: Words) -> WordCounts:
+        """Return the different words of each text, with their `feature_hash`, in any order."""
+        return _WORD_HASHES.count(words)
+
+    def block_hashes(self, words: Words) -> Array:
         """Return another hash of each token, shape (n,), uint64; the fastest for many tokens.
 
-        *joined_tokens*: tokens in UTF-8, separated by single spaces. A token is split into blocks
-        of 8 bytes, the last one padded with zeros, and each block is mixed with the ones before it.
-        So words of up to 8 bytes never collide. Tokens of more than 32 bytes have their
-        `feature_hash`.
+        A token is split into blocks of 8 bytes, the last one padded with zeros, and each block is
+        mixed with the ones before it. So words of up to 8 bytes never collide. Tokens of more than
+        32 bytes have their `feature_hash`.
         """
-        if not joined_tokens:
-            return np.empty(0, np.uint64)
-        data = joined_tokens + b" " + bytes(7)  # so that the last token ends and has whole blocks
-        octets = np.frombuffer(data, np.uint8)[:-7]
-        ends = np.flatnonzero(octets == ord(" "))
-        starts = np.append(0, ends[:-1] + 1)
-        lengths = ends - starts
-        # The 8 bytes from each byte onwards.
-        blocks: Array = np.ndarray((len(octets),), "<u8", data, strides=(1,))
-        hashes = mix(blocks[starts] & _FIRST_BYTES[np.minimum(lengths, 8)])
-        for first in range(8, _LONGEST_IN_BLOCKS, 8):
-            longer = np.flatnonzero(lengths > first)
-            left = np.minimum(lengths[longer] - first, 8)
-            hashes[longer] = mix(
-                hashes[longer] ^ blocks[starts[longer] + first] & _FIRST_BYTES[left]
-            )
-        for token in np.flatnonzero(lengths > _LONGEST_IN_BLOCKS).tolist():
-            hashes[token] = xxhash.xxh3_64_intdigest(data[starts[token] : ends[token]])
+        hashes = mix(words.blocks(0))
+        longer = np.flatnonzero(words.lengths > BLOCK)
+        for first in range(BLOCK, _LONGEST_IN_BLOCKS, BLOCK):
+            hashes[longer] = mix(hashes[longer] ^ words.blocks(first, longer))
+            longer = longer[words.lengths[longer] > first + BLOCK]
+        hashes[longer] = [xxhash.xxh3_64_intdigest(token) for token in words.tokens(longer)]
         return hashes
 
     def digest(self, content: str) -> bytes:

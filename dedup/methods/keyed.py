@@ -5,8 +5,9 @@ from hashlib import blake2b, scrypt
 from typing import TypeVar
 
 from dedup.methods.base import Method
-from dedup.methods.hashing import Array, Hashing, TokenHashes
+from dedup.methods.hashing import Array, Hashing, TokenHashes, WordCounts, WordHashes
 from dedup.text import Document
+from dedup.words import Words
 
 LEAST_CHARACTERS = 16
 
@@ -37,6 +38,7 @@ class KeyedHashing(Hashing):
         self._key = blake2b(root, person=b"features", digest_size=32).digest()
         self.secret_digest = blake2b(root, person=b"identity", digest_size=8).hexdigest()
         self._tokens = TokenHashes(lambda token: self._hash(token.encode()))
+        self._words = WordHashes(lambda word: int.from_bytes(self._hash(word)))
         self._joined_tokens = TokenHashes(self._hash)
 
     def __getstate__(self) -> bytes:
@@ -55,8 +57,11 @@ class KeyedHashing(Hashing):
     def token_hashes(self, tokens: Sequence[str]) -> Array:
         return self._tokens.hashes(tokens)
 
-    def block_hashes(self, joined_tokens: bytes) -> Array:
-        return self._joined_tokens.hashes(joined_tokens.split(b" ") if joined_tokens else [])
+    def word_counts(self, words: Words) -> WordCounts:
+        return self._words.count(words)
+
+    def block_hashes(self, words: Words) -> Array:
+        return self._joined_tokens.hashes(words.data.split())
 
     def digest(self, content: str) -> bytes:
         return blake2b(content.encode(), digest_size=16, key=self._key).digest()

@@ -55,7 +55,7 @@ class MinHash(KeyMethod):
         return self.sketches([document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
-        hashes = shingle_hashes_of(documents, self.width, self.hashing)
+        hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()
         count = self.bands * self.rows
         return [minimums(own, count) if len(own) else None for own in hashes]
 

@@ -1,6 +1,5 @@
 """One-permutation hashing: many minimums of a set from a single hash of each element."""
 
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -16,10 +15,11 @@ _FEW_SETS = 8
 _PROBES_TOGETHER_BITS = 6
 
 
-def bin_minimums(sets: Sequence[Array], bins: int) -> Array:
-    """Return the least value in each of *bins* bins for each of *sets*, shape (sets, bins), uint32.
+def bin_minimums(hashes: Array, counts: Array, bins: int) -> Array:
+    """Return the least value in each of *bins* bins for each of several sets, shape (sets, bins).
 
-    *sets*: the hashes of at least one element each, uint64, well mixed, in any order. The high half
+    *hashes*: those of all elements, set by set, uint64, well mixed, in any order; *counts*: how
+    many each set has, at least one, shape (sets,). The values are of uint32. The high half
     of a hash chooses its bin; 31 bits of the low half are its value. Each bin has its own order of
     donors; an empty bin takes the minimum of the first donor that is not empty. So a component of
     two sets is equal with a probability of nearly their Jaccard similarity, as with MinHash, at the
@@ -28,23 +28,24 @@ def bin_minimums(sets: Sequence[Array], bins: int) -> Array:
     Source: Li, Owen, Zhang, "One Permutation Hashing", NIPS 2012; Shrivastava, "Optimal
     Densification for Fast and Accurate Minwise Hashing", ICML 2017, section 4.
     """
-    least = np.full((len(sets), bins), _NOTHING)
-    for start in range(0, len(sets), _SETS_AT_ONCE):
+    least = np.full((len(counts), bins), _NOTHING)
+    ends = np.cumsum(counts)
+    for start in range(0, len(counts), _SETS_AT_ONCE):
         part = slice(start, start + _SETS_AT_ONCE)
-        _fill(least[part], sets[part])
+        first = ends[start] - counts[start]
+        _fill(least[part], hashes[first : ends[part][-1]], counts[part])
     return least
 
 
-def _fill(least: Array, sets: Sequence[Array]) -> None:
+def _fill(least: Array, hashes: Array, counts: Array) -> None:
     bins = least.shape[1]
     flat = least.reshape(-1)
-    hashes = np.concatenate(sets)
-    firsts = np.repeat(np.arange(len(sets)) * bins, [len(own) for own in sets])
+    firsts = np.repeat(np.arange(len(counts)) * bins, counts)
     # A product instead of a remainder.
     places = ((hashes >> np.uint64(32)) * np.uint64(bins)) >> np.uint64(32)
     np.minimum.at(flat, firsts + places.astype(np.intp), hashes.astype(np.uint32) >> np.uint32(1))
     filled = least != _NOTHING
-    if len(sets) < _FEW_SETS:
+    if len(counts) < _FEW_SETS:
         _ask_one_by_one(least, filled, ~filled, 0)
     else:
         _ask_one_by_one(least, filled, _ask_together(least, filled), 1 << _PROBES_TOGETHER_BITS)
@@ -126,8 +127,10 @@ def _probes(bins: int, first: int, count: int) -> Array:
     return (values % np.uint64(bins)).astype(np.uint16 if bins <= 1 << 16 else np.intp)
 
 
-def one_bit_signatures(sets: Sequence[Array], bits: int) -> Array:
-    """Return one bit of each of *bits* minimums of *sets*, packed: shape (sets, bits / 8), uint8.
+def one_bit_signatures(hashes: Array, counts: Array, bits: int) -> Array:
+    """Return one bit of each of *bits* minimums of sets, packed: shape (sets, bits / 8), uint8.
+
+    *hashes* and *counts* are those of `bin_minimums`.
 
     A bit of two sets is equal with a probability of (1 + J) / 2. It is the highest bit of the
     minimum times an odd number that belongs to the bin, so that bins that share a minimum have
@@ -137,4 +140,4 @@ def one_bit_signatures(sets: Sequence[Array], bits: int) -> Array:
     Reliable Randomized Algorithm for the Closest-Pair Problem", Journal of Algorithms 25, 1997.
     """
     factors = seeds(bits).astype(np.uint32) | np.uint32(1)
-    return np.packbits(bin_minimums(sets, bits) * factors >= np.uint32(2**31), axis=1)
+    return np.packbits(bin_minimums(hashes, counts, bits) * factors >= np.uint32(2**31), axis=1)

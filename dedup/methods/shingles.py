@@ -1,9 +1,30 @@
 """Shingles: runs of consecutive tokens, as text and as hashes."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from dedup.methods.hashing import PLAIN, Array, Hashing, mix
 from dedup.text import Document
+from dedup.words import Words, words_of
+
+
+class ShingleHashes(NamedTuple):
+    """The hashes of the shingles of several texts, one text after the other.
+
+    *hashes*: shape (n,), uint64; *counts*: how many each text has, shape (texts,), int64.
+    """
+
+    hashes: Array
+    counts: Array
+
+    def of_each(self) -> list[Array]:
+        """Return the hashes of each text."""
+        ends = np.cumsum(self.counts).tolist()
+        return [
+            self.hashes[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=bool(ends))
+        ]
 
 
 def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) -> Array:
@@ -12,27 +33,40 @@ def shingle_hashes(tokens: Sequence[str], width: int, hashing: Hashing = PLAIN) 
     A shorter text has one shingle, the whole text; a text without tokens has none. The hashes are
     well mixed, and computed from the `block_hashes` of the tokens, position by position.
     """
-    hashes = hashing.block_hashes(" ".join(tokens).encode())
-    return _mix_runs(hashes, min(width, len(hashes)))
+    return _shingles(Words([" ".join(tokens).encode()]), width, hashing).hashes
 
 
 def shingle_hashes_of(
     documents: Sequence[Document], width: int, hashing: Hashing = PLAIN
-) -> list[Array]:
+) -> ShingleHashes:
     """Return the `shingle_hashes` of each document's tokens, faster than one by one."""
-    joined = [document.joined_tokens for document in documents if document.joined_tokens]
-    hashes = hashing.block_hashes(b" ".join(joined))
+    return words_of(documents).once(  # type: ignore[no-any-return]
+        ("shingles", width, hashing), lambda words: _shingles(words, width, hashing)
+    )
+
+
+def _shingles(words: Words, width: int, hashing: Hashing) -> ShingleHashes:
+    hashes = words.once(("blocks", hashing), hashing.block_hashes)
     runs = _mix_runs(hashes, width)
-    shingles, start = [], 0
-    for document in documents:
-        end = start + document.token_count
-        shingles.append(
-            runs[start : end - width + 1]
-            if end - start >= width
-            else _mix_runs(hashes[start:end], end - start)
-        )
-        start = end
-    return shingles
+    counts = words.counts
+    is_short = (counts > 0) & (counts < width)
+    if len(counts) == 1 and not is_short[0]:
+        return ShingleHashes(runs, np.array([len(runs)]))
+    ends = np.cumsum(counts)
+    # The runs that begin in one text and end in another.
+    is_whole = np.ones(len(hashes), np.bool_)
+    for back in range(1, width):
+        is_whole[ends[counts >= back] - back] = False
+    is_whole[ends[is_short] - counts[is_short]] = True
+    shingles = np.empty(len(hashes), np.uint64)
+    shingles[: len(runs)] = runs
+    for text in np.flatnonzero(is_short).tolist():
+        start, end = ends[text] - counts[text], ends[text]
+        shingles[start] = _mix_runs(hashes[start:end], end - start)[0]
+    return ShingleHashes(
+        shingles[is_whole],
+        np.where(is_short, 1, np.maximum(counts - width + 1, 0)),
+    )
 
 
 def _mix_runs(hashes: Array, width: int) -> Array:

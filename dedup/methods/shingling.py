@@ -69,9 +69,13 @@ class Shingling(KeyMethod):
         A text of fewer tokens than *width* has one shingle, the whole text, so that it matches only
         equal texts.
         """
-        [hashes] = shingle_hashes_of([document], self.width, self.hashing)
-        if not len(hashes):
-            return None
+        return self.sketches([document])[0]
+
+    def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
+        hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()
+        return [self._supershingles(own) if len(own) else None for own in hashes]
+
+    def _supershingles(self, hashes: Array) -> Array:
         least = minimums(hashes, self.minimums)
         return hashes_of_parts(least, self.supershingles, self.hashing)
 

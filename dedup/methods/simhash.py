@@ -1,8 +1,8 @@
 """Simhash and random projection: fingerprints whose distance grows with an angle."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,17 @@ import numpy as np
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_choice, check_whole
 from dedup.methods.fingerprint_method import FingerprintMethod
-from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.text import Document
+from dedup.words import words_of
 
 # Weights are multiples of 2**-16. Sums of such numbers are exact in float64 in any order, so no bit
 # depends on the order in which a platform's BLAS adds up. Logarithms are rounded likewise.
 _UNIT = 2.0**16
 # 2 MB of unpacked bits at a time, however many features a page has.
 _FEATURES_AT_A_TIME = 4096
+# As many runs of 255: the sums of their bits take some 2 MB.
+_FEATURES_AT_ONCE = 255 << 7
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
 _WEIGHTS = ("log-tf", "tf", "binary", "tf-idf")
 
@@ -86,6 +89,23 @@ class SimHash(FingerprintMethod):
         """
         weights = self.weighted_features(document)
         return fingerprint(weights, self.bits, self.hashing) if any(weights.values()) else None
+
+    def sketches(self, documents: Sequence[Document]) -> list[int | None]:
+        weigh = _WEIGHTS_OF_FREQUENCIES.get(self.weights)
+        # What somebody has derived from this may have other features.
+        if type(self) is not SimHash or self._width or weigh is None or self.bits > 64:
+            return super().sketches(documents)
+        words = words_of(documents)
+        counts = self.hashing.word_counts(words)
+        sums = sums_of_bits(counts.hashes, weigh(counts.frequencies), counts.counts)
+        octets = np.packbits(sums > 0, axis=1, bitorder="little")
+        fingerprints = octets.view("<u8")[:, 0] & np.uint64((1 << self.bits) - 1)
+        return [
+            fingerprint if count else None
+            for fingerprint, count in zip(
+                fingerprints.tolist(), counts.counts.tolist(), strict=True
+            )
+        ]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         if not document.tokens:
@@ -203,6 +223,27 @@ def _round(weights: Any) -> Any:
     return np.rint(weights * _UNIT) / _UNIT
 
 
+def _log_weights_of(frequencies: Array) -> Array:
+    """Return the `log_weights` of *frequencies*, shape (n,), int64."""
+    table = _first_log_weights()
+    weights: Array = table.take(frequencies, mode="clip")
+    for place in np.flatnonzero(frequencies >= len(table)).tolist():
+        weights[place] = _log_weight(int(frequencies[place]))
+    return weights
+
+
+@cache
+def _first_log_weights() -> Array:
+    return np.array([0.0, *map(_log_weight, range(1, 256))])
+
+
+_WEIGHTS_OF_FREQUENCIES: dict[str, Callable[[Array], Array]] = {
+    "log-tf": _log_weights_of,
+    "tf": lambda frequencies: frequencies.astype(np.float64),
+    "binary": lambda frequencies: np.ones(len(frequencies)),
+}
+
+
 def fingerprint(weights: Mapping[str, float], bits: int = 64, hashing: Hashing = PLAIN) -> int:
     """Return the simhash of weighted features.
 
@@ -233,6 +274,47 @@ def combine(hashes: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> int:
         bits = np.unpackbits(octets, axis=1, bitorder="little")
         sums += 2 * (weights[part] @ bits) - weights[part].sum()
     return pack_bits(sums > 0)
+
+
+def sums_of_bits(hashes: Array, weights: Array, counts: Array) -> Array:
+    """Return the 64 sums of `combine` for each of several texts, shape (texts, 64), float64.
+
+    *hashes* and *weights*: those of all features, text by text; *counts*: how many each text has,
+    shape (texts,). Most weights are 1: of these, the ones are counted, eight bits at a time in the
+    eight bytes of a number.
+    """
+    sums = np.zeros((len(counts), 64))
+    all_texts = np.repeat(np.arange(len(counts)), counts)
+    all_octets = hashes.astype("<u8").view(np.uint8).reshape(-1, 8)
+    for start in range(0, len(hashes), _FEATURES_AT_ONCE):
+        part = slice(start, start + _FEATURES_AT_ONCE)
+        texts, octets = all_texts[part], all_octets[part]
+        firsts = _firsts(texts)
+        # No byte overflows: each run has at most 255 features of one text.
+        cuts = np.union1d(firsts, np.arange(0, len(texts), 255))
+        lanes = np.add.reduceat(_LANES.take(octets.T), cuts, axis=1)
+        of_runs = np.ascontiguousarray(lanes.T).view(np.uint8)
+        ones = np.add.reduceat(of_runs, np.searchsorted(cuts, firsts), axis=0, dtype=np.int64)
+        sums[texts[firsts]] += 2 * ones - np.diff(firsts, append=len(texts))[:, None]
+        others = np.flatnonzero(weights[part] != 1)
+        if len(others):
+            rest, texts = weights[part][others] - 1, texts[others]
+            bits = np.unpackbits(octets[others], axis=1, bitorder="little")
+            firsts = _firsts(texts)
+            weighed = np.add.reduceat(bits * rest[:, None], firsts, axis=0)
+            sums[texts[firsts]] += 2 * weighed - np.add.reduceat(rest, firsts)[:, None]
+    return sums
+
+
+def _firsts(values: Array) -> Array:
+    """Return where each run of equal *values* begins."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+
+
+# For each byte, its eight bits as the eight bytes of a number.
+_LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(
+    np.uint64
+)[:, 0]
 
 
 def pack_bits(bits: np.ndarray[Any, Any]) -> int:

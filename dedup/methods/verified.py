@@ -9,10 +9,11 @@ import numpy as np
 
 from dedup.methods.arguments import check_share
 from dedup.methods.base import KeyMethod, as_rows
-from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
+from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
+from dedup.words import words_of
 
 _DIGIT = re.compile(r"\d")
 _WIDTH = 3
@@ -86,24 +87,29 @@ class Verified(KeyMethod):
         return self.sketches([document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[VerifiedSketch | None]:
-        texts = [document for document in documents if document.token_count]
-        if not texts:
+        words = words_of(documents)
+        has_words = words.counts > 0
+        counts = words.counts[has_words]
+        if not len(counts):
             return [None] * len(documents)
-        hashes = shingle_hashes_of(texts, _WIDTH, self.hashing)
-        checked = np.zeros(len(texts), _CHECKED)
-        checked["tokens"] = [min(document.token_count, 2**16 - 1) for document in texts]
+        shingles = shingle_hashes_of(documents, _WIDTH, self.hashing)
+        hashes, sizes = shingles.hashes, shingles.counts[has_words]
+        checked = np.zeros(len(counts), _CHECKED)
+        checked["tokens"] = np.minimum(counts, 2**16 - 1)
         numbers = [
-            number_hashes(document.joined_tokens.decode(), self.hashing) for document in texts
+            number_hashes(document.joined_tokens.decode(), self.hashing)
+            for document, has in zip(documents, has_words.tolist(), strict=True)
+            if has
         ]
         checked["numbers"] = [min(len(own), 2**16 - 1) for own in numbers]
         checked["least_numbers"] = [(own + _NO_NUMBERS)[:_NUMBERS] for own in numbers]
-        checked["signature"] = one_bit_signatures(hashes, _SIGNATURE_BITS)
+        checked["signature"] = one_bit_signatures(hashes, sizes, _SIGNATURE_BITS)
         data, size = checked.tobytes(), _CHECKED.itemsize
         sketches = (
             VerifiedSketch(tuple(bands), data[number * size : (number + 1) * size])
-            for number, bands in enumerate(_bands(hashes))
+            for number, bands in enumerate(_bands(hashes, sizes))
         )
-        return [next(sketches) if document.token_count else None for document in documents]
+        return [next(sketches) if has else None for has in has_words.tolist()]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, _WIDTH), 1.0)
@@ -160,10 +166,9 @@ class Verified(KeyMethod):
         return keys[is_first], is_first.sum(axis=1), [data[end:] for data in sketches]
 
 
-def _bands(shingles: Sequence[Any]) -> list[list[int]]:
+def _bands(hashes: Array, sizes: Array) -> list[list[int]]:
     # Mixed once more, so that the bins are independent of those of the signature.
-    mixed = np.split(mix(np.concatenate(shingles)), np.cumsum([len(own) for own in shingles[:-1]]))
-    minimums = bin_minimums(mixed, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
+    minimums = bin_minimums(mix(hashes), sizes, _BANDS * _ROWS).reshape(-1, _BANDS, _ROWS)
     keys = seeds(_BANDS)
     for row in range(_ROWS):
         keys = mix(keys ^ minimums[:, :, row])

@@ -1,16 +1,20 @@
 import random
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
 
 from dedup.methods import hashing
-from dedup.methods.hashing import PLAIN, mix, seeds
+from dedup.methods.hashing import PLAIN, WordHashes, mix, seeds
 from dedup.methods.shingles import shingle_hashes, shingle_hashes_of
 from dedup.text import Document, tokenise
+from dedup.words import Words
 
 TOKENS = [*tokenise(ENGLISH.lower()), *tokenise(CHINESE)]
 
@@ -82,20 +86,70 @@ def test_tokens_are_hashed_in_blocks():
         *TOKENS,
     ]
     for joined in (tokens, tokens[:1], tokens[4:5], tokens[::-1]):
-        hashes = PLAIN.block_hashes(" ".join(joined).encode())
+        hashes = PLAIN.block_hashes(Words([" ".join(joined).encode()]))
         assert hashes.tolist() == [block_hash(token) for token in joined]
-    assert PLAIN.block_hashes(b"").tolist() == []
+    assert PLAIN.block_hashes(Words([b""])).tolist() == []
 
 
 @given(st.sets(st.text("ab", min_size=1, max_size=40)))
 def test_different_tokens_have_different_block_hashes(tokens):
-    hashes = PLAIN.block_hashes(" ".join(tokens).encode())
+    hashes = PLAIN.block_hashes(Words([" ".join(tokens).encode()]))
     assert len(set(hashes.tolist())) == len(tokens)
+
+
+WORDS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "北京",
+        "x" * 8,
+        "x" * 9,
+        "x" * 16,
+        "x" * 17,
+        "x" * 99,
+        "é" * 8,
+        "é" * 9,
+        *TOKENS[:9],
+    ]
+)
+
+
+@pytest.mark.parametrize("bits", [1, 3, 17])
+@given(st.lists(st.lists(st.lists(WORDS, max_size=20), max_size=4), max_size=4))
+def test_the_different_words_of_each_text_are_counted_whatever_is_remembered(bits, batches):
+    known = hashing._PLACE_BITS
+    hashing._PLACE_BITS = bits
+    try:
+        counted = WordHashes(xxhash.xxh3_64_intdigest)
+        for texts in batches:
+            words = Words([" ".join(tokens).encode() for tokens in texts])
+            hashes, frequencies, counts = counted.count(words)
+            found = list(zip(hashes.tolist(), frequencies.tolist(), strict=True))
+            for tokens, count in zip(texts, counts.tolist(), strict=True):
+                own, found = found[:count], found[count:]
+                wanted = {PLAIN.feature_hash(token): n for token, n in Counter(tokens).items()}
+                assert (dict(own), len(own)) == (wanted, len(wanted))
+            assert not found
+    finally:
+        hashing._PLACE_BITS = known
+
+
+def test_threads_that_count_words_do_not_mix_them_up():
+    counted = WordHashes(xxhash.xxh3_64_intdigest)
+    texts = [[f"{n * step}" for n in range(5000)] for step in (1, 3, 7, 11)]
+
+    def hashes_of(tokens):
+        words = Words([" ".join(tokens).encode()])
+        return [set(counted.count(words).hashes.tolist()) for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as threads:
+        for tokens, found in zip(texts, threads.map(hashes_of, texts), strict=True):
+            assert found == [{PLAIN.feature_hash(token) for token in tokens}] * 20
 
 
 def test_a_word_without_end_takes_no_time():
     start = time.monotonic()
-    PLAIN.block_hashes(b"x" * 10_000_000)
+    PLAIN.block_hashes(Words([b"x" * 10_000_000]))
     assert time.monotonic() - start < 5
 
 
@@ -104,6 +158,6 @@ def test_shingles_of_many_texts_are_those_of_each(width):
     texts = [[], TOKENS[:1], TOKENS[:3], [], TOKENS, TOKENS[5:13], ["a", "a", "a"], []]
     documents = [Document(" ".join(tokens)) for tokens in texts]
     wanted = [shingled(document.tokens, width) for document in documents]
-    assert [own.tolist() for own in shingle_hashes_of(documents, width)] == wanted
+    assert [own.tolist() for own in shingle_hashes_of(documents, width).of_each()] == wanted
     assert [shingle_hashes(document.tokens, width).tolist() for document in documents] == wanted
-    assert shingle_hashes_of([], width) == []
+    assert shingle_hashes_of([], width).of_each() == []

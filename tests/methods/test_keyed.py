@@ -15,6 +15,7 @@ from dedup.methods import METHODS, SimHash, Verified, hashing
 from dedup.methods.hashing import PLAIN, Hashing
 from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.text import Document
+from dedup.words import Words
 
 SECRET = "correct horse battery staple"
 KEYED = KeyedHashing(SECRET)
@@ -57,7 +58,7 @@ def test_nothing_is_hashed_without_the_key(method, monkeypatch):
     with_secret = method.with_hashing(KEYED)
     expected = [sketched(with_secret, text) for text in TEXTS]
     # Whatever of a page went through a hash without a key, others could choose.
-    for name in ("feature_hash", "feature_hashes", "token_hashes", "block_hashes"):
+    for name in ("feature_hash", "feature_hashes", "token_hashes", "block_hashes", "word_counts"):
         if name not in vars(KeyedHashing):
             assert name == "feature_hashes"  # which calls feature_hash
         else:
@@ -111,9 +112,10 @@ def test_a_word_is_hashed_with_a_key_that_takes_time_to_guess():
             int.from_bytes(digest) for digest in digests
         ]
         assert KEYED.token_hashes([word, word]).tolist() == 2 * [int.from_bytes(digests[0])]
-        joined = " ".join([word, "a", word]).encode()
-        assert KEYED.block_hashes(joined).tolist()[::2] == 2 * [int.from_bytes(digests[0])]
-    assert KEYED.token_hashes([]).tolist() == KEYED.block_hashes(b"").tolist() == []
+        words = Words([" ".join([word, "a", word]).encode()])
+        assert int.from_bytes(digests[0]) in KEYED.word_counts(words).hashes.tolist()
+        assert KEYED.block_hashes(words).tolist()[::2] == 2 * [int.from_bytes(digests[0])]
+    assert KEYED.token_hashes([]).tolist() == KEYED.block_hashes(Words([])).tolist() == []
 
 
 def test_sketches_that_were_stored_stay_comparable():

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 import xxhash
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
 
@@ -113,6 +113,31 @@ def test_many_texts_have_the_sketches_that_each_has(method):
         sketched(method, text) is None for text in texts
     ]
     assert method.sketches([]) == []
+
+
+WORDS = ["a", "a", "the", "7", "b52", "x" * 9, "x" * 20, "naïve", "北京大学", "№ 7", "ﬁne", ". "]
+
+
+@pytest.mark.slow
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=40),
+            st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join),
+            st.integers(1, 600).map(lambda count: f"{ENGLISH} {'again ' * count}"),
+        ),
+        max_size=12,
+    )
+)
+def test_any_texts_have_the_sketches_that_each_has(method, texts):
+    together = method.sketches(method.documents(texts))
+    alone = [method.sketch(method.document(text)) for text in texts]
+    assert [sketch if sketch is None else method.to_bytes(sketch) for sketch in together] == [
+        sketch if sketch is None else method.to_bytes(sketch) for sketch in alone
+    ]
 
 
 @pytest.mark.parametrize("text", ["", " ", "?! …", "\x00", "♥♥♥", "。。。", "\n\n\n"])

@@ -4,12 +4,20 @@ import random
 import numpy as np
 import pytest
 
+from dedup.methods import one_permutation
 from dedup.methods.hashing import mix, seeds
-from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 
 
 def hashes(numbers):
     return mix(np.fromiter(numbers, np.uint64))
+
+
+def together(sets):
+    return np.concatenate(sets), np.array(list(map(len, sets)))
+
+
+def bin_minimums(sets, bins):
+    return one_permutation.bin_minimums(*together(sets), bins)
 
 
 def value_of(element):
@@ -99,7 +107,8 @@ def test_one_bit_signatures_estimate_the_similarity(jaccard, size):
     estimates, wanted = [], []
     for seed in range(60):
         one, other, exact = sets_of(jaccard, size, seed)
-        differing = np.bitwise_count(np.bitwise_xor(*one_bit_signatures([one, other], 1024)))
+        signatures = one_permutation.one_bit_signatures(*together([one, other]), 1024)
+        differing = np.bitwise_count(np.bitwise_xor(*signatures))
         estimates.append(1 - 2 * int(differing.sum()) / 1024)
         wanted.append(exact)
     errors = np.subtract(estimates, wanted)
