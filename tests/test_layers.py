@@ -45,7 +45,7 @@ LAYERS = [
     {"follower"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
-    {"scan", "history"},
+    {"scan", "history", "spark"},
     {"cli"},
     {"scrapy_plugin"},
     {"__main__"},
@@ -137,6 +137,7 @@ HEAVY = {
     "matplotlib",
     "pyarrow",
     "tldextract",
+    "pyspark",
 }
 
 
