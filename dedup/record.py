@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
 
-from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.evidence.evidence import SIZE_OF_EVIDENCE
 from dedup.text import Document
 
 MOST_TOKENS = 2**63 - 1

@@ -42,8 +42,9 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was collected, modules and tests, out of each later run of the collector."""
+    """Have the collector run seldom, and not look at what was collected, modules and tests."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     gc.enable()
 
 

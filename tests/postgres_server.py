@@ -182,7 +182,7 @@ def wait_for_end(process):
 @cache
 def shared_server():
     """Return the server of all tests of this process that leave it running as it was."""
-    server = PostgresServer()
+    server = PostgresServer("fsync=off")  # it is killed at times, but the machine goes on
     atexit.register(server.remove)
     return server
 

@@ -255,6 +255,7 @@ def test_the_language_is_the_browsers_and_can_be_changed(browser, report):
         assert chinese.find_element("css selector", "html").get_attribute("lang") == "zh"
 
 
+@pytest.mark.slow
 def test_why_pages_were_skipped_or_not_read_is_told_in_the_language_of_the_page(
     browser, tmp_path, open_store
 ):
@@ -580,6 +581,7 @@ def with_dropped_text(report, *lossiest, is_stored=False, earlier=0):
     return replace(report, dropped_text=text)
 
 
+@pytest.mark.slow
 def test_it_names_the_drops_that_lost_most_with_their_differences(browser, tmp_path):
     with closing(TextStore(10)) as texts:
         pages = [("http://a/", page(article(1))), ("http://a/2", page(edited(article(1))))]

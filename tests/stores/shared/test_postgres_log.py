@@ -12,6 +12,7 @@ import traceback
 
 import psycopg
 import pytest
+from open_logs import Logs
 from postgres_server import PASSWORD, PostgresServer, free_port, shared_server
 from proxy import Proxy
 from test_log import IDENTITY, Process, all_entries, events, record
@@ -27,30 +28,9 @@ QUICK = 1.0
 ROLES = "CREATE ROLE {0} LOGIN PASSWORD 'secret'"
 
 
-class Logs:
-    """The logs of a test, which are closed at its end."""
-
-    def __init__(self):
-        self._logs = []
-
-    def __call__(self, url, **how):
-        self._logs.append(PostgresLog(url, **how))
-        return self._logs[-1]
-
-    async def joined(self, url, **how):
-        process = Process(self(url, **how))
-        await process.log.open()
-        await process.join()
-        return process
-
-    async def aclose(self):
-        for log in self._logs:
-            await log.close()
-
-
 @pytest.fixture
 def logs():
-    return Logs()
+    return Logs(PostgresLog)
 
 
 @pytest.fixture

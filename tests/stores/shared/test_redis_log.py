@@ -9,6 +9,7 @@ import subprocess
 import traceback
 
 import pytest
+from open_logs import Logs
 from proxy import Proxy
 from redis_server import free_port, redis_server
 from test_log import IDENTITY, Process, all_entries, collected, events, record
@@ -23,30 +24,9 @@ QUICK = 0.5
 """A time limit for tests of what is waited for in vain, in seconds."""
 
 
-class Logs:
-    """The logs of a test, which are closed at its end."""
-
-    def __init__(self):
-        self._logs = []
-
-    def __call__(self, url, **how):
-        self._logs.append(RedisLog(url, **how))
-        return self._logs[-1]
-
-    async def joined(self, url, **how):
-        process = Process(self(url, **how))
-        await process.log.open()
-        await process.join()
-        return process
-
-    async def aclose(self):
-        for log in self._logs:
-            await log.close()
-
-
 @pytest.fixture
 def logs():
-    return Logs()
+    return Logs(RedisLog)
 
 
 @pytest.fixture(scope="module")

@@ -26,14 +26,13 @@ def page(content, key):
 class Process:
     """A process of a fleet, whose messages wait while its gate is closed."""
 
-    def __init__(self, server, name="test"):
+    def __init__(self, server):
         self.gate = asyncio.Event()
         self.gate.set()
         self.travels, self.last_travel = 0, None
         self.counts = []
         self.store = SharedStore(MemoryLog(server, self._travel), {})
         self.detector = Detector(SimHash(3), store=self.store, count=self.counts.append)
-        self._name = name
 
     async def _travel(self):
         self.travels += 1
@@ -47,12 +46,6 @@ class Process:
         reading = asyncio.create_task(self.detector.exchange(News()))
         await until_it_waits(reading)
         return reading
-
-    async def begin(self):
-        await self.store.open()
-        await self.detector.load()
-        await self.store.join(self._name)
-        return self
 
     async def reserve(self, content, key):
         return await self.detector.reserve(page(content, key))
@@ -83,6 +76,31 @@ async def until_it_waits(task):
     assert not task.done()
 
 
+async def begun(server):
+    process = Process(server)
+    await process.store.open()
+    await process.detector.load()
+    await process.store.join("test")
+    return process
+
+
+async def stored_by_another(server, content, key):
+    await (await begun(server)).keep(content, key)
+
+
+async def crawled(server, *pages):
+    """Have an earlier crawl store *pages*: contents and keys."""
+    crawl = await begun(server)
+    for content, key in pages:
+        await crawl.keep(content, key)
+    await crawl.store.leave("finished", None)
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
 def committed(server):
     """The keys of the pages that count."""
     pages = {}
@@ -98,295 +116,230 @@ def committed(server):
     return sorted(claimed.record.key for number, claimed in pages.items() if number in stored)
 
 
-def test_a_page_without_text_that_is_met_while_the_store_is_down_is_not_claimed_later():
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        verdict, claim, _ = one.detector.unchecked(PageRecord("empty"))
-        assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
-        await one.keep(NEAR, "a")
-        assert committed(server) == ["a"]
-
-    asyncio.run(crawl())
+async def test_a_page_without_text_that_is_met_while_the_store_is_down_is_not_claimed_later(server):
+    one = await begun(server)
+    verdict, claim, _ = one.detector.unchecked(PageRecord("empty"))
+    assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
+    await one.keep(NEAR, "a")
+    assert committed(server) == ["a"]
 
 
-def test_a_page_that_is_claimed_while_the_history_changes_is_judged_by_the_new_one():
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        await one.keep(NEAR, "a")
-        await one.keep(OTHER, "b")
-        server.shrink(0)
-        await (await Process(server).begin()).keep(FAR, "c")
-        one.gate.clear()
-        beat = asyncio.create_task(one.follow())
-        await until_it_waits(beat)
-        reserving = asyncio.create_task(one.reserve(FAR + 1, "d"))
-        await until_it_waits(reserving)
-        one.gate.set()
-        await beat
-        assert (await reserving).verdict.original == "c"
-
-    asyncio.run(crawl())
+async def test_a_page_that_is_claimed_while_the_history_changes_is_judged_by_the_new_one(server):
+    one = await begun(server)
+    await one.keep(NEAR, "a")
+    await one.keep(OTHER, "b")
+    server.shrink(0)
+    await stored_by_another(server, FAR, "c")
+    one.gate.clear()
+    beat = asyncio.create_task(one.follow())
+    await until_it_waits(beat)
+    reserving = asyncio.create_task(one.reserve(FAR + 1, "d"))
+    await until_it_waits(reserving)
+    one.gate.set()
+    await beat
+    assert (await reserving).verdict.original == "c"
 
 
-def test_a_page_that_is_met_while_the_history_is_read_anew_is_judged_by_all_of_it():
-    async def crawl():
-        server = Server()
-        old = await Process(server).begin()
-        await old.keep(NEAR, "a")
-        await old.store.leave("finished", None)
-        one = await Process(server).begin()
-        await one.keep(OTHER, "b")
-        server.shrink(2)
-        await (await Process(server).begin()).keep(FAR, "c")
-        reading = await one.read_anew()
-        reserving = [
-            asyncio.create_task(one.reserve(NEARER, "a")),
-            asyncio.create_task(one.reserve(FAR + 1, "d")),
-        ]
-        for task in reserving:
-            await until_it_waits(task)
-        one.gate.set()
-        with pytest.raises(HistoryChangedError):
-            await reading
-        changed, copy = await asyncio.gather(*reserving)
-        assert changed.verdict.kind is Kind.CHANGED
-        assert copy.verdict.original == "c"
-
-    asyncio.run(crawl())
+async def test_a_page_that_is_met_while_the_history_is_read_anew_is_judged_by_all_of_it(server):
+    await crawled(server, (NEAR, "a"))
+    one = await begun(server)
+    await one.keep(OTHER, "b")
+    server.shrink(2)
+    await stored_by_another(server, FAR, "c")
+    reading = await one.read_anew()
+    reserving = [
+        asyncio.create_task(one.reserve(NEARER, "a")),
+        asyncio.create_task(one.reserve(FAR + 1, "d")),
+    ]
+    for task in reserving:
+        await until_it_waits(task)
+    one.gate.set()
+    with pytest.raises(HistoryChangedError):
+        await reading
+    changed, copy = await asyncio.gather(*reserving)
+    assert changed.verdict.kind is Kind.CHANGED
+    assert copy.verdict.original == "c"
 
 
-def test_what_is_known_decides_though_a_changed_history_cannot_be_read():
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        await one.keep(NEAR, "a")
-        await one.keep(FAR, "b")
-        server.shrink(2)
-        reading = await one.read_anew()
-        server.is_down = True
-        one.gate.set()
-        with pytest.raises(StoreDownError):
-            await reading
-        assert one.store.is_down
-        assert (await one.reserve(FAR + 1, "c")).verdict.kind is Kind.NEAR
-        server.is_down = False
-        await one.follow()
-        await one.publish()
-        await one.publish()
-        assert committed(server) == ["a", "b"]
-
-    asyncio.run(crawl())
+async def test_what_is_known_decides_though_a_changed_history_cannot_be_read(server):
+    one = await begun(server)
+    await one.keep(NEAR, "a")
+    await one.keep(FAR, "b")
+    server.shrink(2)
+    reading = await one.read_anew()
+    server.is_down = True
+    one.gate.set()
+    with pytest.raises(StoreDownError):
+        await reading
+    assert one.store.is_down
+    assert (await one.reserve(FAR + 1, "c")).verdict.kind is Kind.NEAR
+    server.is_down = False
+    await one.follow()
+    await one.publish()
+    await one.publish()
+    assert committed(server) == ["a", "b"]
 
 
-def test_a_number_of_another_history_stands_for_another_page():
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        await one.keep(NEAR, "a")
-        two = await Process(server).begin()
-        assert (await two.reserve(NEAR, "copy")).verdict.original == "a"
-        two.detector.note_preferred(1, "better")
-        server.shrink(0)
-        await (await Process(server).begin()).keep(FAR, "b")
-        await two.follow()
-        assert (await two.reserve(FAR + 1, "c")).verdict.original == "b"
-        assert await two.detector.preferred(1) == "b"
-        await two.publish()
-        entries = map(server.entry, range(1, len(server.log) + 1))
-        assert not [entry for entry in entries if isinstance(entry.event, Preferred)]
-        assert {note.key for _, note in server.matches.values()} == {"c"}
-
-    asyncio.run(crawl())
+async def test_a_number_of_another_history_stands_for_another_page(server):
+    one = await begun(server)
+    await one.keep(NEAR, "a")
+    two = await begun(server)
+    assert (await two.reserve(NEAR, "copy")).verdict.original == "a"
+    two.detector.note_preferred(1, "better")
+    server.shrink(0)
+    await stored_by_another(server, FAR, "b")
+    await two.follow()
+    assert (await two.reserve(FAR + 1, "c")).verdict.original == "b"
+    assert await two.detector.preferred(1) == "b"
+    await two.publish()
+    entries = map(server.entry, range(1, len(server.log) + 1))
+    assert not [entry for entry in entries if isinstance(entry.event, Preferred)]
+    assert {note.key for _, note in server.matches.values()} == {"c"}
 
 
-def test_a_claim_that_is_made_again_ends_no_page_of_another_history():
-    async def crawl():
-        server = Server()
-        old = await Process(server).begin()
-        await old.keep(NEAR, "a")
-        await old.store.leave("finished", None)
-        one = await Process(server).begin()
-        changed = await one.reserve(NEARER, "a")
-        assert list(changed.claim.claimed.replaces) == [1]
-        server.shrink(0)
-        await (await Process(server).begin()).keep(FAR, "b")
-        await one.follow()
-        one.detector.commit(changed.claim)
-        await one.publish()
-        await one.publish()
-        assert committed(server) == ["a", "b"]
-        assert (await one.reserve(FAR + 1, "c")).verdict.original == "b"
-
-    asyncio.run(crawl())
+async def test_a_claim_that_is_made_again_ends_no_page_of_another_history(server):
+    await crawled(server, (NEAR, "a"))
+    one = await begun(server)
+    changed = await one.reserve(NEARER, "a")
+    assert list(changed.claim.claimed.replaces) == [1]
+    server.shrink(0)
+    await stored_by_another(server, FAR, "b")
+    await one.follow()
+    one.detector.commit(changed.claim)
+    await one.publish()
+    await one.publish()
+    assert committed(server) == ["a", "b"]
+    assert (await one.reserve(FAR + 1, "c")).verdict.original == "b"
 
 
-def test_a_page_that_was_replaced_behind_an_open_claim_does_not_count():
-    async def crawl():
-        server = Server()
-        old = await Process(server).begin()
-        await old.keep(NEAR, "a")
-        for number in range(4):  # so that what comes is in another piece of the log
-            await old.keep(OTHER << number * 8, f"other {number}")
-        await old.store.leave("finished", None)
-        one = await Process(server).begin()
-        await one.reserve(0b111 << 60, "open")
-        await one.keep(FAR, "a")
-        later = await Process(server).begin()
-        assert len(later.detector) == 5
-        assert (await later.reserve(NEARER, "b")).verdict.kind is Kind.NEW
-
-    asyncio.run(crawl())
+async def test_a_page_that_was_replaced_behind_an_open_claim_does_not_count(server):
+    # So many that what comes is in another piece of the log.
+    others = [(OTHER << number * 8, f"other {number}") for number in range(4)]
+    await crawled(server, (NEAR, "a"), *others)
+    one = await begun(server)
+    await one.reserve(0b111 << 60, "open")
+    await one.keep(FAR, "a")
+    later = await begun(server)
+    assert len(later.detector) == 5
+    assert (await later.reserve(NEARER, "b")).verdict.kind is Kind.NEW
 
 
-def test_nobody_asks_for_a_url_while_the_store_is_down():
+async def test_nobody_asks_for_a_url_while_the_store_is_down(server):
     """Else each duplicate would wait for it, maybe as long as the store takes to time out."""
 
-    async def crawl():
-        server = Server()
-        await (await Process(server).begin()).keep(NEAR, "a")
-        one = await Process(server).begin()
-        server.is_down = True
+    await stored_by_another(server, NEAR, "a")
+    one = await begun(server)
+    server.is_down = True
+    with pytest.raises(StoreDownError):
+        await one.detector.exchange(News())
+    before = one.travels
+    assert (await one.reserve(NEARER, "b")).verdict.original.startswith("page 1 of ")
+    assert one.travels == before
+
+
+async def test_what_piled_up_in_an_outage_travels_in_parts(server, monkeypatch):
+    one = await begun(server)
+    sizes, exchange = [], one.store._log.exchange
+
+    async def measured(request):
+        sizes.append(len(request.claims))
+        return await exchange(request)
+
+    monkeypatch.setattr(one.store._log, "exchange", measured)
+    for number in range(2500):
+        one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
+    while one.detector.has_claims_to_make or one.store.has_news:
+        await one.publish()
+    assert max(sizes) <= 1000
+    assert len(committed(server)) == 2500
+
+
+async def test_a_page_that_was_published_out_of_sight_is_entered_again_if_it_is_lost(
+    server, monkeypatch
+):
+    one, two = await begun(server), await begun(server)
+    claim = (await one.reserve(NEAR, "a")).claim
+    for number in range(3):
+        await two.keep(OTHER << number * 8, f"other {number}")
+    monkeypatch.setattr(memory_log, "MOST_ENTRIES", 2)
+    one.detector.commit(claim)
+    await one.publish()
+    server.shrink(0)
+    await one.follow()
+    await one.publish()
+    await one.publish()
+    assert committed(server) == ["a"]
+
+
+async def test_a_claim_that_got_lost_before_it_was_followed_is_made_again(server, monkeypatch):
+    one, two = await begun(server), await begun(server)
+    await one.follow()
+    for number in range(3):
+        await two.keep(OTHER << number * 8, f"other {number}")
+    monkeypatch.setattr(memory_log, "MOST_ENTRIES", 2)
+    entries = one.store._log.entries
+
+    async def entries_of_a_backup(after):
+        monkeypatch.undo()
+        server.shrink(len(server.log) - 1)
+        await stored_by_another(server, FAR, "b")
+        return await entries(after)
+
+    monkeypatch.setattr(one.store._log, "entries", entries_of_a_backup)
+    assert (await one.reserve(FAR + 1, "a")).verdict.original == "b"
+    assert one.counts == ["store/history_changes"]
+
+
+async def test_a_page_is_a_duplicate_though_the_name_of_the_other_cannot_be_read(
+    server, monkeypatch
+):
+    await stored_by_another(server, NEAR, "a")
+    one = await begun(server)
+
+    async def damaged(numbers):
+        raise LedgerError("it is damaged")
+
+    monkeypatch.setattr(one.store._log, "pages", damaged)
+    verdict = (await one.reserve(NEARER, "b")).verdict
+    assert verdict.is_duplicate
+    assert verdict.original.startswith("page 1 of ")
+
+
+async def test_who_gives_up_a_claim_does_not_change_what_befalls_the_others(server):
+    one = await begun(server)
+    one.gate.clear()
+    kept = asyncio.create_task(one.reserve(NEAR, "a"))
+    given_up = asyncio.create_task(one.reserve(FAR, "b"))
+    other = asyncio.create_task(one.reserve(OTHER, "c"))
+    await until_it_waits(kept)
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    server.is_down = True
+    one.gate.set()
+    for task in (kept, other):
         with pytest.raises(StoreDownError):
-            await one.detector.exchange(News())
-        before = one.travels
-        assert (await one.reserve(NEARER, "b")).verdict.original.startswith("page 1 of ")
-        assert one.travels == before
-
-    asyncio.run(crawl())
+            await task
 
 
-def test_what_piled_up_in_an_outage_travels_in_parts(monkeypatch):
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        sizes, exchange = [], one.store._log.exchange
-
-        async def measured(request):
-            sizes.append(len(request.claims))
-            return await exchange(request)
-
-        monkeypatch.setattr(one.store._log, "exchange", measured)
-        for number in range(2500):
-            one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
-        while one.detector.has_claims_to_make or one.store.has_news:
-            await one.publish()
-        assert max(sizes) <= 1000
-        assert len(committed(server)) == 2500
-
-    asyncio.run(crawl())
+async def test_what_was_stored_under_a_key_is_looked_up_once_for_all_items_of_a_page(server):
+    await crawled(server, *((OTHER << number * 8, "page") for number in range(3)))
+    two = await begun(server)
+    await two.follow()
+    stored = await two.store.earlier("page")
+    assert await two.store.earlier("page") is stored
+    for number in range(99):
+        await two.store.earlier(f"page {number}")
+    assert await two.store.earlier("page") is stored
+    assert len(stored) == 3
 
 
-def test_a_page_that_was_published_out_of_sight_is_entered_again_if_it_is_lost(monkeypatch):
-    async def crawl():
-        server = Server()
-        one, two = await Process(server).begin(), await Process(server).begin()
-        claim = (await one.reserve(NEAR, "a")).claim
-        for number in range(3):
-            await two.keep(OTHER << number * 8, f"other {number}")
-        monkeypatch.setattr(memory_log, "MOST_ENTRIES", 2)
-        one.detector.commit(claim)
-        await one.publish()
-        server.shrink(0)
-        await one.follow()
-        await one.publish()
-        await one.publish()
-        assert committed(server) == ["a"]
-
-    asyncio.run(crawl())
-
-
-def test_a_claim_that_got_lost_before_it_was_followed_is_made_again(monkeypatch):
-    async def crawl():
-        server = Server()
-        one, two = await Process(server).begin(), await Process(server).begin()
-        await one.follow()
-        for number in range(3):
-            await two.keep(OTHER << number * 8, f"other {number}")
-        monkeypatch.setattr(memory_log, "MOST_ENTRIES", 2)
-        entries = one.store._log.entries
-
-        async def entries_of_a_backup(after):
-            monkeypatch.undo()
-            server.shrink(len(server.log) - 1)
-            await (await Process(server).begin()).keep(FAR, "b")
-            return await entries(after)
-
-        monkeypatch.setattr(one.store._log, "entries", entries_of_a_backup)
-        assert (await one.reserve(FAR + 1, "a")).verdict.original == "b"
-        assert one.counts == ["store/history_changes"]
-
-    asyncio.run(crawl())
-
-
-def test_a_page_is_a_duplicate_though_the_name_of_the_other_cannot_be_read(monkeypatch):
-    async def crawl():
-        server = Server()
-        await (await Process(server).begin()).keep(NEAR, "a")
-        one = await Process(server).begin()
-
-        async def damaged(numbers):
-            raise LedgerError("it is damaged")
-
-        monkeypatch.setattr(one.store._log, "pages", damaged)
-        verdict = (await one.reserve(NEARER, "b")).verdict
-        assert verdict.is_duplicate
-        assert verdict.original.startswith("page 1 of ")
-
-    asyncio.run(crawl())
-
-
-def test_who_gives_up_a_claim_does_not_change_what_befalls_the_others():
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        one.gate.clear()
-        kept = asyncio.create_task(one.reserve(NEAR, "a"))
-        given_up = asyncio.create_task(one.reserve(FAR, "b"))
-        other = asyncio.create_task(one.reserve(OTHER, "c"))
-        await until_it_waits(kept)
-        given_up.cancel()
-        await asyncio.wait([given_up])
-        server.is_down = True
-        one.gate.set()
-        for task in (kept, other):
-            with pytest.raises(StoreDownError):
-                await task
-
-    asyncio.run(crawl())
-
-
-def test_what_was_stored_under_a_key_is_looked_up_once_for_all_items_of_a_page():
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        for number in range(3):
-            await one.keep(OTHER << number * 8, "page")
-        await one.store.leave("finished", None)
-        two = await Process(server).begin()
-        await two.follow()
-        stored = await two.store.earlier("page")
-        assert await two.store.earlier("page") is stored
-        for number in range(99):
-            await two.store.earlier(f"page {number}")
-        assert await two.store.earlier("page") is stored
-        assert len(stored) == 3
-
-    asyncio.run(crawl())
-
-
-def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again():
-    async def crawl():
-        server = Server()
-        one = await Process(server).begin()
-        await one.keep(NEAR, "a")
-        server.now += LEASE + 1
-        two = await Process(server).begin()
-        assert [page.number for page in await two.store.earlier("a")] == [1]
-        server.now += LEASE + 1
-        await (await Process(server).begin()).keep(FAR, "a")
-        await two.follow()
-        assert [page.number for page in await two.store.earlier("a")] == [3]
-
-    asyncio.run(crawl())
+async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(server):
+    one = await begun(server)
+    await one.keep(NEAR, "a")
+    server.now += LEASE + 1
+    two = await begun(server)
+    assert [page.number for page in await two.store.earlier("a")] == [1]
+    server.now += LEASE + 1
+    await stored_by_another(server, FAR, "a")
+    await two.follow()
+    assert [page.number for page in await two.store.earlier("a")] == [3]
