@@ -21,7 +21,6 @@ from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import StoreDownError
 
-
 _SECONDS_IN_A_CIRCLE = 10.0
 """How long a page waits for one that may wait for it; pages are mostly stored within these."""
 
