@@ -17,7 +17,7 @@ from dedup.cli.files import add_json, check_outputs, write_json
 from dedup.cli.ledgers import method_of_ledger, open_ledger, place_of, setting_of_crawls
 from dedup.cli.terminal import console
 from dedup.dropped import UnreadableLine, read_dropped
-from dedup.evidence import DEMANDS
+from dedup.evidence import DEMANDS, Objection
 from dedup.history import (
     DroppedHistory,
     Event,
@@ -28,11 +28,13 @@ from dedup.history import (
     nearest_urls,
     urls_of_report,
 )
+from dedup.index.base import Match
 from dedup.limits import shorten_url
+from dedup.methods.base import Method
 from dedup.report.report import Report
 from dedup.rule import Rule
 from dedup.sqlite_file import is_sqlite
-from dedup.stores.reader import LedgerReader
+from dedup.stores.reader import LedgerReader, StoredPage
 from dedup.stores.shared.places import LogUrl
 from dedup.text import printable
 from dedup.units import count_of
@@ -90,11 +92,19 @@ class _Ledger:
     def of(self, url: str) -> History:
         history = self._history.of(url)
         if any(event.what in ("stored", "changed", "restored") for event in history.events):
-            history.events += self._objections(url)
+            are_told = any(event.what == "near misses" for event in history.events)
+            history.events += (
+                event
+                for event in self._tell_why_kept(url)
+                if not (are_told and event.what == "nearest")
+            )
         return history
 
-    def _objections(self, url: str) -> Iterator[Event]:
-        """Yield why the page at *url* was kept, if the main text of an older one matches its."""
+    def _tell_why_kept(self, url: str) -> Iterator[Event]:
+        """Yield what kept the page at *url* from being a duplicate, as far as anything nearly did.
+
+        All pages that count are asked, those that came later, too, but for objections.
+        """
         crawls = self._reader.crawls()
         method = method_of_ledger(self._reader.identity, crawls)
         versions = self._reader.versions(url)
@@ -103,25 +113,86 @@ class _Ledger:
             return
         demands = DEMANDS.get(setting_of_crawls(crawls, "DEDUP_EVIDENCE", "normal"))
         rule = Rule(setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20), demands=demands)
-        view = View(method, rule)
+        view, scopes = self._view_of_all(method, rule)
+        own = {page.number for page in versions}
+        for page in current:
+            look = view.look(page.record, own, page.number)
+            if look.objection:
+                yield self._alike(page, look.page, look.objection)
+                continue
+            if rule.is_short(page.record):
+                yield _short(page, rule)
+            elif near := self._nearest(page, view, method):
+                yield near
+            if len(scopes) > 1:
+                anywhere, _ = self._view_of_all(method, rule, is_one_scope=True)
+                look = anywhere.look(page.record.under(url, ""), own)
+                if (match := look.finding.match) and not view.look(page.record, own).finding.match:
+                    yield self._elsewhere(page, match)
+
+    def _view_of_all(
+        self, method: Method, rule: Rule, *, is_one_scope: bool = False
+    ) -> tuple[View, set[str]]:
+        """Return all pages, and their scopes; *is_one_scope*: as if they had one."""
+        view, scopes = View(method, rule), set()
         number = 0
         while piece := self._reader.columns_since(number):
             number = piece.numbers[-1]
+            scopes.update(piece.scopes)
+            if is_one_scope:
+                piece.scopes = [""] * len(piece.scopes)
             view.load(piece)
         view.finish_loading()
-        for page in current:
-            look = view.look(page.record, {page.number for page in versions}, page.number)
-            if look.objection:
-                other = self._reader.url(look.page)
-                words = (
-                    f"It is kept although its main text matches that of <{other}>, page "
-                    f"{look.page}: {look.objection}."
-                )
-                facts = {
-                    "page": page.number, "other": other, "other_page": look.page,
-                    "objection": look.objection.value,
-                }  # fmt: skip
-                yield Event("kept although alike", words, facts)
+        return view, scopes
+
+    def _alike(self, page: StoredPage, number: int, objection: Objection) -> Event:
+        other = self._reader.url(number)
+        words = (
+            f"It is kept although its main text matches that of <{other}>, page {number}: "
+            f"{objection}."
+        )
+        facts = {
+            "page": page.number, "other": other, "other_page": number, "objection": objection.value,
+        }  # fmt: skip
+        return Event("kept although alike", words, facts)
+
+    def _nearest(self, page: StoredPage, view: View, method: Method) -> Event | None:
+        scope, within = page.record.scope, method.near_miss_distance
+        [match] = view.nearest_beyond([page.record], scope, within)
+        if match is None:
+            return None
+        other = self._reader.url(match.page)
+        words = (
+            f"The nearest page beyond the threshold {method.max_distance:.4g} is <{other}>, page "
+            f"{match.page}, at distance {match.distance:.4g}."
+        )
+        facts = {
+            "page": page.number, "other": other, "other_page": match.page,
+            "distance": match.distance, "threshold": method.max_distance,
+        }  # fmt: skip
+        return Event("nearest", words, facts)
+
+    def _elsewhere(self, page: StoredPage, match: Match) -> Event:
+        other = self._reader.url(match.page)
+        words = (
+            f"It was not compared with <{other}>, page {match.page}, which matches it at distance "
+            f"{match.distance:.4g}: that is of another scope (DEDUP_SCOPE), or its items are made "
+            "of other things besides the page."
+        )
+        facts = {
+            "page": page.number, "other": other, "other_page": match.page,
+            "distance": match.distance,
+        }  # fmt: skip
+        return Event("not compared", words, facts)
+
+
+def _short(page: StoredPage, rule: Rule) -> Event:
+    told = count_of(page.record.tokens, "word")
+    words = (
+        f"It has {told}: with fewer than {rule.min_tokens} (DEDUP_MIN_TOKENS), a page can only be "
+        "a duplicate of one with an equal text."
+    )
+    return Event("too short", words, {"page": page.number, "tokens": page.record.tokens})
 
 
 class _Report:

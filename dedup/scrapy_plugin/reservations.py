@@ -21,6 +21,9 @@ from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import LedgerError, StoreDownError
 
+_SECONDS_IN_A_CIRCLE = 10.0
+"""How long a page waits for one that may wait for it; pages are mostly stored within these."""
+
 
 class Reservations:
     """Asks the detector for the verdict on a page, and waits for those that it depends on.
@@ -150,6 +153,8 @@ class Reservations:
                 return reservation
             assert reservation.claim
             left = self._timeout - (monotonic() - begin)
+            if visit and self._visits.may_be_awaited(reservation.claim, visit):
+                left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
             if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
                 self._summary.count("claims/unresolved")
                 return Reservation(self._detector.skipped("unresolved"))

@@ -183,6 +183,16 @@ class Visits:
         holder = self._holders.get(claim)
         return visit is not None and holder is not None and holder.ends_after(visit)
 
+    def may_be_awaited(self, claim: Claim, visit: Visit) -> bool:
+        """Return whether another process, which holds *claim*, may wait for *visit* in its turn.
+
+        Nobody knows who waits there. But if all waited for older claims than their own only, nobody
+        would wait in a circle.
+        """
+        if claim in self._holders:
+            return False
+        return any(own.is_open and own.number < claim.number for own in visit.claims)
+
     async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> None:
         """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*."""
         holders = [self._holders[claim]] if claim in self._holders else []

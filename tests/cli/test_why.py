@@ -102,6 +102,40 @@ def test_of_a_page_that_is_kept_although_it_is_alike_it_says_why(left, capsys):
     )
 
 
+def language_of(url):
+    return "zh" if url.endswith("/zh") else ""
+
+
+def test_of_a_kept_page_it_says_what_is_nearest_to_it_and_what_it_is_not_compared_with(
+    tmp_path, capsys
+):
+    text = article(1)
+    pages = {
+        "/a": page(text), "/far": page(replaced(text, 8)), "/short": page("A few words."),
+        "/zh": page(text, footer="Mirror"), "/alone": page(article(7)),
+    }  # fmt: skip
+    ledger = tmp_path / "pages.sqlite"
+    with served(pages) as url:
+        spider = spider_over(*(url + path for path in pages))
+        crawl(spider, DEDUP_INDEX=ledger, DEDUP_SCOPE=language_of)
+    _, miss = events(capsys, f"{url}/far", ledger)
+    assert miss["what"] == "near misses"  # of the report, which a crawl that is killed has not
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.execute("UPDATE crawls SET report = NULL")
+    _, near = events(capsys, f"{url}/far", ledger)
+    assert near["what"] == "nearest"
+    assert (near["other"], near["threshold"]) == (f"{url}/a", 3)
+    assert 3 < near["distance"] <= 6
+    assert near["words"].startswith("The nearest page beyond the threshold 3 is <")
+    _, short = events(capsys, f"{url}/short", ledger)
+    assert short["words"].startswith("It has ")
+    assert "with fewer than 20 (DEDUP_MIN_TOKENS)" in short["words"]
+    *_, apart = events(capsys, f"{url}/zh", ledger)
+    assert (apart["what"], apart["other"]) == ("not compared", f"{url}/a")
+    assert " which matches it at distance 0: that is of another scope" in apart["words"]
+    assert [event["what"] for event in events(capsys, f"{url}/alone", ledger)] == ["stored"]
+
+
 def test_of_pages_that_were_not_compared_it_says_that_no_ledger_has_them(left, capsys):
     folder, url = left
     code, out = told(capsys, f"{url}/empty", folder / "pages.sqlite")

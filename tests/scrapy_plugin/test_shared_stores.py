@@ -564,6 +564,43 @@ def test_a_reprint_waits_for_the_original_that_another_crawl_is_storing(
     assert stored(fleet_crawl(site, "/other", DEDUP_INDEX=index), site) == ["/other"]
 
 
+def test_pages_of_two_crawls_that_wait_for_each_other_do_not_wait_for_the_timeout(
+    site: str, index: str
+):
+    """Each has an item in either scope, and claims what the other one wants; one gives way."""
+    have_claimed: set[str] = set()
+
+    async def parse(self: Any, response: Any) -> AsyncIterator[Any]:
+        for kind in self.kinds:
+            yield {"url": response.url, "kind": kind}
+            have_claimed.add(self.name)
+            async with asyncio.timeout(30):
+                while len(have_claimed) < 2:
+                    await asyncio.sleep(0.01)
+
+    settings = {
+        **settings_with_a_gate(index),
+        "DEDUP_SCOPE": "field:kind",
+        "DEDUP_WAIT_TIMEOUT": 60,
+        "ITEM_PIPELINES": {Storage: 300},
+    }
+    spiders = [
+        spider_over(f"{site}/{path}", name=name, kinds=kinds, parse=parse)
+        for path, name, kinds in (("0", "a", "xy"), ("0b", "b", "yx"))
+    ]
+
+    async def run_both() -> list[Any]:
+        runner = AsyncCrawlerRunner(settings)
+        crawlers = [runner.create_crawler(spider) for spider in spiders]
+        await asyncio.gather(*map(runner.crawl, crawlers))
+        return [one.stats.get_stats() for one in crawlers]
+
+    stats = asyncio.run(run_both())
+    assert sum(one["item_scraped_count"] for one in stats) == 3
+    assert sum(one.get("dedup/claims/unresolved", 0) for one in stats) == 1
+    assert max(one["elapsed_time_seconds"] for one in stats) < 30
+
+
 def test_what_others_use_is_not_reset(site: str, index: str):
     fleet_crawl(site, "/1", DEDUP_INDEX=index.replace("%(name)s", "both"))
     Gate.fails = False

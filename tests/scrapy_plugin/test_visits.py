@@ -329,3 +329,16 @@ def test_nothing_is_a_duplicate_of_a_page_whose_response_goes_while_it_is_looked
     finally:
         gc.enable()
     assert moment > 100
+
+
+def test_whose_claim_is_younger_may_wait_for_a_page_unless_that_is_known():
+    visits, response = Visits(Ended()), Response("http://a/")
+    visit = visits.of(response)
+    first, own, last = (Claim(Claimed(PageRecord("key"), number=n)) for n in (1, 5, 9))
+    assert not visits.may_be_awaited(last, visit)  # of a page that holds nothing
+    visit.claims.append(own)
+    assert [visits.may_be_awaited(other, visit) for other in (first, last)] == [False, True]
+    visits.hold(last, visits.of(Response("http://b/")))  # of this process: it is known who waits
+    assert not visits.may_be_awaited(last, visit)
+    own.end(is_stored=True)
+    assert not visits.may_be_awaited(Claim(Claimed(PageRecord("key"), number=9)), visit)
