@@ -223,7 +223,9 @@ class MemoryLog(Log):
 
     async def seen_again(self):
         async with self._visit() as server:
-            return dict(server.seen_again)
+            times = list(server.seen_again.items())
+        for time in times:
+            yield time
 
     async def texts(self):
         async with self._visit() as server:

@@ -88,7 +88,8 @@ class RemoteLog(Log):
             yield duplicate
 
     async def seen_again(self):
-        return await self.call("seen_again")
+        for seen in await self.call("seen_again"):
+            yield seen
 
     async def texts(self):
         for text in await self.call("texts"):
@@ -152,7 +153,7 @@ async def _call(log, method, arguments):
     if method == "join":
         member, identity, reset = arguments
         return await log.join(member, identity, reset=reset)
-    if method in ("snapshot", "duplicates", "texts"):
+    if method in ("snapshot", "duplicates", "seen_again", "texts"):
         return [item async for item in getattr(log, method)(*arguments)]
     return await getattr(log, method)(*arguments)
 

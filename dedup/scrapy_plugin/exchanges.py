@@ -155,11 +155,12 @@ class Exchanges(Checkpoints):
         """Tell all; an item that was not checked has to be claimed before it can be published."""
         deadline = monotonic() + _SECONDS_FOR_THE_REST
         while self._has_news or self._detector.has_claims_to_make:
-            is_told = await self._write()
+            if await self._write():  # a part, if there is much
+                deadline = monotonic() + _SECONDS_FOR_THE_REST
+                continue
             if monotonic() > deadline:
                 return
-            if not is_told:
-                await asyncio.sleep(_SECONDS_OF_A_TICK)
+            await asyncio.sleep(_SECONDS_OF_A_TICK)
 
     @property
     def _unpublished(self) -> int:

@@ -100,7 +100,7 @@ def shared_store(settings: DedupSettings, crawler: "Crawler") -> SharedStore:
             'TWISTED_REACTOR, or set it to "twisted.internet.asyncioreactor.AsyncioSelectorReactor"'
         )
     return SharedStore(
-        open_log(settings.index, fsync=settings.fsync),
+        open_log(settings.index, fsync=settings.fsync, most_texts=settings.report_texts),
         settings.identity,
         job=_token(settings.job) if settings.job else None,
         reset=is_reset(settings, crawler),

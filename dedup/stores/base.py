@@ -4,12 +4,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from dedup.record import Claimed, Event, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError
 
+T = TypeVar("T")
 Texts = Iterable[tuple[str, str | None, str]]
 """Pages to show: URL, title, main text."""
 
@@ -57,6 +59,15 @@ class News:
         for told in (self.commits, self.releases, self.duplicates, self.seen, self.preferred):
             told.clear()
 
+    def split(self, most: int) -> "News":
+        """Keep the first ones of each kind, *most* of them, and return the others."""
+        rest = News(
+            _taken(self.commits, most), self.releases[most:], self.duplicates[most:],
+            _taken(self.seen, most), _taken(self.preferred, most),
+        )  # fmt: skip
+        del self.releases[most:], self.duplicates[most:]
+        return rest
+
     def __iadd__(self, later: "News") -> "News":
         self.commits.update(later.commits)
         self.releases += later.releases
@@ -64,6 +75,11 @@ class News:
         self.seen.update(later.seen)
         self.preferred.update(later.preferred)
         return self
+
+
+def _taken(values: dict[int, T], most: int) -> dict[int, T]:
+    """Take away all but the first *most* of *values*, and return them."""
+    return {number: values.pop(number) for number in list(islice(values, most, None))}
 
 
 class Stored(NamedTuple):
@@ -247,9 +263,6 @@ class Store(ABC):
     @abstractmethod
     def nbytes(self) -> int:
         """The memory that the pages take beside the view, in bytes; an estimate."""
-
-
-T = TypeVar("T")
 
 
 def finished(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -421,6 +421,15 @@ def test_what_a_server_has_lost_is_entered_again(site: str, server: RedisServer,
     assert stored(fleet_crawl(site, *(path + "b" for path in paths), DEDUP_INDEX=index), site) == []
 
 
+def test_the_texts_of_several_crawls_are_kept_as_many_as_reports_show(
+    site: str, server: RedisServer, index: str
+):
+    for path in ("/0", "/1", "/2"):
+        fleet_crawl(site, path, DEDUP_INDEX=index, DEDUP_REPORT_TEXTS=2)
+    with Redis(port=server.port, password=PASSWORD) as client:
+        assert client.llen("{dedup:test}:texts") == 2
+
+
 def test_a_report_needs_no_store(
     tmp_path: Path, site: str, server: RedisServer, index: str, pages: dict[str, Any]
 ):

@@ -71,7 +71,8 @@ class _Copy:
                 tables.insert_duplicates(self._file, (note for _, note in some), crawl)
         async for entries in self._log.snapshot():
             await self._add(entries)
-        tables.note_seen(self._file, await self._log.seen_again())
+        async for times in _in_pieces(self._log.seen_again(), _ROWS_AT_ONCE):
+            tables.note_seen(self._file, dict(times))
         async for texts in _in_pieces(self._log.texts(), _TEXTS_AT_ONCE):
             tables.insert_texts(self._file, texts)
         await self._read_crawls()

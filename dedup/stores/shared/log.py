@@ -16,6 +16,8 @@ LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
 MOST_ENTRIES = 10_000
 """How many entries an answer has at most."""
+MOST_TEXTS = 2_000
+"""How many texts of pages a log keeps, unless it is told another number."""
 
 
 class Entry(NamedTuple):
@@ -118,10 +120,14 @@ class Log(ABC):
     what waiting does not mend. No message, and no *name*, shows a password.
     """
 
-    def __init__(self, name: str, *, lease: float = LEASE) -> None:
-        """Create it without connecting; *name* is what messages call it, *lease* is in seconds."""
+    def __init__(self, name: str, *, lease: float = LEASE, most_texts: int = MOST_TEXTS) -> None:
+        """Create it without connecting; *name* is what messages call it, *lease* is in seconds.
+
+        *most_texts*: how many texts `leave` keeps, of all processes together.
+        """
         self.name = name
         self.lease = lease
+        self._most_texts = most_texts
 
     # Taking part.
 
@@ -168,8 +174,7 @@ class Log(ABC):
     ) -> None:
         """End the lease of *owner*, release its open claims, and keep its report and *texts*.
 
-        There are as many texts as the report shows at most (DEDUP_REPORT_TEXTS), for all processes
-        together: those of the last ones are kept.
+        Of too many texts, those of the last who leave are kept; a ledger keeps them all.
         """
 
     @abstractmethod
@@ -201,12 +206,12 @@ class Log(ABC):
     @abstractmethod
     def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
         """Yield the duplicates that were met, each with its run; a later one for the same page and
-        key takes the place of an earlier one.
+        key takes the place of an earlier one. Some may be yielded twice.
         """
 
     @abstractmethod
-    async def seen_again(self) -> dict[int, float]:
-        """Return when stored pages were last met again, by number."""
+    def seen_again(self) -> AsyncIterator[tuple[int, float]]:
+        """Yield numbers of stored pages, and when they were last met again; some maybe twice."""
 
     @abstractmethod
     def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:

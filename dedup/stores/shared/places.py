@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dedup.sqlite_file import LedgerError
-from dedup.stores.shared.log import Log
+from dedup.stores.shared.log import MOST_TEXTS, Log
 from dedup.stores.shared.sqlite_log import SqliteLog
 
 
@@ -66,11 +66,12 @@ def without_secrets(url: str) -> str:
     return f"{scheme}://{'?'.join([place, *shown[:1]])}"
 
 
-def open_log(place: LogUrl | Path, *, fsync: bool = False) -> Log:
+def open_log(place: LogUrl | Path, *, fsync: bool = False, most_texts: int = MOST_TEXTS) -> Log:
     """Return the log at *place*, which is not connected yet; a path is that of an SQLite file.
 
-    *fsync*: what is written to a file survives a power failure. Raises LedgerError, which shows no
-    password, if its client is not installed, or the URL wrong.
+    *fsync*: what is written to a file survives a power failure. *most_texts*: how many texts a
+    server keeps. Raises LedgerError, which shows no password, if its client is not installed, or
+    the URL wrong.
     """
     if isinstance(place, Path):
         return SqliteLog(place, fsync=fsync)
@@ -81,5 +82,5 @@ def open_log(place: LogUrl | Path, *, fsync: bool = False) -> Log:
         raise LedgerError(
             f"{adapter.server} needs: pip install 'scrapy-dedup[{adapter.extra}]'"
         ) from error
-    log: Log = getattr(module, adapter.log)(place.url)
+    log: Log = getattr(module, adapter.log)(place.url, most_texts=most_texts)
     return log

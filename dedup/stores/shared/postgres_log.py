@@ -15,6 +15,7 @@ from dedup.stores.shared.entries import to_bytes, to_utf8
 from dedup.stores.shared.log import (
     LEASE,
     MOST_ENTRIES,
+    MOST_TEXTS,
     Answer,
     Entry,
     Found,
@@ -26,7 +27,7 @@ from dedup.stores.shared.postgres_arrays import array_of, arrays_of, arrays_of_c
 from dedup.stores.shared.postgres_reader import PostgresReader
 from dedup.stores.shared.postgres_schema import has_schema, make_schema
 
-_TEXTS_AT_A_TIME, _TEXTS_AT_MOST = 100, 2_000
+_TEXTS_AT_A_TIME = 100
 
 
 class PostgresLog(PostgresReader):
@@ -37,14 +38,17 @@ class PostgresLog(PostgresReader):
     the disks of the server, or if a standby that lags behind takes its place.
     """
 
-    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
+    def __init__(
+        self, url: str, timeout: float = 10.0, *, lease: float = LEASE, most_texts: int = MOST_TEXTS
+    ) -> None:
         """Take *url*, ``postgresql://user:password@host:port/database?namespace=...``.
 
         All but the *namespace* is libpq's: several hosts, ``sslmode``, the file of passwords, the
-        variables of the environment. No call takes longer than *timeout* seconds. Raises
-        LedgerError for a URL that is none.
+        variables of the environment. No call takes longer than *timeout* seconds. *most_texts*: how
+        many texts are kept; or as many as who leaves has. Raises LedgerError for a URL that is
+        none.
         """
-        super().__init__(url, timeout, lease=lease)
+        super().__init__(url, timeout, lease=lease, most_texts=most_texts)
         self._signature: bytes | None = None
 
     async def open(self) -> Found | None:
@@ -146,7 +150,7 @@ class PostgresLog(PostgresReader):
             ]
             await self._client.query(
                 "SELECT dedup.keep_texts(%s, %s, %s, %s, %s, %s)",
-                self._namespace, self._signature, str(max(count, _TEXTS_AT_MOST)),
+                self._namespace, self._signature, str(max(count, self._most_texts)),
                 *arrays_of(rows, 3),
             )  # fmt: skip
 

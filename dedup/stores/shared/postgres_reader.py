@@ -23,10 +23,10 @@ _TEXTS_AT_A_TIME = 100
 class PostgresReader(ListedLog):
     """Reads a log in a schema `dedup` of a database, which may have several, by namespace."""
 
-    def __init__(self, url: str, timeout: float, *, lease: float) -> None:
+    def __init__(self, url: str, timeout: float, *, lease: float, most_texts: int) -> None:
         """Take what `PostgresLog` does."""
         place = parse_postgres_url(url)
-        super().__init__(place.name, lease=lease)
+        super().__init__(place.name, lease=lease, most_texts=most_texts)
         self._client = PostgresClient(place, timeout)
         self._namespace = place.namespace
         self._has_tables = False
@@ -93,8 +93,7 @@ class PostgresReader(ListedLog):
                 yield run, DuplicateNote(from_utf8(key), number, from_utf8(kind), distance, at)
                 last = number, digest
 
-    async def seen_again(self) -> dict[int, float]:
-        times: dict[int, float] = {}
+    async def seen_again(self) -> AsyncIterator[tuple[int, float]]:
         last = -1
         while rows := await self._read(
             """
@@ -104,9 +103,9 @@ class PostgresReader(ListedLog):
             """,
             self._namespace, str(last), str(MOST_ENTRIES),
         ):  # fmt: skip
-            times.update(rows)
+            for number, at in rows:
+                yield number, at
             last = rows[-1][0]
-        return times
 
     async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
         last = -1

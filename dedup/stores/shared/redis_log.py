@@ -17,6 +17,7 @@ from dedup.stores.shared.log import (
     FORMAT,
     LEASE,
     MOST_ENTRIES,
+    MOST_TEXTS,
     Answer,
     CrawlRow,
     Entry,
@@ -61,8 +62,12 @@ class RedisLog(ListedLog):
     the machine fails, at most what the last second brought; without, with the server.
     """
 
-    def __init__(self, url: str, timeout: float = 10.0, *, lease: float = LEASE) -> None:
+    def __init__(
+        self, url: str, timeout: float = 10.0, *, lease: float = LEASE, most_texts: int = MOST_TEXTS
+    ) -> None:
         """Create it for a server; nothing waits longer than *timeout* seconds for it.
+
+        *most_texts*: how many texts are kept; or as many as who leaves has.
 
         *url*: `redis://user:password@host:6379/0?namespace=name`, or `rediss://` with TLS (and
         `ssl_ca_certs`, `ssl_certfile`, `ssl_keyfile` after the ?), or
@@ -70,7 +75,7 @@ class RedisLog(ListedLog):
         Raises LedgerError if it is another one.
         """
         address = parse_redis_url(url)
-        super().__init__(address.name, lease=lease)
+        super().__init__(address.name, lease=lease, most_texts=most_texts)
         self._client = RedisClient(address, timeout)
         self._keys = {part: f"{{dedup:{address.namespace}}}:{part}" for part in _TYPES}
         self._made_with = b""
@@ -148,8 +153,7 @@ class RedisLog(ListedLog):
         )
         rows = [zlib.compress(_to_json(row)) for row in texts]
         key = self._keys["texts"]
-        # No process has more than a report shows, so all together keep no more than that.
-        most = max(await self._client.call("LLEN", key), len(rows))
+        most = max(self._most_texts, len(rows))
         for start in range(0, len(rows), _PIECE):
             await self._client.call("RPUSH", key, *rows[start : start + _PIECE])
             await self._client.call("LTRIM", key, -most, -1)
@@ -187,9 +191,9 @@ class RedisLog(ListedLog):
         async for field, value in self._fields("duplicates"):
             yield self._parsed(_duplicate, field, value)
 
-    async def seen_again(self) -> dict[int, float]:
-        fields = [field async for field in self._fields("seen_again")]
-        return dict(self._parsed(_number_and_time, *field) for field in fields)
+    async def seen_again(self) -> AsyncIterator[tuple[int, float]]:
+        async for field, value in self._fields("seen_again"):
+            yield self._parsed(_number_and_time, field, value)
 
     async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
         shown = set()
@@ -205,16 +209,13 @@ class RedisLog(ListedLog):
                     yield url, title, text
 
     async def _fields(self, part: str) -> AsyncIterator[tuple[bytes, bytes]]:
-        """Yield the fields of a hash and their values, each once."""
-        seen = set()
+        """Yield the fields of a hash and their values; some twice while it grows."""
         cursor = None
         while cursor != 0:
             arguments = (self._keys[part], cursor or 0, "COUNT", 10 * _PIECE)
             cursor, found = await self._client.call("HSCAN", *arguments)
             for field, value in found.items():
-                if field not in seen:
-                    seen.add(field)
-                    yield field, value
+                yield field, value
 
     def _identity(self, made_with: bytes) -> dict[str, Any]:
         try:

@@ -28,20 +28,33 @@ T = TypeVar("T")
 class SharedFile:
     """Runs steps in one thread, one after the other; what they find has to be the same file."""
 
-    def __init__(self, path: str | os.PathLike[str], *, fsync: bool) -> None:
-        """Create it without opening the file *path*; raises LedgerError for a broken link."""
+    def __init__(self, path: str | os.PathLike[str], timeout: float, *, fsync: bool) -> None:
+        """Create it without opening the file *path*; nobody waits longer than *timeout* seconds.
+
+        Raises LedgerError for a broken link.
+        """
         self._file = SqliteFile(path, KIND)
         self.name = str(self._file.path)
+        self._timeout = timeout
         self._fsync = fsync
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
 
     async def run(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Return what *step* does, in the thread; what follows is for such steps."""
+        """Return what *step* does, in the thread; what follows is for such steps.
+
+        Raises StoreDownError if that takes too long: then it is done later, or not at all.
+        """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
-        return await asyncio.wrap_future(self._thread.submit(step, *arguments))
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.wrap_future(self._thread.submit(step, *arguments))
+        except TimeoutError:
+            raise StoreDownError(
+                f"{self.name} did not answer within {self._timeout:g} seconds"
+            ) from None
 
     async def close(self) -> None:
         """Close the file, and end the thread."""

@@ -41,14 +41,20 @@ class SqliteLog(Log):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, fsync: bool = False, lease: float = LEASE
+        self,
+        path: str | os.PathLike[str],
+        timeout: float = 30.0,
+        *,
+        fsync: bool = False,
+        lease: float = LEASE,
     ) -> None:
         """Create it without opening the file *path*.
 
-        *fsync*: what is written shall survive a power failure, too; else it survives the death of
-        processes. Raises LedgerError for a broken link.
+        No call takes longer than *timeout* seconds, which are more than it takes to give up a lock
+        that others have. *fsync*: what is written shall survive a power failure, too; else it
+        survives the death of processes. Raises LedgerError for a broken link.
         """
-        self._file = SharedFile(path, fsync=fsync)
+        self._file = SharedFile(path, timeout, fsync=fsync)
         super().__init__(self._file.name, lease=lease)
         self._identity: dict[str, Any] | None = None
         self._entries_to_prune = 0
@@ -155,8 +161,10 @@ class SqliteLog(Log):
             for note in piece:
                 yield note
 
-    async def seen_again(self) -> dict[int, float]:
-        return await self._file.read(sqlite_tables.seen_again)
+    async def seen_again(self) -> AsyncIterator[tuple[int, float]]:
+        async for piece in self._file.pieces(sqlite_tables.seen_again):
+            for number, at in piece:
+                yield number, at
 
     async def texts(self) -> AsyncIterator[tuple[str, str | None, str]]:
         async for piece in self._file.pieces(sqlite_tables.texts):

@@ -428,9 +428,11 @@ def duplicates(file: sqlite3.Connection) -> Iterator[list[tuple[int, DuplicateNo
         yield [(run, DuplicateNote(*values)) for run, *values in rows]
 
 
-def seen_again(file: sqlite3.Connection) -> dict[int, float]:
-    """Return when stored pages were last met again, by number."""
-    return dict(file.execute("SELECT id, seen FROM pages WHERE seen <> stored"))
+def seen_again(file: sqlite3.Connection) -> Iterator[list[tuple[int, float]]]:
+    """Yield the numbers of stored pages, and when they were last met again, in pieces."""
+    times = file.execute("SELECT id, seen FROM pages WHERE seen <> stored")
+    while rows := times.fetchmany(_ROWS_AT_ONCE):
+        yield rows
 
 
 def texts(file: sqlite3.Connection) -> Iterator[list[tuple[str, str | None, str]]]:

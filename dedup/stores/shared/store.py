@@ -26,6 +26,8 @@ from dedup.stores.shared.reading import Reading
 from dedup.stores.shared.tail import Tail
 
 _SECONDS_OF_A_DAY = 86400.0
+_MOST_NEWS = 10_000
+"""How many of a kind travel at a time: a long outage leaves many."""
 
 
 class SharedStore(Store):
@@ -179,6 +181,11 @@ class SharedStore(Store):
         return list(pages.values())
 
     # What waits in memory.
+
+    def take_news(self) -> News:
+        news = super().take_news()
+        self._news = news.split(_MOST_NEWS)
+        return news
 
     def release(self, number: int) -> None:
         """The claimed page *number* was not stored: any exchange tells it."""

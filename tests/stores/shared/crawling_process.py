@@ -239,7 +239,8 @@ class WatchedLog(Log):
             yield duplicate
 
     async def seen_again(self):
-        return await self._log.seen_again()
+        async for seen in self._log.seen_again():
+            yield seen
 
     async def texts(self):
         async for text in self._log.texts():

@@ -363,7 +363,8 @@ async def test_a_reset_meanwhile_is_noticed(place, path):
         await other.log.open()
         await other.join(reset=True, spider="another")
         await other.store(page(2))
-        return await seen_again()
+        async for time in seen_again():
+            yield time
 
     log.seen_again = after_reset
     with pytest.raises(HistoryChangedError, match="was reset while it was read: try it again"):

@@ -15,7 +15,7 @@ import pytest
 from open_logs import Logs
 from postgres_server import PASSWORD, PostgresServer, free_port, shared_server
 from proxy import Proxy
-from test_log import IDENTITY, Process, all_entries, events, record
+from test_log import IDENTITY, Process, all_entries, collected, events, record
 
 from dedup.record import Claimed, Committed
 from dedup.sqlite_file import LedgerError
@@ -507,3 +507,15 @@ async def test_all_that_was_lost_is_told(server, database, logs):
     await refused(process.exchange(), "what was there is gone")
     server.run("DROP SCHEMA dedup CASCADE", database=database)
     await refused(process.exchange(), "dedup.* does not exist")
+
+
+async def test_of_texts_the_last_are_kept_as_many_as_it_is_told(server, database, logs):
+    process = await logs.joined(server.url(database), most_texts=3)
+    kept = []
+    for turn, count in enumerate((2, 2, 0, 1, 150, 1)):
+        texts = [(f"http://{turn}/{number}", None, "text") for number in range(count)]
+        await process.log.leave(process.owner, "finished", None, iter(texts))
+        if count:
+            kept = [*kept, *texts][-max(count, 3) :]
+        assert len(await collected(process.log.texts())) == len(kept)
+        assert set(texts) <= set(await collected(process.log.texts()))

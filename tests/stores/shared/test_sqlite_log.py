@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from secrets import token_bytes
 
@@ -591,6 +591,26 @@ async def test_a_file_that_is_locked_for_too_long_is_told_as_a_store_that_is_dow
             await process.exchange(record(1))
         other.execute("ROLLBACK")
     assert (await process.exchange(record(1))).made == [1]
+
+
+async def test_a_step_that_takes_too_long_is_told_as_a_store_that_is_down(shared):
+    process = await shared.join()
+    await process.log.close()
+    process.log = SqliteLog(shared.path, timeout=0.5)
+    with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):
+            with pytest.raises(StoreDownError, match=f"{shared.path} did not answer within 0.5 s"):
+                await process.exchange(record(1))
+        other.execute("ROLLBACK")
+    answer = None
+    while answer is None:
+        with suppress(StoreDownError):
+            answer = await process.exchange(record(2))
+    await process.log.close()
+    # What was begun before its time was over was done; what waited behind that was not.
+    assert len(answer.entries) in (2, 3)
+    assert answer.made == [answer.entries[-1].position]
 
 
 KILLED = """

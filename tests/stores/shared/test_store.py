@@ -254,6 +254,29 @@ async def test_what_piled_up_in_an_outage_travels_in_parts(server, monkeypatch):
     assert len(committed(server)) == 2500
 
 
+async def test_notes_that_piled_up_in_an_outage_travel_in_parts(server, monkeypatch):
+    one = await begun(server)
+    sizes, exchange = [], one.store._log.exchange
+
+    async def measured(request):
+        sizes.append(max(map(len, request[4:])))
+        return await exchange(request)
+
+    monkeypatch.setattr(one.store._log, "exchange", measured)
+    original = (await one.keep(NEAR, "a")).claim.number
+    server.is_down = True
+    for number in range(25_000):
+        one.store.note_duplicate(f"copy {number}", original, "near-duplicate", 1)
+        one.store.note_seen(number)
+    with pytest.raises(StoreDownError):
+        await one.publish()
+    server.is_down = False
+    while one.store.has_news:
+        await one.publish()
+    assert max(sizes) <= 10_000
+    assert len(server.matches) == len(server.seen_again) == 25_000
+
+
 async def test_a_page_that_was_published_out_of_sight_is_entered_again_if_it_is_lost(
     server, monkeypatch
 ):
