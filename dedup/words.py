@@ -58,6 +58,11 @@ class Words:
         data = self.data
         return [data[start : start + length] for start, length in zip(starts, lengths, strict=True)]
 
+    def at(self, places: Array) -> Array:
+        """Return which tokens are at some *places* in the data, each once and in order."""
+        numbers = np.searchsorted(self.starts, places, "right") - 1
+        return numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
+
     def once(self, name: Hashable, compute: Callable[["Words"], Any]) -> Any:
         """Return what *compute* makes of these words, which is known by *name* from then on."""
         if name not in self._known:

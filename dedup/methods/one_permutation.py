@@ -13,6 +13,7 @@ _SETS_AT_ONCE = 64
 _FEW_SETS = 8
 # Most empty bins find a donor among so many probes, except for short texts.
 _PROBES_TOGETHER_BITS = 6
+_PROBES_BETWEEN_COUNTS = 4
 
 
 def bin_minimums(hashes: Array, counts: Array, bins: int) -> Array:
@@ -48,38 +49,44 @@ def _fill(least: Array, hashes: Array, counts: Array) -> None:
     if len(counts) < _FEW_SETS:
         _ask_one_by_one(least, filled, ~filled, 0)
     else:
-        _ask_one_by_one(least, filled, _ask_together(least, filled), 1 << _PROBES_TOGETHER_BITS)
+        empty, probes = _ask_together(least, filled)
+        _ask_one_by_one(least, filled, empty, probes)
 
 
-def _ask_together(least: Array, filled: Array) -> Array:
+def _ask_together(least: Array, filled: Array) -> tuple[Array, int]:
     """Fill most empty bins of up to 64 sets; return which bins are still empty, as booleans.
 
-    A bin is one number with a bit for each set, so that a probe is one look-up for all sets. The
-    probe that found a donor is recorded in binary, with one such number for each binary digit.
+    The number of probes that were made is returned, too. A bin is one number with a bit for each
+    set, so that a probe is one look-up for all sets. The probe that found a donor is recorded in
+    binary, with one such number for each binary digit.
     """
     count, bins = filled.shape
-    asked = _first_probes(bins)
     bits = _as_bits(filled)
-    pending = _as_bits(~filled)
-    digits = np.zeros((_PROBES_TOGETHER_BITS, bins), np.uint64)
+    pending = ~bits & np.uint64((1 << count) - 1)
+    # The last digit is that of the bins which keep what they have: they ask themselves.
+    digits = np.zeros((_PROBES_TOGETHER_BITS + 1, bins), np.uint64)
     found = np.empty_like(bits)
-    for probe, donors in enumerate(asked):
+    probes = 0
+    for donors in _first_probes(bins):
         bits.take(donors, out=found, mode="clip")  # other modes copy the result
         found &= pending
         pending ^= found
-        for digit in range(probe.bit_length()):
-            if probe >> digit & 1:
+        for digit in range(probes.bit_length()):
+            if probes >> digit & 1:
                 digits[digit] |= found
-    left = _from_bits(pending, count)
-    probes = np.zeros((count, bins), np.uint8)
+        probes += 1
+        if probes % _PROBES_BETWEEN_COUNTS == 0 and np.bitwise_count(pending).sum() <= count:
+            break
+    digits[-1] = bits | pending
+    asked = np.zeros((bins, count), np.uint8).T  # in memory as what is added to it
     for digit, numbers in enumerate(digits):
-        probes |= _from_bits(numbers, count).view(np.uint8) << np.uint8(digit)
-    done = np.flatnonzero(~(filled | left))
-    bin_, probe_ = done % bins, probes.reshape(-1).take(done).astype(np.intp)
-    donors = asked.reshape(-1).take(probe_ * bins + bin_)
-    flat = least.reshape(-1)
-    flat[done] = flat.take(done - bin_ + donors)
-    return left
+        asked |= _from_bits(numbers, count).view(np.uint8) << np.uint8(digit)
+    places = np.ascontiguousarray(asked) * np.intp(bins)
+    places += np.arange(bins)
+    donors = _donors(bins).take(places).astype(np.intp)
+    donors += np.arange(0, count * bins, bins)[:, None]
+    least[:] = least.take(donors)
+    return _from_bits(pending, count), probes
 
 
 def _as_bits(values: Array) -> Array:
@@ -117,6 +124,13 @@ def _ask_one_by_one(least: Array, filled: Array, empty: Array, probe: int) -> No
 def _first_probes(bins: int) -> Array:
     """Return the donors of the probes that are made together, shape (probes, bins), intp."""
     return np.ascontiguousarray(_probes(bins, 0, 1 << _PROBES_TOGETHER_BITS).T.astype(np.intp))
+
+
+@cache
+def _donors(bins: int) -> Array:
+    """Return the same, and last those of bins that ask themselves, as small as can be."""
+    donors = np.vstack([_first_probes(bins), np.arange(bins)])
+    return donors.astype(_probes(bins, 0, 1).dtype)
 
 
 @cache

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,9 @@ from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
-from dedup.words import words_of
+from dedup.words import Words, words_of
 
-_DIGIT = re.compile(r"\d")
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _WIDTH = 3
 _BANDS, _ROWS = 12, 3
 _KEY_BITS, _KEY_BYTES = 24, 3
@@ -97,8 +98,8 @@ class Verified(KeyMethod):
         checked = np.zeros(len(counts), _CHECKED)
         checked["tokens"] = np.minimum(counts, 2**16 - 1)
         numbers = [
-            number_hashes(document.joined_tokens.decode(), self.hashing)
-            for document, has in zip(documents, has_words.tolist(), strict=True)
+            own
+            for own, has in zip(number_hashes(words, self.hashing), has_words, strict=True)
             if has
         ]
         checked["numbers"] = [min(len(own), 2**16 - 1) for own in numbers]
@@ -175,27 +176,34 @@ def _bands(hashes: Array, sizes: Array) -> list[list[int]]:
     return (keys & np.uint64(2**_KEY_BITS - 1)).tolist()  # type: ignore[no-any-return]
 
 
-def number_hashes(tokens: str, hashing: Hashing = PLAIN) -> list[int]:
-    """Return the unique 16-bit hashes of the tokens that contain a digit, sorted.
+def number_hashes(words: Words, hashing: Hashing = PLAIN) -> list[list[int]]:
+    """Return of each text the unique 16-bit hashes of the tokens that contain a digit, sorted.
 
-    *tokens*: tokens separated by single spaces. Each repetition of a number has another hash, as in
-    a multiset.
+    Each repetition of a number has another hash, as in a multiset.
     """
-    counts = Counter(_tokens_with_digits(tokens))
-    numbers = [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
-    hashes = map(hashing.feature_hash, numbers)
-    return sorted({min(value >> 48, _NO_NUMBER - 1) for value in hashes})
+    places = _with_digits(words)
+    ends = np.searchsorted(places, np.cumsum(words.counts)).tolist()
+    tokens = [token.decode() for token in words.tokens(places)]
+    numbers: list[str] = []
+    sizes = []
+    for start, end in pairwise([0, *ends]):
+        counts = Counter(tokens[start:end])
+        numbers += [f"{number}\x01{i}" for number, count in counts.items() for i in range(count)]
+        sizes.append(end - start)
+    hashes = hashing.feature_hashes(numbers, len(numbers)) >> np.uint64(48)
+    of_all = iter(np.minimum(hashes, np.uint64(_NO_NUMBER - 1)).tolist())
+    return [sorted(set(islice(of_all, size))) for size in sizes]
 
 
-def _tokens_with_digits(tokens: str) -> Iterator[str]:
-    digit = _DIGIT.search(tokens)
-    while digit:
-        start = tokens.rfind(" ", 0, digit.start()) + 1
-        end = tokens.find(" ", digit.end())
-        if end < 0:
-            end = len(tokens)
-        yield tokens[start:end]
-        digit = _DIGIT.search(tokens, end)
+def _with_digits(words: Words) -> Array:
+    """Return which tokens have a digit, of any script, in order."""
+    octets = np.frombuffer(words.data, np.uint8)
+    found = words.at(np.flatnonzero(octets - np.uint8(ord("0")) < 10))
+    if not words.data.isascii() and _OTHER_DIGIT.search(words.data.decode()):
+        others = words.at(np.flatnonzero(octets >= 128))
+        has_digit = [bool(_OTHER_DIGIT.search(token.decode())) for token in words.tokens(others)]
+        found = np.union1d(found, others[has_digit])
+    return found
 
 
 def _count_replaced_numbers(pages: Any, others: Any) -> Any:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.methods import verified
 from dedup.methods.hashing import PLAIN
 from dedup.methods.shingles import shingle_hashes
-from dedup.methods.verified import Verified, number_hashes
+from dedup.methods.verified import Verified
 from dedup.search import index_for
 from dedup.text import Document
+from dedup.words import Words
 
 VERIFIED = Verified()
 
@@ -149,6 +151,11 @@ def test_a_page_that_was_shortened_keeps_the_numbers_of_the_rest():
     assert np.mean(distances) == pytest.approx(1 - jaccard(text, text[:92]), abs=0.1)
 
 
+def number_hashes(tokens):
+    [hashes] = verified.number_hashes(Words([tokens.encode()]))
+    return hashes
+
+
 def test_a_number_that_comes_again_counts_again():
     assert len(number_hashes("5 a 5 b7 ½")) == 3
     assert set(number_hashes("5 5")) > set(number_hashes("5"))
@@ -164,6 +171,12 @@ def test_a_number_is_a_token_with_a_digit_in_it(tokens):
         for i in range(count)
     }
     assert number_hashes(" ".join(tokens)) == sorted(hashes)
+
+
+def test_the_numbers_of_many_texts_are_those_of_each():
+    texts = ["", "7 a 7", "no", "٣ b", "x1y2 北京 52", "5" * 300, ""]
+    together = verified.number_hashes(Words([text.encode() for text in texts]))
+    assert together == [number_hashes(text) for text in texts]
 
 
 def test_only_pages_within_a_threshold_of_ones_own_match():
