@@ -43,6 +43,11 @@ class Folder(Format):
             )
         super().__init__(paths, fields)
 
+    @property
+    def names(self) -> Sequence[tuple[Path, str]]:
+        """The folder of each file and its path below that, in their order."""
+        return self._names
+
     def _files(self) -> Sequence[Path]:
         return [folder / name for folder, name in self._names]
 

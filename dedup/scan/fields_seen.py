@@ -1,0 +1,72 @@
+"""Whether the fields that a scan was asked for are in the records at all."""
+
+from dedup.records import Format, RecordError
+from dedup.scan.reader import ReadRecord
+from dedup.scopes import Scope
+
+# A wrong name of a field shall not cost hours.
+_RECORDS_WITHOUT_FIELD = 1_000
+
+
+class FieldsSeen:
+    """Which fields the records so far have; bad ones do not count."""
+
+    def __init__(self, format_: Format, scope: Scope | None, paths: str | None = None) -> None:
+        """Create it; *paths* is what messages call the files, by default those of *format_*."""
+        self._fields = format_.fields
+        self._paths = ", ".join(map(str, format_.paths)) if paths is None else paths
+        self._links = format_.links_left_out
+        self._scope = scope
+        self._records = 0
+        self._wanted = {"text": False, "key": False, "date": False, "canonical": False}
+        self._has_scope = False
+
+    def see(self, record: ReadRecord) -> None:
+        """Take note of the next record; raises RecordError where `check` does, after a thousand."""
+        self.note(
+            1,
+            text=record.has_field,
+            key=record.has_key,
+            date=record.date is not None,
+            canonical=record.canonical is not None,
+            has_scope=record.has_scope,
+        )
+        if self._records == _RECORDS_WITHOUT_FIELD:
+            self.check()
+
+    def note(self, records: int, *, has_scope: bool, **fields: bool) -> None:
+        """Take note of so many *records*, some of which have the *fields* that are true."""
+        self._records += records
+        for kind, has_field in fields.items():
+            self._wanted[kind] |= has_field
+        self._has_scope |= has_scope
+
+    def check(self) -> None:
+        """Raise RecordError if there is no record, or if none so far has a field."""
+        if not self._records:
+            links = self._links
+            but = f", but {links:,} links, which --follow-links follows" if links else ""
+            raise RecordError(f"there is no record in {self._paths}{but}")
+        if self._scope and not self._has_scope:
+            raise RecordError(
+                f"none of the first {self._records:,} records has a value for --scope "
+                f"{self._scope.name}"
+            )
+        if self._scope and self._scope.needs_url and not self._wanted["key"]:
+            raise RecordError(
+                f"none of the first {self._records:,} records has a URL for --scope "
+                f"{self._scope.name}; --key-field names its field"
+            )
+        fields = self._fields
+        names_of = {
+            "text": fields.content, "key": fields.key, "date": fields.date,
+            "canonical": fields.canonical,
+        }  # fmt: skip
+        for kind, name in names_of.items():
+            if name is not None and not self._wanted[kind]:
+                of_content = "record" if fields.is_object else "html" if fields.is_html else "text"
+                option = f"--{of_content if kind == 'text' else kind}-field"
+                raise RecordError(
+                    f"none of the first {self._records:,} records has the field {name!r}; "
+                    f"{option} names another"
+                )
