@@ -48,6 +48,11 @@ class Folder(Format):
         """The folder of each file and its path below that, in their order."""
         return self._names
 
+    @property
+    def states(self) -> Sequence[tuple[int, int]]:
+        """The size of each file in bytes, and the time of its last change in nanoseconds."""
+        return self._initial_states
+
     def _files(self) -> Sequence[Path]:
         return [folder / name for folder, name in self._names]
 

@@ -49,7 +49,8 @@ def scan(
     losses = ScanLosses(outcome)
     is_sorted = any(criterion is not first for criterion in keep.criteria)
     sketches = Sketches(keep)
-    fields = FieldsSeen(reader.format, reader.scope)
+    format_ = reader.format
+    fields = FieldsSeen(format_.fields, reader.scope, format_.paths, format_.links_left_out)
     with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
         for records in batches:
             numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)

@@ -1,6 +1,8 @@
 """Whether the fields that a scan was asked for are in the records at all."""
 
-from dedup.records import Format, RecordError
+from collections.abc import Iterable
+
+from dedup.records import Fields, RecordError
 from dedup.scan.reader import ReadRecord
 from dedup.scopes import Scope
 
@@ -11,11 +13,13 @@ _RECORDS_WITHOUT_FIELD = 1_000
 class FieldsSeen:
     """Which fields the records so far have; bad ones do not count."""
 
-    def __init__(self, format_: Format, scope: Scope | None, paths: str | None = None) -> None:
-        """Create it; *paths* is what messages call the files, by default those of *format_*."""
-        self._fields = format_.fields
-        self._paths = ", ".join(map(str, format_.paths)) if paths is None else paths
-        self._links = format_.links_left_out
+    def __init__(
+        self, fields: Fields, scope: Scope | None, paths: Iterable[object], links_left_out: int = 0
+    ) -> None:
+        """Create it; *paths* and *links_left_out* are for messages."""
+        self._fields = fields
+        self._paths = paths
+        self._links = links_left_out
         self._scope = scope
         self._records = 0
         self._wanted = {"text": False, "key": False, "date": False, "canonical": False}
@@ -46,7 +50,8 @@ class FieldsSeen:
         if not self._records:
             links = self._links
             but = f", but {links:,} links, which --follow-links follows" if links else ""
-            raise RecordError(f"there is no record in {self._paths}{but}")
+            paths = ", ".join(map(str, self._paths))
+            raise RecordError(f"there is no record in {paths}{but}")
         if self._scope and not self._has_scope:
             raise RecordError(
                 f"none of the first {self._records:,} records has a value for --scope "
