@@ -44,7 +44,7 @@ LAYERS = [
     {"follower"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
-    {"scan", "history"},
+    {"scan", "history", "spark"},
     {"cli"},
     {"scrapy_plugin"},
     {"__main__"},
@@ -136,6 +136,7 @@ HEAVY = {
     "matplotlib",
     "pyarrow",
     "tldextract",
+    "pyspark",
 }
 
 

@@ -1,0 +1,10 @@
+"""Duplicates among the rows of DataFrames, on as many machines as Spark has."""
+
+from importlib.util import find_spec
+
+if find_spec("pyspark") is None:
+    raise ModuleNotFoundError("dedup.spark needs PySpark: pip install 'scrapy-dedup[spark]'")
+
+from dedup.spark.judge import judge
+
+__all__ = ["judge"]

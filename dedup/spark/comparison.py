@@ -1,0 +1,239 @@
+"""Runs of pages that share a key -> the pairs of which one may be dropped for the other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from dedup.index.arrays import Array
+from dedup.methods import FingerprintMethod, KeyMethod
+from dedup.methods.base import as_rows
+from dedup.methods.fingerprints import Fingerprints
+from dedup.rule import Rule
+from dedup.spark.kernel import (
+    SHORT,
+    Groups,
+    Pairs,
+    all_pairs,
+    near_in_short_runs,
+    near_pairs,
+    pairs_of_leaders,
+)
+from dedup.spark.witnesses import MOST_OBJECTIONS, Witnesses
+
+
+class Link(IntEnum):
+    """How a page matches another: the lower, the rather it is dropped for that."""
+
+    SAME = 0
+    EQUAL = 1
+    NEAR = 2
+
+
+class Shared(IntEnum):
+    """What the pages of a run have in common: main text and view, main text, or a block key."""
+
+    VIEW = 0
+    TEXT = 1
+    KEY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The members of runs that share one kind of thing, run by run, in each by their nodes.
+
+    *starts*: where runs start, shape (runs,). *nodes*: who they are, and *lasts* the last records
+    that are the same, int64. *payloads*: what is compared of each; *witnesses* as `Witnesses` takes
+    them.
+    """
+
+    shared: Shared
+    starts: Array
+    nodes: Array
+    lasts: Array
+    payloads: Sequence[bytes]
+    witnesses: Sequence[bytes | None]
+
+
+class Links(NamedTuple):
+    """Each of *pages* may be dropped for its original, another node, at this distance.
+
+    Where *originals* come first, that decides about the page; others only concern later records
+    that are the same as it. Shapes (n,), int64 but the kinds, a `Link` each, uint8, and the
+    distances, float64.
+    """
+
+    pages: Array
+    originals: Array
+    kinds: Array
+    distances: Array
+
+
+class Comparison:
+    """Compares the members of runs by a method and a rule.
+
+    In a run of up to 256 members, all are compared with all. In longer ones, fingerprints are, too;
+    of equal ones, and of other sketches, the earliest are compared with all later ones, as many as
+    have few enough matches: of a million pages of one template, nobody needs all pairs. The members
+    that are not among these are *incomplete*.
+    """
+
+    def __init__(self, method: KeyMethod, rule: Rule) -> None:
+        self._method = method
+        self._rule = rule
+        self.incomplete: list[Array] = []
+        """Nodes that were not compared with all members of some run."""
+
+    def links(self, members: Members) -> Iterator[Links]:
+        """Yield what matches; a pair may come several times."""
+        compared = _Compared(self._method, self._rule, members)
+        starts = members.starts
+        ends = np.append(starts[1:], len(members.nodes))
+        is_long = ends - starts > SHORT
+        for pairs in compared.candidates(starts[~is_long], ends[~is_long]):
+            yield from compared.links(pairs)
+        for start, end in zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True):
+            yield from compared.links_of_long(start, end)
+        self.incomplete += [members.nodes[places] for places in compared.incomplete]
+
+    def links_to_kept(self, members: Members, is_kept: Array) -> Iterator[Links]:
+        """Yield of each member that is not kept what matches it in its run, of the kept ones."""
+        compared = _Compared(self._method, self._rule, members)
+        ends = np.append(members.starts[1:], len(members.nodes))
+        for start, end in zip(members.starts.tolist(), ends.tolist(), strict=True):
+            yield from compared.links_between(
+                np.flatnonzero(~is_kept[start:end]) + start,
+                np.flatnonzero(is_kept[start:end]) + start,
+            )
+
+
+_LEAST_BUDGET = 1 << 16
+_LINKS_A_MEMBER = 16
+_PAIRS_AT_ONCE = 1 << 20
+# So that the payloads of all pairs fit into the processor's cache.
+_PAYLOADS_AT_ONCE = 1 << 11
+
+
+class _Compared:
+    """The members of some runs, ready to be compared."""
+
+    def __init__(self, method: KeyMethod, rule: Rule, members: Members) -> None:
+        self._members = members
+        self._method = method
+        self._witnesses = Witnesses(rule, members.witnesses, finds_parts=method.finds_parts)
+        self._is_exact = members.shared is not Shared.KEY
+        self._values: Array | None = None
+        self.incomplete: list[Array] = []
+        if self._is_exact:
+            self._values = as_rows(members.payloads, len(members.payloads[0])).view("<u8")
+        elif isinstance(method, FingerprintMethod):
+            rows = as_rows(members.payloads, -(-method.bits // 8))
+            self._values = Fingerprints(method.bits).from_bytes(rows).reshape(len(rows), -1)
+
+    def candidates(self, starts: Array, ends: Array) -> Iterator[Pairs]:
+        """Yield the pairs of short runs that may be near."""
+        if self._values is None or self._is_exact:
+            yield from all_pairs(starts, ends)
+        else:
+            yield near_in_short_runs(self._values, starts, ends, int(self._method.max_distance))
+
+    def links_of_long(self, start: int, end: int) -> Iterator[Links]:
+        """Yield the links of the one run from *start* to before *end*."""
+        asked = np.zeros(end - start, np.int64)
+        if self._values is not None and not self._is_exact:
+            values, which = np.unique(self._values[start:end], axis=0, return_inverse=True)
+            most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * len(values))
+            near = near_pairs(values, int(self._method.max_distance), most)
+            if near is not None:
+                leaders = MOST_OBJECTIONS if self._witnesses.are_there else _LINKS_A_MEMBER
+                groups = Groups.of(which.reshape(-1), leaders)
+                for pairs in groups.pairs(near):
+                    yield from self._asked(pairs, start, asked)
+                self._note_incomplete(groups.others, start, asked)
+                return
+        yield from self._links_of_leaders(start, end, asked)
+
+    def _links_of_leaders(self, start: int, end: int, asked: Array) -> Iterator[Links]:
+        """Yield the links of the earliest members to all later ones, until these are enough."""
+        size = end - start
+        left = max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
+        step = max(1, _PAIRS_AT_ONCE // size)
+        first = 0
+        while first < size and left > 0:
+            if (asked[first:] >= MOST_OBJECTIONS).all():
+                return
+            pairs = pairs_of_leaders(first, min(first + step, size), size)
+            for links in self._asked(pairs, start, asked):
+                left -= len(links.pages)
+                yield links
+            first += step
+        self._note_incomplete(np.arange(first, size), start, asked)
+
+    def _asked(self, pairs: Pairs, start: int, asked: Array) -> Iterator[Links]:
+        """Yield the links of *pairs* of a run; what has had many objections is not asked again."""
+        if self._witnesses.are_there:
+            goes_on = asked[pairs.later] < MOST_OBJECTIONS
+            pairs = Pairs(pairs.earlier[goes_on], pairs.later[goes_on])
+        yield from self.links(Pairs(pairs.earlier + start, pairs.later + start), asked, start)
+
+    def _note_incomplete(self, places: Array, start: int, asked: Array) -> None:
+        self.incomplete.append(places[asked[places] < MOST_OBJECTIONS] + start)
+
+    def links(self, pairs: Pairs, asked: Array | None = None, start: int = 0) -> Iterator[Links]:
+        """Yield the links of *pairs*; count in *asked* what speaks against the later ones."""
+        yield self._of(pairs.later, pairs.earlier, asked, start)
+        members = self._members
+        has_copies = members.lasts[pairs.earlier] > members.nodes[pairs.later]
+        if has_copies.any():
+            yield self._of(pairs.earlier[has_copies], pairs.later[has_copies])
+
+    def links_between(self, pages: Array, originals: Array) -> Iterator[Links]:
+        """Yield the links of *pages* to *originals* that come before one of their records."""
+        if not (len(pages) and len(originals)):
+            return
+        members = self._members
+        step = max(1, _PAIRS_AT_ONCE // len(pages))
+        for first in range(0, len(originals), step):
+            part = originals[first : first + step]
+            ones, twos = np.tile(pages, len(part)), np.repeat(part, len(pages))
+            concerns = members.nodes[twos] < members.lasts[ones]
+            yield self._of(ones[concerns], twos[concerns])
+
+    def _of(
+        self, pages: Array, originals: Array, asked: Array | None = None, start: int = 0
+    ) -> Links:
+        distances = self._distances(pages, originals)
+        limit = 0 if self._is_exact else self._method.max_distance
+        [near] = np.nonzero(distances <= limit)
+        pages, originals, distances = pages[near], originals[near], distances[near]
+        kinds = np.full(len(pages), Link.EQUAL if self._is_exact else Link.NEAR, np.uint8)
+        if self._witnesses.are_there:
+            against = self._witnesses.against(pages, originals, is_exact=self._is_exact)
+            if asked is not None:
+                np.add.at(asked, pages[against] - start, 1)
+            pages, originals, distances, kinds = (
+                column[~against] for column in (pages, originals, distances, kinds)
+            )
+            if self._is_exact:
+                kinds[self._witnesses.show_same(pages, originals)] = Link.SAME
+        nodes = self._members.nodes
+        return Links(nodes[pages], nodes[originals], kinds, distances.astype(np.float64))
+
+    def _distances(self, pages: Array, originals: Array) -> Array:
+        values = self._values
+        if values is not None:
+            differing = np.bitwise_count(values[pages] ^ values[originals])
+            return differing.sum(axis=1, dtype=np.int64)  # type: ignore[no-any-return]
+        payloads = self._members.payloads
+        parts = [np.empty(0)]
+        for first in range(0, len(pages), _PAYLOADS_AT_ONCE):
+            part = slice(first, first + _PAYLOADS_AT_ONCE)
+            parts.append(
+                self._method.distances_of_pairs(
+                    [payloads[place] for place in pages[part].tolist()],
+                    [payloads[place] for place in originals[part].tolist()],
+                )
+            )
+        return np.concatenate(parts)

@@ -1,0 +1,216 @@
+"""Nodes -> runs of those that share a key -> what matches, in tables of Arrow."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dedup.evidence import VIEW, Evidence
+from dedup.index.arrays import Array
+from dedup.index.spots import min_shared_spots
+from dedup.methods import KeyMethod, SpotSigs
+from dedup.rule import Rule, Witness
+from dedup.spark.comparison import Comparison, Links, Members, Shared
+from dedup.spark.witnesses import to_bytes
+
+RUN_COLUMNS = ["shared", "scope", "run"]
+ROWS_OF_RUNS = (
+    "shared tinyint, scope string, run long, node long, last long, is_kept boolean, "
+    "payload binary, witness binary"
+)
+LINKS = "page long, original long, kind tinyint, distance double"
+"""A page whose original is null was not compared with all that share a key."""
+
+Batches = Iterable[pa.RecordBatch]
+_BYTES_AT_ONCE = 64 << 20
+_ROWS_AT_ONCE = 1 << 18
+
+
+def rows_of_runs(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """Return what makes rows of `ROWS_OF_RUNS` of nodes: one for each key of each."""
+
+    def explode(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                yield from _rows_of(batch, method, rule)
+
+    return explode
+
+
+def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[pa.RecordBatch]:
+    digests, sketches, evidence = (
+        batch.column(name).to_pylist() for name in ("digest", "sketch", "evidence")
+    )
+    witnesses: list[bytes | None] = [None] * len(digests)
+    is_weak = np.zeros(len(digests), np.bool_)
+    for place, data in enumerate(evidence):
+        if data is not None:
+            tokens, common = batch.column("tokens")[place].as_py(), batch.column("common")[place]
+            witnesses[place] = to_bytes(tokens, data, common.as_py())
+            is_weak[place] = rule.is_weak(Witness(tokens, Evidence.from_bytes(data)))
+    has_witness = np.array([data is not None for data in evidence], np.bool_)
+    is_alone = _numbers(batch, "twins") == 1
+    whose = pa.array(witnesses, pa.binary())
+
+    def rows(shared: Shared, owners: Array, runs: Array, payloads: pa.Array) -> pa.RecordBatch:
+        columns = {name: batch.column(name).take(owners) for name in ("scope", "node", "last")}
+        columns |= {"is_kept": batch.column("is_kept").take(owners)}
+        columns |= {"payload": payloads, "witness": whose.take(owners)}
+        columns["shared"] = pa.array(np.full(len(owners), int(shared), np.int8))
+        columns["run"] = pa.array(runs.view(np.int64))
+        names = [part.split()[0] for part in ROWS_OF_RUNS.split(", ")]
+        return pa.RecordBatch.from_arrays([columns[name] for name in names], names)
+
+    # What is weak can only go for what shows the same.
+    [equal] = np.nonzero(~is_alone & ~is_weak)
+    if len(equal):
+        own = [digests[place] for place in equal]
+        yield rows(Shared.TEXT, equal, _first_words(own), pa.array(own, pa.binary()))
+    [same] = np.nonzero(~is_alone & has_witness)
+    if len(same):
+        own = [digests[place] + evidence[place][VIEW] for place in same]
+        runs = _first_words(own) ^ _first_words([both[16:] for both in own])
+        yield rows(Shared.VIEW, same, runs, pa.array(own, pa.binary()))
+    [long] = np.nonzero(~_flags(batch, "is_short") & ~is_weak)
+    if len(long):
+        keys, counts, payloads = _keys([sketches[place] for place in long], method)
+        owners = np.repeat(np.arange(len(long)), counts)
+        data = pa.array(payloads, pa.binary()).take(owners)
+        yield rows(Shared.KEY, long[owners], np.ascontiguousarray(keys), data)
+
+
+def _keys(sketches: list[bytes], method: KeyMethod) -> tuple[Array, Array, list[bytes]]:
+    """Return the keys of all *sketches* as `keys_of_many`; of SpotSigs, as many as are needed.
+
+    Two sketches that match share one of their first spots, in whichever order: those of each that
+    are more than so many as a match has to share with it, less one.
+
+    Source: Chaudhuri, Ganti, Kaushik, "A Primitive Operator for Similarity Joins in Data Cleaning",
+    ICDE 2006 (the prefix filter).
+    """
+    keys, counts, payloads = method.keys_of_many(sketches)
+    if not isinstance(method, SpotSigs):
+        return keys, counts, payloads
+    limit = method.max_distance
+    needed = {size: min_shared_spots(size, 1, limit) for size in set(counts.tolist())}
+    leads = np.array([size - needed[size] + 1 for size in counts.tolist()])
+    places = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return keys[places < np.repeat(leads, counts)], leads, payloads
+
+
+def links_of_runs(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """Return what makes `LINKS` of the rows of runs, which are sorted by `RUN_COLUMNS` and node."""
+
+    def compare(batches: Batches) -> Iterator[pa.RecordBatch]:
+        comparison = Comparison(method, rule)
+        for members, _ in _members(batches):
+            for links in comparison.links(members):
+                yield _table(links)
+            for nodes in comparison.incomplete:
+                yield _incomplete(np.unique(nodes))
+            comparison.incomplete.clear()
+
+    return compare
+
+
+def links_to_kept(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """Return what makes `LINKS` of the rows of runs: those of all that are not kept to the kept."""
+
+    def compare(batches: Batches) -> Iterator[pa.RecordBatch]:
+        comparison = Comparison(method, rule)
+        for members, is_kept in _members(batches):
+            for links in comparison.links_to_kept(members, is_kept):
+                yield _table(links)
+
+    return compare
+
+
+def _members(batches: Batches) -> Iterator[tuple[Members, Array]]:
+    """Yield runs, as many as are compared at once, and whether each of their members is kept."""
+    for table in _whole_runs(batches):
+        shared = _numbers(table, "shared")
+        scopes = table.column("scope").dictionary_encode().indices.to_numpy()
+        keys = np.stack([shared.astype(np.int64), scopes, _numbers(table, "run")])
+        changes = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+        starts = np.append(0, changes)
+        for kind in Shared:
+            first, last = np.searchsorted(shared, [kind, kind + 1]).tolist()
+            if first == last:
+                continue
+            part = table.slice(first, last - first)
+            of_kind = starts[(starts >= first) & (starts < last)] - first
+            yield (
+                Members(
+                    kind,
+                    of_kind,
+                    _numbers(part, "node"),
+                    _numbers(part, "last"),
+                    part.column("payload").to_pylist(),
+                    part.column("witness").to_pylist(),
+                ),
+                _flags(part, "is_kept"),
+            )
+
+
+def _whole_runs(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some whole runs at a time."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    last: Any = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        keys = [batch.column(name) for name in RUN_COLUMNS]
+        is_full = size >= _BYTES_AT_ONCE or sum(part.num_rows for part in waiting) >= _ROWS_AT_ONCE
+        if waiting and is_full:
+            begin = _first_other(keys, last)
+            waiting.append(batch.slice(0, begin))
+            if begin < batch.num_rows:
+                yield _combined(waiting)
+                waiting, size = [], 0
+                batch = batch.slice(begin)
+        waiting.append(batch)
+        size += batch.nbytes
+        last = [column[-1].as_py() for column in keys]
+    if waiting:
+        yield _combined(waiting)
+
+
+def _combined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _first_other(columns: list[pa.Array], values: list[Any]) -> int:
+    """Return the first row whose *columns* have not these *values*, or the number of rows."""
+    rows = len(columns[0])
+    is_other = np.zeros(rows, np.bool_)
+    for column, value in zip(columns, values, strict=True):
+        is_other |= np.array([own != value for own in column.to_pylist()], np.bool_)
+    return int(is_other.argmax()) if is_other.any() else rows
+
+
+def _table(links: Links) -> pa.RecordBatch:
+    columns = [links.pages, links.originals, links.kinds.astype(np.int8), links.distances]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column) for column in columns], ["page", "original", "kind", "distance"]
+    )
+
+
+def _incomplete(nodes: Array) -> pa.RecordBatch:
+    nothing = [pa.nulls(len(nodes), kind) for kind in (pa.int64(), pa.int8(), pa.float64())]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(nodes), *nothing], ["page", "original", "kind", "distance"]
+    )
+
+
+def _first_words(values: list[bytes]) -> Array:
+    return np.frombuffer(b"".join([value[:8] for value in values]), "<u8").astype(np.uint64)
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> Array:
+    return batch.column(name).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _flags(batch: pa.RecordBatch, name: str) -> Array:
+    return _numbers(batch, name).astype(np.bool_)

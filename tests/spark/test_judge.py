@@ -1,0 +1,58 @@
+"""Records in DataFrames -> verdicts, as a scan on one machine has them."""
+
+import random
+
+import judged
+import pytest
+from judged import COLUMNS, records
+
+from dedup.methods import METHODS, Method
+from dedup.rule import Rule
+from dedup.spark import judge
+
+
+def judged_by_spark(spark, method, rule, scopes, chooser, **options):
+    """Return the verdicts of collections by their scopes, as `judged.expected` has them of each."""
+    rows, starts = [], {}
+    for scope, collection in scopes.items():
+        starts[scope] = len(rows)
+        rows += [
+            (3 * (starts[scope] + place) - 50, own.key, scope, *own[2:])
+            for place, own in enumerate(collection)
+        ]
+    shuffled = chooser.sample(rows, len(rows))
+    answer = judge(spark.createDataFrame(shuffled, COLUMNS), method, rule, **options).collect()
+    found = {}
+    for rank, verdict, original, distance in answer:
+        found[(rank + 50) // 3] = verdict, original and (original + 50) // 3, distance
+    assert sorted(found) == list(range(len(rows)))
+    assert len(answer) == len(rows)
+    return {
+        scope: [
+            (place, verdict, original if original is None else original - start, distance)
+            for place in range(len(scopes[scope]))
+            for verdict, original, distance in [found[start + place]]
+        ]
+        for scope, start in starts.items()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_all_methods_say_what_a_scan_says(spark, name):
+    method, chooser = METHODS[name](), random.Random(name)
+    rule = chooser.choice([Rule(), Rule(min_tokens=30, short_pages="keep"), Rule(demands=None)])
+    make = [records, judged.pages]
+    scopes = {f"{seed}": make[seed % 2](method, seed, 60) for seed in range(24)}
+    partitions = chooser.choice([None, 1, 3])
+    found = judged_by_spark(spark, method, rule, scopes, chooser, partitions=partitions)
+    for scope, collection in scopes.items():
+        assert found[scope] == judged.expected(method, rule, collection), scope
+
+
+def test_a_method_without_keys_is_refused(spark):
+    class Keyless(Method):
+        sketch = distance = to_bytes = from_bytes = None
+
+    with pytest.raises(TypeError, match="Keyless is no KeyMethod"):
+        judge(spark.createDataFrame([], COLUMNS), Keyless(), Rule())
