@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import asdict
+from importlib.util import find_spec
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +36,11 @@ def run_on_spark(options: argparse.Namespace) -> None:
     method = method_of(options)
     extractor = extractor_of(options.extractor)
     check_outputs(options, options.json if options.json != STDOUT else None)
-    try:
-        from dedup.spark.files import Job, find_inputs, scan_files
-        from dedup.spark.session import spark_session
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("pyspark", "py4j", "pyarrow", "pandas"):
-            raise
-        raise CommandError("--engine spark needs: pip install 'scrapy-dedup[spark]'") from error
+    if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
+        raise CommandError("--engine spark needs: pip install 'scrapy-dedup[spark]'")
+    from dedup.spark.files import Job, find_inputs, scan_files
+    from dedup.spark.session import spark_session
+
     with spark_session(options.master) as session:
         inputs = find_inputs(session, options.inputs)
         job = Job(

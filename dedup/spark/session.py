@@ -30,15 +30,6 @@ _OURS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# A file that cannot be read, or is gone, must end the scan: its pages would be gone, too.
-_NEEDED = {
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.session.timeZone": "UTC",
-    # Pages of a megabyte are no rarity.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "256",
-}
 _ERROR_OF_RECORD = re.compile(r"^dedup\.records\.base\.RecordError: (.*)$", re.MULTILINE)
 _NOT_IMPORTABLE = re.compile(
     r"(?:ModuleNotFoundError|ImportError|AttributeError): (No module named '[^']*'|cannot import "
@@ -57,12 +48,16 @@ class SparkError(ValueError):
 def spark_session(master: str | None) -> Iterator[SparkSession]:
     """Yield a session on *master*, by default on all cores of this machine; stop it at the end.
 
-    Under ``spark-submit`` it is that of ``spark-submit``. Raises SparkError if there can be none.
+    If there is one, as under ``spark-submit``, it is that one. Raises SparkError if there can be
+    none, or if it does not begin to work.
     """
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    if "PYSPARK_GATEWAY_PORT" in os.environ or SparkSession.getActiveSession():
         if master is not None:
-            raise SparkError("--master: spark-submit has its own")
-        yield from _prepared(SparkSession.builder.getOrCreate())
+            raise SparkError("--master: there is a session of Spark already, with its own")
+        session = SparkSession.builder.getOrCreate()
+        with clear_errors():
+            _begin(session)
+        yield session
         return
     master = master or os.environ.get("MASTER") or "local[*]"
     _check_java()
@@ -74,25 +69,22 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
     with tempfile.TemporaryFile() as told:
         context = _start(configuration, told)
         try:
-            yield from _prepared(SparkSession(context))
+            session = SparkSession(context)
+            with clear_errors():
+                _begin(session)
+            yield session
         finally:
             with suppress(Exception):  # as of a cluster that is gone
                 context.stop()
             _end(context)
 
 
-def _prepared(session: SparkSession) -> Iterator[SparkSession]:
-    for name, value in _NEEDED.items():
-        session.conf.set(name, value)
-    with clear_errors():
-        _begin(session)
-        yield session
-
-
 def _start(configuration: SparkConf, told: IO[bytes]) -> SparkContext:
     gateway = None
     try:
-        gateway = launch_gateway(configuration, popen_kwargs={"stderr": told})
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]  # of PySpark
+            configuration, popen_kwargs={"stderr": told}
+        )
         return SparkContext(gateway=gateway, conf=configuration)
     except (PySparkException, Py4JError, OSError) as error:
         told.seek(0)

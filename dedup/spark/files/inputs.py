@@ -138,7 +138,11 @@ def _of_folder(storage: Storage, entry: Entry, name: str) -> Inputs:
                 f"all inputs must have one format, and {name}/{below} is not {kind.name}"
             )
     return Inputs(
-        kind, [InputFile(path, f"{name}/{below}", *state) for below, path, *state in files]
+        kind,
+        [
+            InputFile(path, f"{name}/{below}", size, modified)
+            for below, path, size, modified in files
+        ],
     )
 
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from dedup.spark.judge import judge
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -22,7 +21,14 @@ from dedup.scopes import Scope
 from dedup.spark.files.clusters import lines_of_clusters
 from dedup.spark.files.inputs import Inputs, check_unchanged
 from dedup.spark.files.reading import READ, Plan, read_records
-from dedup.spark.files.splits import Noted, Place, piece_by_piece, rows_of, size_of_pieces
+from dedup.spark.files.splits import (
+    Noted,
+    Place,
+    piece_by_piece,
+    rows_of,
+    settings,
+    size_of_pieces,
+)
 from dedup.spark.files.storage import Storage, local_path
 from dedup.spark.files.writing import (
     LINES,
@@ -34,11 +40,21 @@ from dedup.spark.files.writing import (
     kept_of_files,
     kept_rows,
 )
+from dedup.spark.judge import judge
 from dedup.spark.session import SparkError, clear_errors
 
 # The flags of so many records are in the memory of the driver, and of each task, at a time: 64 MB.
 _RECORDS_AT_ONCE = 1 << 29
 _ROWS_OF_A_PARTITION = 33  # bits, as monotonically_increasing_id has them
+_SETTINGS = {
+    # A file that cannot be read, or is gone, must end the scan: its pages would be gone, too.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    # Pages of a megabyte are no rarity.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "256",
+}
 _JUDGED = "key", "scope", "tokens", "digest", "sketch", "evidence", "is_binary"
 
 
@@ -105,7 +121,11 @@ def scan_files(session: SparkSession, job: Job) -> Figures:
     """
     storage = Storage(session)
     check_outputs(storage, job)
-    with clear_errors(), _folder_aside(storage, job.output) as aside:
+    size = size_of_pieces(session, job.inputs, job.partitions)
+    # What is shuffled is a small part of what is read.
+    parts = max(-(-job.inputs.nbytes // size), session.sparkContext.defaultParallelism)
+    own = {**_SETTINGS, "spark.sql.shuffle.partitions": str(job.partitions or parts)}
+    with settings(session, own), clear_errors(), _folder_aside(storage, job.output) as aside:
         scan = _Scan(session, storage, job, aside)
         scan.read()
         scan.judge()

@@ -1,7 +1,7 @@
 """Files as rows: each partition of a DataFrame is one piece of a file, so that order is known."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from pyspark.accumulators import AccumulatorParam
@@ -35,20 +35,28 @@ class Noted(AccumulatorParam[dict[Any, Any]]):
 
 
 @contextmanager
-def piece_by_piece(session: SparkSession, size: int) -> Iterator[None]:
+def settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Have *session* use these settings, and then again its own."""
+    before = {name: session.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, own in before.items():
+            if own is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, own)
+
+
+def piece_by_piece(session: SparkSession, size: int) -> AbstractContextManager[None]:
     """Have each partition of the files that are read be one piece of up to *size* bytes.
 
     Spark packs several into one by default, the largest first.
     """
     names = "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"
-    before = [session.conf.get(name) for name in names]
-    for name in names:
-        session.conf.set(name, str(size))
-    try:
-        yield
-    finally:
-        for name, value in zip(names, before, strict=True):
-            session.conf.set(name, value)
+    return settings(session, dict.fromkeys(names, str(size)))
 
 
 def size_of_pieces(session: SparkSession, inputs: Inputs, partitions: int | None) -> int:

@@ -25,8 +25,8 @@ class Storage:
     """Finds, renames and deletes; a path is whatever Spark takes, `find` also takes globs."""
 
     def __init__(self, session: SparkSession) -> None:
-        self._jvm: Any = session._jvm  # type: ignore[attr-defined]
-        self._configuration = session._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        self._jvm: Any = session._jvm
+        self._configuration = session._jsc.hadoopConfiguration()
 
     def full(self, name: str) -> str:
         """Return the whole path of *name*, with its scheme."""

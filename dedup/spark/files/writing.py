@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 from uuid import uuid4
 
 import numpy as np
@@ -57,7 +57,8 @@ class Flags:
     ) -> "np.ndarray[Any, np.dtype[np.bool_]]":
         """Return whether each of the records with these *numbers* is kept."""
         places = numbers - self._bucket * _BITS
-        return (self._bits[places >> 3] >> (places & 7).astype(np.uint8)) & 1 == 0
+        bits = self._bits[places >> 3] >> (places & 7).astype(np.uint8)
+        return cast("np.ndarray[Any, np.dtype[np.bool_]]", bits & 1 == 0)
 
 
 @dataclass(frozen=True)
