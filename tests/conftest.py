@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-for folder in ("", "report", "scrapy_plugin", "workers"):
+for folder in ("", "cli", "report", "scrapy_plugin", "workers"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 # Scripts that tests run.

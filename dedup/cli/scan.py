@@ -12,6 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 from dedup.atomic_file import replacing
+from dedup.cli.errors import CommandError
 from dedup.cli.files import STDOUT, add_json, check_numbers, write_json
 from dedup.cli.ledgers import path_of
 from dedup.cli.methods import (
@@ -24,6 +25,7 @@ from dedup.cli.methods import (
     scope_of,
 )
 from dedup.cli.scan_figures import figures_of, show_figures
+from dedup.cli.scan_on_spark import run_on_spark
 from dedup.cli.scan_options import check_scan_outputs, format_from
 from dedup.cli.terminal import progress
 from dedup.evidence import DEMANDS
@@ -45,6 +47,7 @@ examples:
   dedup scan pages.jsonl dropped.jsonl -o best.jsonl --keep canonical,clean-url,longest
   dedup scan shop.jsonl -o unique.jsonl --scope field:sku  compare records of one product
   dedup scan site/ -o unique/ --clusters clusters.jsonl    compare files of HTML or text
+  dedup scan s3a://b/crawl -o s3a://b/unique --engine spark --master spark://host:7077
 
 The end of a file's name says what format it has:
   .jsonl .jl .ndjson .json    an object in each line; .gz or .zst may follow
@@ -56,9 +59,9 @@ A folder is a collection of HTML and text files.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
+    parser.add_argument("inputs", nargs="+", metavar="INPUT",
         help="files of one format, or folders; together they are one collection")  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT",
+    parser.add_argument("-o", "--output", required=True, metavar="OUT",
         help="where the unique records go, in the same format and order")  # fmt: skip
     content = parser.add_mutually_exclusive_group()
     content.add_argument("--text-field", metavar="NAME",
@@ -91,13 +94,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the number of processes that read records (default: one for each core)")  # fmt: skip
     parser.add_argument("--ledger", type=path_of, metavar="FILE",
         help="save progress in FILE, to continue after an interruption")  # fmt: skip
-    parser.add_argument("--clusters", type=Path, metavar="FILE",
+    parser.add_argument("--clusters", metavar="FILE",
         help="write to FILE which records repeat each kept one, as JSONL")  # fmt: skip
+    parser.add_argument("--engine", choices=("local", "spark"), default="local",
+        help="what does the work: processes of this machine (default), or Spark, which writes "
+        "folders of part files")  # fmt: skip
+    parser.add_argument("--master", metavar="URL",
+        help="the Spark cluster (default: all cores of this machine)")  # fmt: skip
+    parser.add_argument("--partitions", type=int, metavar="N",
+        help="in how many parts Spark works (default: by the size of the files)")  # fmt: skip
     add_json(parser)
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.engine == "spark":
+        run_on_spark(options)
+    elif options.master or options.partitions:
+        raise CommandError("--master and --partitions are for --engine spark")
+    else:
+        _run_here(options)
+
+
+def _run_here(options: argparse.Namespace) -> None:
     start = perf_counter()
+    options.inputs = list(map(Path, options.inputs))
+    options.output = Path(options.output)
+    options.clusters = options.clusters and Path(options.clusters)
     method = method_of(options)
     extractor = extractor_of(options.extractor)
     if options.workers is None:

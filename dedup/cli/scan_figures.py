@@ -90,7 +90,7 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     ):
         if figures[name]:
             yield label, share(figures[name])
-    for objection, count in figures["kept_by_evidence"].items():
+    for objection, count in (figures["kept_by_evidence"] or {}).items():
         yield f"    no duplicates: {objection}", share(count)
     for weakness, count in figures["weak"].items():
         yield f"  of which too little was extracted: {weakness}", share(count)

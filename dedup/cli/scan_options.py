@@ -16,10 +16,20 @@ from dedup.scopes import Scope
 def format_from(options: argparse.Namespace, scope: Scope | None, keep: Preference) -> Format:
     """Return the format of the inputs; raises CommandError for options that are not for it."""
     kind = format_of(options.inputs)
+    fields = fields_from(options, kind, scope, keep)
+    if kind is Folder:
+        return Folder(options.inputs, fields, follow_links=options.follow_links)
+    return kind(options.inputs, fields)
+
+
+def fields_from(
+    options: argparse.Namespace, kind: type[Format], scope: Scope | None, keep: Preference
+) -> Fields:
+    """Return the fields of inputs of a *kind*; raises CommandError for options not for that."""
     problems = chain(_problems(options, kind, keep), _problems_of_scope(options, kind, scope))
     if problem := next(problems, None):
         raise CommandError(problem)
-    fields = Fields(
+    return Fields(
         options.html_field or options.record_field or options.text_field or "text",
         bool(options.html_field),
         options.key_field,
@@ -29,9 +39,6 @@ def format_from(options: argparse.Namespace, scope: Scope | None, keep: Preferen
         scope is not None and scope.needs_item,
         options.canonical_field,
     )
-    if kind is Folder:
-        return Folder(options.inputs, fields, follow_links=options.follow_links)
-    return kind(options.inputs, fields)
 
 
 def _problems(options: argparse.Namespace, kind: type[Format], keep: Preference) -> Iterator[str]:

@@ -153,7 +153,7 @@ class Format(ABC):
         return [(state.st_size, state.st_mtime_ns) for state in states]
 
 
-def check_column(name: str, columns: Sequence[str], source: Path) -> None:
+def check_column(name: str, columns: Sequence[str], source: object) -> None:
     """Raise RecordError unless one of the *columns* of *source* has the *name*."""
     if (count := columns.count(name)) != 1:
         raise RecordError(

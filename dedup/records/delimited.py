@@ -55,6 +55,11 @@ class Delimited(Format):
         if fields.with_all:
             self._positions += range(len(self._columns))
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+        return self._columns
+
     def raw_records(self) -> Iterator[RawRecord]:
         return (raw for raw, _ in self._rows())
 

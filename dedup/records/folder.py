@@ -43,6 +43,16 @@ class Folder(Format):
             )
         super().__init__(paths, fields)
 
+    @property
+    def names(self) -> Sequence[tuple[Path, str]]:
+        """The folder of each file and its path below that, in their order."""
+        return self._names
+
+    @property
+    def states(self) -> Sequence[tuple[int, int]]:
+        """The size of each file in bytes, and the time of its last change in nanoseconds."""
+        return self._initial_states
+
     def _files(self) -> Sequence[Path]:
         return [folder / name for folder, name in self._names]
 

@@ -22,10 +22,10 @@ from dedup.records.compressed import COMPRESSIONS, reading, writing
 
 # Protects memory from files without line ends and from decompression bombs. A parsed line of short
 # numbers takes some 40 times its length.
-_LONGEST_LINE = 1 << 26
+LONGEST_LINE = 1 << 26
 # What a line of dropped items has, besides the item.
 _DROPPED = {"url", "verdict", "original", "distance", "dropped"}
-_TOO_LONG = f"the line is longer than {_LONGEST_LINE >> 20} MB"
+TOO_LONG = f"the line is longer than {LONGEST_LINE >> 20} MB"
 
 
 class JsonLines(Format):
@@ -47,7 +47,7 @@ class JsonLines(Format):
                             continue
                         number += 1
                         if line is None:
-                            yield RawRecord(source, number, 0, None, _TOO_LONG)
+                            yield RawRecord(source, number, 0, None, TOO_LONG)
                         else:
                             yield RawRecord(source, number, len(line), line)
             except RecordError as error:
@@ -78,7 +78,7 @@ class JsonLines(Format):
         with writing(file, path) as output:
             for raw, is_unique in zip(self.raw_records(), keep, strict=True):
                 if is_unique:
-                    data = _without_verdict(raw.data, self.fields.encoding)
+                    data = without_verdict(raw.data, self.fields.encoding)
                     output.write(data)
                     if not data.endswith(b"\n"):  # the last one of a file
                         output.write(b"\n")
@@ -90,7 +90,7 @@ def _dropped_item(value: dict[str, Any]) -> dict[str, Any] | None:
     return item if isinstance(item, dict) and value.keys() >= _DROPPED else None
 
 
-def _without_verdict(line: bytes, encoding: str) -> bytes:
+def without_verdict(line: bytes, encoding: str) -> bytes:
     """Return *line* as the feed would have it: of one of dropped items, only the item."""
     if b'"dropped"' not in line:
         return line
@@ -108,10 +108,10 @@ def _without_verdict(line: bytes, encoding: str) -> bytes:
 
 def _lines(file: BinaryIO) -> Iterator[bytes | None]:
     """Yield the lines, ``None`` for each that is too long."""
-    while line := file.readline(_LONGEST_LINE + 1):
-        if len(line) <= _LONGEST_LINE:
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) <= LONGEST_LINE:
             yield line
             continue
         while line and not line.endswith(b"\n"):
-            line = file.readline(_LONGEST_LINE)
+            line = file.readline(LONGEST_LINE)
         yield None

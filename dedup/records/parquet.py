@@ -35,15 +35,40 @@ class Parquet(Format):
         for path, schema in zip(paths, schemas, strict=True):
             if not schema.equals(schemas[0]):
                 raise RecordError(f"the schemas of {path} and {paths[0]} differ")
-        names = schemas[0].names
+        self._choose_columns(schemas[0].names, str(paths[0]))
+
+    @classmethod
+    def with_columns(cls, names: Sequence[str], source: str, fields: Fields) -> "Parquet":
+        """Return one that only parses, rows of `columns`; raises RecordError if one is missing.
+
+        *names* are all columns of the tables, which messages call *source*.
+        """
+        self = cls.__new__(cls)
+        Format.__init__(self, [], fields)
+        self._choose_columns(names, source)
+        return self
+
+    @property
+    def columns(self) -> list[str | None]:
+        """The column of each value of `RawRecord.data`; ``None`` where that is ``None``."""
+        return self._columns
+
+    def _choose_columns(self, names: Sequence[str], source: str) -> None:
+        fields = self.fields
         key = fields.key or (DEFAULT_KEY if DEFAULT_KEY in names else None)
         self._all_columns = list(dict.fromkeys(names)) if fields.with_all else []
         canonical = fields.canonical or (
             DEFAULT_CANONICAL if names.count(DEFAULT_CANONICAL) == 1 else None
         )
-        self._columns = [fields.content, key, fields.date, canonical, *self._all_columns]
+        self._columns: list[str | None] = [
+            fields.content,
+            key,
+            fields.date,
+            canonical,
+            *self._all_columns,
+        ]
         for name in filter(None, self._columns):
-            check_column(name, names, paths[0])
+            check_column(name, names, source)
 
     def raw_records(self) -> Iterator[RawRecord]:
         for path in self.paths:

@@ -7,6 +7,7 @@ from itertools import islice
 from dedup.preference import Preference, first
 from dedup.records import RecordError
 from dedup.rule import Rule
+from dedup.scan.fields_seen import FieldsSeen
 from dedup.scan.ledger import ScanLedger
 from dedup.scan.left_out import ScanLosses
 from dedup.scan.outcome import Fate, Outcome
@@ -14,10 +15,7 @@ from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_judge import RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches import Sketches
-from dedup.units import count_of
 
-# A wrong name of a field shall not cost hours.
-_RECORDS_WITHOUT_FIELD = 1_000
 _JUDGED_AT_ONCE = 256
 _RULE = Rule()
 _AS_THEY_COME = Preference([("first", first)])
@@ -51,7 +49,8 @@ def scan(
     losses = ScanLosses(outcome)
     is_sorted = any(criterion is not first for criterion in keep.criteria)
     sketches = Sketches(keep)
-    fields = _FieldsSeen(reader)
+    format_ = reader.format
+    fields = FieldsSeen(format_.fields, reader.scope, format_.paths, format_.links_left_out)
     with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
         for records in batches:
             numbers, read = _take_in(records, outcome, fields, skip_bad=skip_bad)
@@ -97,7 +96,7 @@ def _append(sketches: Sketches, record: ReadRecord) -> None:
 
 
 def _take_in(
-    records: Sequence[ReadRecord], outcome: Outcome, fields: "_FieldsSeen", *, skip_bad: bool
+    records: Sequence[ReadRecord], outcome: Outcome, fields: FieldsSeen, *, skip_bad: bool
 ) -> tuple[list[int], list[ReadRecord]]:
     """Add the next *records* to *outcome*, as new ones; return those to judge, with their numbers.
 
@@ -125,50 +124,3 @@ def _take_in(
             read.append(record)
         outcome.fates.append(fate)
     return numbers, read
-
-
-class _FieldsSeen:
-    """Whether the fields that were asked for are there at all."""
-
-    def __init__(self, reader: RecordReader) -> None:
-        self._format = reader.format
-        self._records = 0
-        self._wanted = {"text": False, "key": False, "date": False, "canonical": False}
-        self._scope = reader.scope
-        self._has_scope = False
-
-    def see(self, record: ReadRecord) -> None:
-        self._records += 1
-        seen = self._wanted
-        seen["text"] = seen["text"] or record.has_field
-        seen["key"] = seen["key"] or record.has_key
-        seen["date"] = seen["date"] or record.date is not None
-        seen["canonical"] = seen["canonical"] or record.canonical is not None
-        self._has_scope |= record.has_scope
-        if self._records == _RECORDS_WITHOUT_FIELD:
-            self.check()
-
-    def check(self) -> None:
-        """Raise RecordError if there is no record, or if none so far has a field."""
-        if not self._records:
-            names = ", ".join(map(str, self._format.paths))
-            links = self._format.links_left_out
-            but = f", but {count_of(links, 'link')}, which --follow-links follows" if links else ""
-            raise RecordError(f"there is no record in {names}{but}")
-        none = f"none of the first {count_of(self._records, 'record')}"
-        if self._scope and not self._has_scope:
-            raise RecordError(f"{none} has a value for --scope {self._scope.name}")
-        if self._scope and self._scope.needs_url and not self._wanted["key"]:
-            raise RecordError(
-                f"{none} has a URL for --scope {self._scope.name}; --key-field names its field"
-            )
-        fields = self._format.fields
-        names_of = {
-            "text": fields.content, "key": fields.key, "date": fields.date,
-            "canonical": fields.canonical,
-        }  # fmt: skip
-        for kind, name in names_of.items():
-            if name is not None and not self._wanted[kind]:
-                of_content = "record" if fields.is_object else "html" if fields.is_html else "text"
-                option = f"--{of_content if kind == 'text' else kind}-field"
-                raise RecordError(f"{none} has the field {name!r}; {option} names another")

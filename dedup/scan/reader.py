@@ -70,10 +70,10 @@ class RecordReader:
         if self.format.has_html:
             self._pages.warm_up()
 
-    def read(self, raws: Sequence[Any], halvings: int = 0) -> list[ReadRecord]:
+    def read(self, raws: Sequence[Any], halvings: int | None = 0) -> list[ReadRecord]:
         """Return what the records of *raws* are reduced to, in their order.
 
-        *halvings*: the sample of their `Sequences` that is wanted.
+        *halvings*: the sample of their `Sequences` that is wanted, ``None`` for none.
         """
         parsed = [self._parse(raw) for raw in raws]
         if self._fields:
@@ -182,7 +182,7 @@ class ReadTask:
     """The task of a worker."""
 
     raws: list[Any]
-    halvings: int = 0
+    halvings: int | None = 0
 
     def run(self, reader: RecordReader) -> list[ReadRecord]:
         return reader.read(self.raws, self.halvings)

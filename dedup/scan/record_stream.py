@@ -39,8 +39,12 @@ def all_records(
         yield records
     if ledger and ledger.is_whole:
         return
-    with _pool(reader, workers) as (pool, tasks):
-        for records in _read(reader, pool, tasks, number, halvings):
+    if not reader.format.has_html:
+        workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
+    raws = islice(reader.format.raw_records(), number, None)
+    with pool_for(reader, workers, has_html=reader.format.has_html) as pool:
+        for pairs in read_raws(raws, pool, workers, halvings, has_html=reader.format.has_html):
+            records = [read.with_place(raw) for raw, read in pairs]
             if ledger:
                 ledger.add(records)
             yield records
@@ -49,36 +53,38 @@ def all_records(
 
 
 @contextmanager
-def _pool(reader: RecordReader, workers: int) -> Iterator[tuple[Pool, int]]:
-    """Yield a pool that is started, and how many tasks it shall have at a time.
+def pool_for(reader: RecordReader, workers: int, *, has_html: bool) -> Iterator[Pool]:
+    """Yield a pool that is started: of so many processes, or of none for texts if one is enough.
 
-    Texts are read in this process if one is enough for them; HTML is always read in others, which
-    may crash, hang or be killed.
+    HTML is always read in other processes, which may crash, hang or be killed.
     """
-    has_html = reader.format.has_html
-    if not has_html:
-        workers = min(workers, 1 + reader.format.nbytes // _BYTES_OF_A_WORKER)
     if workers == 1 and not has_html:
         pool: Pool = InlinePool(reader)
-        tasks = 1
     else:
         limit = _SECONDS_OF_A_PAGE if has_html else _SECONDS_OF_TEXTS
         pool = WorkerPool(reader, workers=workers, page_timeout=limit)
-        tasks = _TASKS_UNDER_WAY * workers
     try:
         pool.start()
-        yield pool, tasks
+        yield pool
     finally:
         pool.close()
 
 
-def _read(
-    reader: RecordReader, pool: Pool, tasks: int, first: int, halvings: Callable[[], int]
-) -> Iterator[list[ReadRecord]]:
-    """Yield the records from number *first* on, in order, while others are being read."""
+def read_raws(
+    raws: Iterator[RawRecord],
+    pool: Pool,
+    workers: int,
+    halvings: Callable[[], int | None],
+    *,
+    has_html: bool,
+) -> Iterator[list[tuple[RawRecord, ReadRecord]]]:
+    """Yield the records of *raws* with what was read of them, in order, while others are read.
+
+    A page of HTML is a task of its own.
+    """
     under_way: deque[tuple[list[RawRecord], Future[list[ReadRecord]]]] = deque()
-    raws = islice(reader.format.raw_records(), first, None)
-    batches = _batches(raws, 1 if reader.format.has_html else _RECORDS_OF_A_TASK)
+    tasks = 1 if isinstance(pool, InlinePool) else _TASKS_UNDER_WAY * workers
+    batches = _batches(raws, 1 if has_html else _RECORDS_OF_A_TASK)
     while True:
         for batch in islice(batches, tasks - len(under_way)):
             data = [raw.data for raw in batch if raw.error is None]
@@ -88,9 +94,7 @@ def _read(
         batch, future = under_way.popleft()
         read = iter(_result(future, batch, pool, halvings()))
         yield [
-            (next(read) if raw.error is None else ReadRecord(error=shorten(raw.error))).with_place(
-                raw
-            )
+            (raw, next(read) if raw.error is None else ReadRecord(error=shorten(raw.error)))
             for raw in batch
         ]
 
@@ -109,7 +113,7 @@ def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
 
 
 def _result(
-    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool, halvings: int
+    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool, halvings: int | None
 ) -> list[ReadRecord]:
     """Return what was read of *batch*: one by one where reading all of it at once fails."""
     try:

@@ -120,7 +120,7 @@ def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, 
     arguments = ("--ledger", ledger, "--workers", 1, "--keep", keep, "--json", tmp_path / "figures")
     assert run(capsys, "scan", path, "-o", targets[0], *arguments)[0] == 0
     figures = [json.loads((tmp_path / "figures").read_text())]
-    monkeypatch.setattr("dedup.scan.record_stream._read", None)
+    monkeypatch.setattr("dedup.scan.record_stream.read_raws", None)
     assert run(capsys, "scan", path, "-o", targets[1], *arguments, "--overwrite")[0] == 0
     figures.append(json.loads((tmp_path / "figures").read_text()))
     assert [of.pop("seconds") > 0 for of in figures] == [True, True]

@@ -202,7 +202,7 @@ class TestJsonLines:
     @pytest.mark.parametrize("longer", [0, 1, 99, 100, 101, 1000])
     @pytest.mark.parametrize("end", [b"\n", b""])
     def test_a_line_that_is_too_long_is_one_bad_record(self, tmp_path, monkeypatch, longer, end):
-        monkeypatch.setattr(lines, "_LONGEST_LINE", 100)
+        monkeypatch.setattr(lines, "LONGEST_LINE", 100)
         good = b'{"text": "a"}\n'
         long = b'{"text": "%s"}' % (b"b" * (88 - len(end) + longer)) + end
         path = self.written(tmp_path, good + long + (good if end else b""))

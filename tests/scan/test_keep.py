@@ -224,7 +224,7 @@ def test_a_ledger_of_a_scan_has_what_the_criteria_need(tmp_path, monkeypatch):
         return objects.index(json.loads(line))
 
     assert best("first") == 0
-    monkeypatch.setattr("dedup.scan.record_stream._read", None)  # nothing is read again
+    monkeypatch.setattr("dedup.scan.record_stream.read_raws", None)  # nothing is read again
     assert [best("canonical"), best("longest"), best("canonical,longest")] == [2, 0, 2]
 
 

@@ -1,0 +1,78 @@
+"""``dedup scan --engine spark``: the same scan, on a cluster."""
+
+import argparse
+from dataclasses import asdict
+from importlib.util import find_spec
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from dedup.cli.errors import CommandError
+from dedup.cli.files import STDOUT, check_numbers, check_outputs, write_json
+from dedup.cli.methods import extractor_of, method_of, preference_of, scope_of
+from dedup.cli.scan_figures import show_figures
+from dedup.cli.scan_options import fields_from
+from dedup.evidence import DEMANDS
+from dedup.rule import Rule
+
+if TYPE_CHECKING:
+    from dedup.spark.files import Figures, Job
+
+_NOT_HERE = {
+    "ledger": "--ledger is for scans on one machine: Spark does again what an executor has lost",
+    "workers": "--workers is for scans on one machine: Spark has executors",
+    "follow_links": "--follow-links is for scans on one machine",
+}
+
+
+def run_on_spark(options: argparse.Namespace) -> None:
+    """Scan on Spark; raises CommandError for options that this engine has not."""
+    start = perf_counter()
+    for name, problem in _NOT_HERE.items():
+        if getattr(options, name):
+            raise CommandError(problem)
+    check_numbers(options, min_tokens=0, **{"partitions": 1} if options.partitions else {})
+    scope = None if options.scope is None else scope_of(options.scope)
+    keep = preference_of(options.keep)
+    method = method_of(options)
+    extractor = extractor_of(options.extractor)
+    check_outputs(options, options.json if options.json != STDOUT else None)
+    if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
+        raise CommandError("--engine spark needs: pip install 'scrapy-dedup[spark]'")
+    from dedup.spark.files import Job, find_inputs, scan_files
+    from dedup.spark.session import spark_session
+
+    with spark_session(options.master) as session:
+        inputs = find_inputs(session, options.inputs)
+        job = Job(
+            inputs,
+            fields_from(options, inputs.kind, scope, keep),
+            method,
+            extractor,
+            options.output,
+            scope=scope,
+            keep=keep,
+            rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
+            skip_bad=options.skip_bad,
+            clusters=options.clusters,
+            partitions=options.partitions,
+        )
+        found = scan_files(session, job)
+    figures = _figures(found, job, options)
+    figures["seconds"] = round(perf_counter() - start, 3)
+    write_json(options.json, figures)
+    if options.json != STDOUT:
+        show_figures(figures, options)
+
+
+def _figures(found: "Figures", job: "Job", options: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures that a scan on one machine has, ``None`` for those that are not known."""
+    return {
+        **asdict(found),
+        "kept_by_evidence": None,
+        "lost_text": None,
+        "links_left_out": job.inputs.links_left_out,
+        "method": options.method,
+        "keep": options.keep,
+        "evidence": options.evidence,
+        "from_ledger": 0,
+    }

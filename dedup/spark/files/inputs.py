@@ -1,0 +1,174 @@
+"""Names of files and folders on any file system -> the files to read, in the order of a scan."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from dedup.records import Fields, Folder, Format, RecordError, format_of_name
+from dedup.records.folder import HTML, TEXT
+from dedup.records.lines import JsonLines
+from dedup.records.parquet import Parquet
+from dedup.spark.files.storage import Entry, Storage, local_path
+
+_HIDDEN = (".", "_")
+# Of a millisecond, in which file systems tell the time.
+_NANOSECONDS = 1_000_000
+
+
+class InputFile(NamedTuple):
+    """A file: its whole *path*, and the *name* that messages call it.
+
+    *below* is its path below the folder that was named, where folders are the records.
+    """
+
+    path: str
+    name: str
+    size: int
+    modified: int
+    below: str = ""
+
+
+class Inputs(NamedTuple):
+    """All files of a scan, in their order, which have one format."""
+
+    kind: type[Format]
+    files: Sequence[InputFile]
+    links_left_out: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """The total size of the files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def has_html(self) -> bool:
+        """Whether a folder has a file of HTML."""
+        return any(file.below.lower().endswith(HTML) for file in self.files)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether several tasks can read one of the files."""
+        if self.kind is JsonLines:
+            return not any(
+                PurePosixPath(file.path).suffix in (".gz", ".zst") for file in self.files
+            )
+        return self.kind is Parquet
+
+    @property
+    def suffix(self) -> str:
+        """What the names of output files of this format end in."""
+        first = PurePosixPath(self.files[0].path.lower())
+        # Spark has no .zst without a library of the system's.
+        compression = ".gz" if first.suffix == ".gz" else ""
+        base = first.name.removesuffix(".gz").removesuffix(".zst")
+        return PurePosixPath(base).suffix + compression
+
+
+def find_inputs(session: SparkSession, names: Sequence[str]) -> Inputs:
+    """Return the files that *names* name: files, globs, folders of such files, folders of pages.
+
+    Raises RecordError if one does not exist, or if their formats differ or are unknown.
+    """
+    storage = Storage(session)
+    found = [_inputs_of(storage, name) for name in names]
+    kind = found[0].kind
+    for name, inputs in zip(names, found, strict=True):
+        if inputs.kind is not kind:
+            raise RecordError(f"all inputs must have one format, and {name} is not {kind.name}")
+    if kind is Folder and len(names) > 1:
+        belows = [file.below for inputs in found for file in inputs.files]
+        if len(set(belows)) < len(belows):
+            repeated = next(name for n, name in enumerate(belows) if name in belows[:n])
+            raise RecordError(
+                f"{repeated} is in more than one of the folders; scan their parent folder instead"
+            )
+    files = [file for inputs in found for file in inputs.files]
+    return Inputs(kind, files, sum(inputs.links_left_out for inputs in found))
+
+
+def _inputs_of(storage: Storage, name: str) -> Inputs:
+    entries = storage.find(name)
+    if not entries:
+        raise RecordError(f"{name} does not exist")
+    is_itself = len(entries) == 1
+    parts = [
+        _of_folder(storage, entry, name if is_itself else entry.path)
+        if entry.is_folder
+        else _of_file(entry, name if is_itself else entry.path)
+        for entry in entries
+    ]
+    for entry, inputs in zip(entries, parts, strict=True):
+        if inputs.kind is not parts[0].kind:
+            raise RecordError(
+                f"all inputs must have one format, and {entry.path} is not {parts[0].kind.name}"
+            )
+    files = [file for inputs in parts for file in inputs.files]
+    return Inputs(parts[0].kind, files, sum(inputs.links_left_out for inputs in parts))
+
+
+def _of_file(entry: Entry, name: str) -> Inputs:
+    if PurePosixPath(entry.path).name.startswith(_HIDDEN):
+        raise RecordError(f"{name}: Spark does not read files whose names begin with . or _")
+    kind = format_of_name(Path(name))
+    return Inputs(kind, [InputFile(entry.path, name, entry.size, entry.modified)])
+
+
+def _of_folder(storage: Storage, entry: Entry, name: str) -> Inputs:
+    """Return the pages in a folder, or if it has none the files of records in it."""
+    here = local_path(entry.path)
+    if here is not None:
+        folder = Folder([here], Fields())
+        if folder.names or folder.links_left_out:
+            return Inputs(Folder, list(_pages_here(folder, name)), folder.links_left_out)
+    files = sorted(_visible(storage, entry.path))
+    pages = [
+        InputFile(path, f"{name}/{below}", size, modified, below)
+        for below, path, size, modified in files
+        if below.lower().endswith(HTML + TEXT)
+    ]
+    if pages or not files:
+        return Inputs(Folder, pages)
+    kinds = {below: format_of_name(Path(name) / below) for below, *_ in files}
+    kind = kinds[files[0][0]]
+    for below, other in kinds.items():
+        if other is not kind:
+            raise RecordError(
+                f"all inputs must have one format, and {name}/{below} is not {kind.name}"
+            )
+    return Inputs(
+        kind,
+        [
+            InputFile(path, f"{name}/{below}", size, modified)
+            for below, path, size, modified in files
+        ],
+    )
+
+
+def _pages_here(folder: Folder, name: str) -> Iterator[InputFile]:
+    for (root, below), (size, modified) in zip(folder.names, folder.states, strict=True):
+        path = f"file:{root.absolute() / below}"
+        yield InputFile(path, f"{name}/{below}", size, modified // _NANOSECONDS, below)
+
+
+def _visible(storage: Storage, folder: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the path below *folder*, the whole path and the state of each file."""
+    root = folder.rstrip("/") + "/"
+    for entry in storage.files_below(folder):
+        below = entry.path.removeprefix(root)
+        if not any(part.startswith(_HIDDEN) for part in below.split("/")):
+            yield below, entry.path, entry.size, entry.modified
+
+
+def check_unchanged(storage: Storage, inputs: Inputs) -> None:
+    """Raise RecordError if a file has changed since it was found."""
+    for file in inputs.files:
+        here = local_path(file.path)
+        if here is not None:
+            state = here.lstat() if inputs.kind is Folder else here.stat()
+            now = state.st_size, state.st_mtime_ns // _NANOSECONDS
+        else:
+            now = next(((found.size, found.modified) for found in storage.find(file.path)), (0, 0))
+        if now != (file.size, file.modified):
+            raise RecordError(f"{file.name} has changed while it was read; scan it again")

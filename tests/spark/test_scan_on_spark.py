@@ -1,0 +1,319 @@
+"""``dedup scan --engine spark``: equal to the scan on one machine, in every format."""
+
+import gzip
+import json
+import os
+import random
+from pathlib import Path
+
+import collections_on_disk as collections
+import pytest
+from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
+from commands import run
+from texts import CHINESE, article, edited
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet")]
+
+
+def some_texts(count=60):
+    texts = [article(number % (count // 3)) for number in range(count)]
+    texts += [edited(article(number)) for number in range(count // 3)]
+    texts += [CHINESE, CHINESE + "再来一次。", "", *["a short text"] * 3]
+    random.Random(0).shuffle(texts)
+    return texts
+
+
+def parts(folder):
+    """All that is in the files of a folder, in the order of their names."""
+    return b"".join(path.read_bytes() for path in sorted(Path(folder).iterdir()))
+
+
+def scan_both(capsys, tmp_path, *arguments, output="unique.jsonl", code=0, partitions=3):
+    """Scan on this machine and on Spark, and return what each has as figures, or says."""
+    answers = []
+    spark = ["--engine", "spark", "--partitions", partitions]
+    for engine, out, own in (("local", output, []), ("spark", "unique", spark)):
+        named = [*arguments, "-o", tmp_path / out, "--clusters", tmp_path / f"{engine}.clusters"]
+        got, told, error = run(capsys, "scan", *named, "--json", "-", *own)
+        assert got == code, error
+        answers.append(json.loads(told) if code == 0 else error)
+    return answers
+
+
+def check_figures(local, on_spark):
+    known = {name for name, value in on_spark.items() if value is not None}
+    known -= {"seconds", "bytes_written"}
+    assert local.keys() == on_spark.keys()
+    assert {name: on_spark[name] for name in known} == {name: local[name] for name in known}
+
+
+def check_clusters(tmp_path):
+    assert parts(tmp_path / "spark.clusters") == (tmp_path / "local.clusters").read_bytes()
+
+
+@pytest.mark.parametrize("kind", collections.NAMES)
+def test_every_format_is_scanned_as_on_one_machine(spark, capsys, tmp_path, kind):
+    texts = some_texts()
+    inputs = [
+        collections.write(tmp_path / f"{number}-{name}", own, first=1000 * number)
+        for number, own in enumerate((texts[:50], texts[50:70], texts[70:]))
+        for name in [collections.NAMES[kind]]
+    ]
+    output = {"folder": "here"}.get(kind, f"unique-{collections.NAMES[kind]}")
+    figures = scan_both(capsys, tmp_path, *inputs, partitions=7, output=output)
+    check_figures(*figures)
+    check_clusters(tmp_path)
+    here, there = tmp_path / output, tmp_path / "unique"
+    if kind == "folder":
+        files = {
+            folder: {
+                path.relative_to(folder): (path.read_bytes(), path.stat().st_mtime)
+                for path in folder.rglob("*.txt")
+            }
+            for folder in (here, there)
+        }
+        assert files[here] == files[there]
+        assert len(files[here]) == figures[0]["kept"]
+    elif kind == "parquet":
+        import pyarrow.parquet as pq
+
+        tables = [pq.read_table(path) for path in sorted(there.iterdir())]
+        assert len(tables) > 1
+        rows = [row for table in tables for row in table.to_pylist()]
+        assert rows == pq.read_table(here).to_pylist()
+    elif "csv" in kind:
+        files = [collections.decompressed(path) for path in sorted(there.iterdir())]
+        header = b"url,text\r\n"
+        assert all(file.startswith(header) for file in files)
+        rows = b"".join(file.removeprefix(header) for file in files)
+        assert header + rows == collections.decompressed(here)
+    else:
+        files = [collections.decompressed(path) for path in sorted(there.iterdir())]
+        assert b"".join(files) == collections.decompressed(here)
+    assert {path.name[0] for path in tmp_path.iterdir()}.isdisjoint({".", "_"})
+
+
+@pytest.mark.parametrize(
+    ("keep", "options"),
+    [
+        ("longest", ["--method", "verified"]),
+        ("newest", ["--date-field", "on"]),
+        ("shorter-url,longest", ["--scope", "field:shop", "--min-tokens", "3"]),
+    ],
+)
+def test_the_best_are_kept_as_on_one_machine(spark, capsys, tmp_path, keep, options):
+    dates = [None, "2024-05-01", 3.5, "Wed, 01 May 2024 00:00:00 GMT", -1e9]
+    lines = [
+        {"url": f"http://a/{'x' * (number % 5)}", "text": text, "on": dates[number % 5]}
+        | ({} if number % 7 == 0 else {"shop": "\ud800" if number % 2 else "é"})
+        for number, text in enumerate(some_texts(120))
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    figures = scan_both(capsys, tmp_path, path, "--keep", keep, *options, partitions=3)
+    check_figures(*figures)
+    check_clusters(tmp_path)
+    assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
+
+
+def test_lines_are_kept_byte_for_byte_wherever_a_task_begins(spark, capsys, tmp_path):
+    rng = random.Random(1)
+    lines = []
+    for text in some_texts(300):
+        line = json.dumps({"url": "http://a/é", "text": text}, ensure_ascii=rng.random() < 0.5)
+        lines.append(line.encode().replace(b": ", rng.choice([b": ", b":\r", b" :\t "]), 1))
+        lines.append(rng.choice([b"", b"\r", b"  \t"]))
+    folder = tmp_path / "a [odd] {name} %20é"
+    folder.mkdir()
+    ends = [rng.choice([b"\n", b"\r\n"]) for _ in lines]
+    (folder / "1.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + b"".join(map(bytes.__add__, lines, ends)) + b'{"text": "the last"}'
+    )
+    (folder / "2*.jsonl").write_bytes(b"")
+    (folder / "3.jsonl").write_bytes(b"\n".join(lines[:100]))
+    inputs = [folder / "1.jsonl", folder / "2*.jsonl", folder / "3.jsonl"]
+    figures = scan_both(capsys, tmp_path, *inputs, partitions=11)
+    check_figures(*figures)
+    assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
+    assert len(list((tmp_path / "unique").iterdir())) > 5
+    # So is a folder of part files, and what a glob matches.
+    for number, name in enumerate((folder, f"{tmp_path}/a *odd*")):
+        out = tmp_path / f"again{number}"
+        assert run(capsys, "scan", name, "-o", out, "--engine", "spark")[0] == 0
+        assert parts(out) == (tmp_path / "unique.jsonl").read_bytes()
+
+
+def bad_lines(folder):
+    lines = [json.dumps({"text": text, "url": "u"}).encode() for text in some_texts()]
+    lines[40:40] = [b"{torn", b'{"text": "\xff\xfe"}', b"[]"]
+    path = folder / "bad.jsonl"
+    path.write_bytes(b"\n\n" + b"\n".join(lines) + b"\n")
+    return path
+
+
+def test_the_first_bad_record_is_named_and_nothing_is_left(spark, capsys, tmp_path):
+    good = collections.write(tmp_path / "good.jsonl", some_texts())
+    path = bad_lines(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    local, on_spark = scan_both(capsys, tmp_path, good, path, partitions=9, code=2)
+    assert local == on_spark
+    assert "bad.jsonl, record 41: not JSON" in local
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_bad_records_are_left_out_and_counted(spark, capsys, tmp_path):
+    good = collections.write(tmp_path / "good.jsonl", some_texts())
+    path = bad_lines(tmp_path)
+    figures = scan_both(capsys, tmp_path, good, path, "--skip-bad", partitions=9)
+    check_figures(*figures)
+    assert figures[1]["bad"] == 3
+    check_clusters(tmp_path)
+    assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
+
+
+def test_a_file_that_is_cut_off_is_a_bad_record(spark, capsys, tmp_path):
+    whole = collections.write(tmp_path / "whole.jsonl.gz", some_texts())
+    torn = tmp_path / "torn.jsonl.gz"
+    torn.write_bytes(whole.read_bytes()[:-500])
+    names = {"output": "unique.jsonl.gz"}
+    local, on_spark = scan_both(capsys, tmp_path, torn, code=2, **names)
+    assert local == on_spark
+    assert "damaged or cut off" in local
+    figures = scan_both(capsys, tmp_path, torn, whole, "--skip-bad", **names)
+    check_figures(*figures)
+    texts = gzip.decompress(parts(tmp_path / "unique"))
+    assert texts == gzip.decompress((tmp_path / "unique.jsonl.gz").read_bytes())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--text-field", "body"],
+        ["--key-field", "id"],
+        ["--scope", "field:shop"],
+        ["--keep", "newest", "--date-field", "on"],
+    ],
+)
+def test_fields_that_no_record_has_are_named(spark, capsys, tmp_path, options):
+    path = collections.write(tmp_path / "pages.jsonl", some_texts())
+    local, on_spark = scan_both(capsys, tmp_path, path, *options, code=2)
+    assert local == on_spark
+    assert "none of the first 86 records" in local
+
+
+def test_columns_and_schemas_that_differ_are_refused(spark, capsys, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "a.csv").write_text("url,text\n1,2\n")
+    (tmp_path / "b.csv").write_text("url,text,more\n1,2,3\n")
+    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"text": ["a"], "more": [1]}), tmp_path / "b.parquet")
+    for kind in ("csv", "parquet"):
+        inputs = [tmp_path / f"a.{kind}", tmp_path / f"b.{kind}"]
+        local, on_spark = scan_both(capsys, tmp_path, *inputs, output=f"u.{kind}", code=2)
+        assert local == on_spark
+        assert "differ" in local
+
+
+def test_a_page_that_crashes_or_hangs_the_extractor_is_kept(spark, capsys, tmp_path, monkeypatch):
+    from dedup.scan import record_stream
+
+    spark.sparkContext.addPyFile(str(Path(BAD_EXTRACTORS)))
+    folder = tmp_path / "site"
+    folder.mkdir()
+    pages = [f"<html><body><p>{article(number % 6)}</p>" for number in range(12)]
+    pages[3:3] = ["crash in the extractor", "raise an error"]
+    for number, page in enumerate(pages):
+        (folder / f"{number:02d}.html").write_text(page)
+    (folder / "link.html").symlink_to(folder / "00.html")
+    monkeypatch.setattr(record_stream, "_SECONDS_OF_A_PAGE", 5.0)
+    figures = scan_both(
+        capsys, tmp_path, folder, "--extractor", "bad_extractors.misbehaving", output="here"
+    )
+    check_figures(*figures)
+    assert figures[1]["kept_unread"] == 2
+    assert figures[1]["links_left_out"] == 1
+    names = [
+        sorted(path.name for path in (tmp_path / name).iterdir()) for name in ("here", "unique")
+    ]
+    assert names[0] == names[1]
+
+
+def test_what_is_on_another_file_system_is_read_and_written_there(spark, capsys, tmp_path):
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    configuration.set("fs.viewfs.mounttable.there.link./data", f"file://{tmp_path}")
+    texts = some_texts()
+    for name in ("a.jsonl", "b.csv", "c.warc.gz", "site", "d.jsonl.gz"):
+        collections.write(tmp_path / name, texts)
+    there = "viewfs://there/data"
+    for name, output in (
+        ("a.jsonl", "a1.jsonl"),
+        ("b.csv", "b1.csv"),
+        ("d.jsonl.gz", "d1.jsonl.gz"),
+    ):
+        assert run(capsys, "scan", tmp_path / name, "-o", tmp_path / output)[0] == 0
+        target = f"{there}/{name}-out"
+        code, _, error = run(capsys, "scan", f"{there}/{name}", "-o", target, "--engine", "spark")
+        assert (code, error) == (0, "")
+        [part, success] = sorted(
+            path for path in (tmp_path / f"{name}-out").iterdir() if path.name[0] != "."
+        )[::-1][:2]
+        assert success.name == "_SUCCESS" or part.name == "_SUCCESS"
+        [data] = (tmp_path / f"{name}-out").glob("part-*")
+        assert collections.decompressed(data) == collections.decompressed(tmp_path / output)
+    for name in ("c.warc.gz", "site"):
+        code, _, error = run(
+            capsys, "scan", f"{there}/{name}", "-o", f"{there}/x", "--engine", "spark"
+        )
+        assert code == 2
+        assert "must be a local or a mounted folder" in error
+        out = tmp_path / f"{name}-out"
+        assert run(capsys, "scan", f"{there}/{name}", "-o", out, "--engine", "spark")[0] == 0
+    assert run(capsys, "scan", tmp_path / "c.warc.gz", "-o", tmp_path / "c1.warc.gz")[0] == 0
+    assert parts(tmp_path / "c.warc.gz-out") == (tmp_path / "c1.warc.gz").read_bytes()
+    assert run(capsys, "scan", tmp_path / "site", "-o", tmp_path / "site1")[0] == 0
+    first, second = (
+        {
+            path.name: (path.read_bytes(), path.stat().st_mtime)
+            for path in (tmp_path / name).rglob("*.txt")
+        }
+        for name in ("site-out", "site1")
+    )
+    assert first == second
+    assert not [path for path in os.listdir(tmp_path) if path.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{there}"], "out exists; name a folder that does not"),
+        (["--clusters", "{there}"], "exists; name a folder that does not"),
+        (["--clusters", "new"], "is named for two outputs"),
+        (["-o", "{there}/no/such"], "must be in a folder that exists"),
+        (["--ledger", "x.sqlite"], "--ledger is for scans on one machine"),
+        (["--follow-links"], "--follow-links is for scans on one machine"),
+        (["--workers", "2"], "--workers is for scans on one machine"),
+        (["--partitions", "-1"], "--partitions must be 1 or more, got -1"),
+        (["--master", "local"], "there is a session of Spark already"),
+        (["no.jsonl"], "no.jsonl does not exist"),
+        (["{there}/_hidden.jsonl"], "Spark does not read files whose names begin with . or _"),
+        (["{there}/table.csv"], "all inputs must have one format"),
+    ],
+)
+def test_what_is_wrong_with_the_options_is_said_in_one_line(
+    spark, capsys, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    there = tmp_path / "out"
+    there.mkdir()
+    (there / "_hidden.jsonl").write_text('{"text": "a"}\n')
+    (there / "table.csv").write_text("text\na\n")
+    path = collections.write(tmp_path / "pages.jsonl", some_texts())
+    given = [argument.format(there=there) for argument in arguments]
+    output = [] if "-o" in given else ["-o", there if given == [str(there)] else "new"]
+    inputs = [path] if given == [str(there)] else [path, *given]
+    code, _, error = run(capsys, "scan", *inputs, *output, "--engine", "spark")
+    assert (code, error.count("\n")) == (2, 1)
+    assert message in error
+    assert sorted(os.listdir(tmp_path)) == ["out", "pages.jsonl"]
