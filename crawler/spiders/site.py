@@ -86,7 +86,10 @@ class SiteSpider(SitemapSpider):
             self._demo.start()
             self.start_urls = [self._demo.url]
             self._origins = {_origin(self._demo.url), _origin(self._demo.mirror_url)}
-            self.logger.info("No url was given: crawling the demonstration site")
+            self.logger.info(
+                "No url was given: crawling the demonstration site, "
+                "where some pages are missing or broken on purpose"
+            )
         async for request in super().start():
             yield request
         for url in self.start_urls:

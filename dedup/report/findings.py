@@ -15,6 +15,8 @@ _LONGEST_URL = 100
 # Fewer pages may be chance.
 _FEW = 5
 _SECONDS_WAITED = 1.0
+# In a shorter crawl, one page in twenty waits for the workers to start.
+_LEAST_TIMED = 200
 _SHARE_OF_ONE_PATTERN = 0.9
 _SHARE_OF_WEAK_PAGES = 0.05
 _SHARE_OF_OTHER_TITLES = 0.05
@@ -130,6 +132,8 @@ def _waiting(report: Report) -> Finding | None:
     waiting = report.seconds_per_page.get("waiting")
     workers = report.settings.get("DEDUP_WORKERS")
     if waiting is None or waiting.p95 is None or waiting.p95 <= _SECONDS_WAITED:
+        return None
+    if waiting.pages < _LEAST_TIMED:
         return None
     more = workers + 1 if isinstance(workers, int) else 2
     setting = f"DEDUP_WORKERS = {more}"

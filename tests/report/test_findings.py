@@ -46,10 +46,10 @@ def distances(dropped, kept, threshold=3, sample=100):
     }
 
 
-def waiting(seconds, workers=2):
+def waiting(seconds, workers=2, pages=1000):
     return {
         "settings": {**SETTINGS, "DEDUP_WORKERS": workers},
-        "seconds_per_page": {"waiting": StageTime(9, 0.1, seconds, 99.0)},
+        "seconds_per_page": {"waiting": StageTime(pages, 0.1, seconds, 99.0)},
     }
 
 
@@ -123,7 +123,7 @@ FOUND = {
         waiting(1.5),
         "DEDUP_WORKERS = 3",
         "stages",
-        [waiting(0.9), waiting(None), {"seconds_per_page": {}}],
+        [waiting(0.9), waiting(None), waiting(1.5, pages=99), {"seconds_per_page": {}}],
     ),
 }
 

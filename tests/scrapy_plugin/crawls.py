@@ -57,6 +57,7 @@ def crawl(
         "LOG_ENABLED": False,
         "RETRY_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
+        "REMOTE_CONTROL_ENABLED": False,
         "CONCURRENT_REQUESTS": 1,  # pages arrive in the order of their requests
         "CONCURRENT_ITEMS": 10,  # Scrapy starts as many tasks for each page
         **settings,
