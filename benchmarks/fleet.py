@@ -121,8 +121,8 @@ def table(results: dict[str, Result]) -> str:
     for result in results.values():
         everything += result
     columns = [*results.values(), everything]
-    for name in ("rounds", "pages", "stored", "duplicates", "kills", "stops", "crashes", "shrinks",
-                 "cuts", "claims_lost", "waits_over"):  # fmt: skip
+    for name in ("rounds", "pages", "stored", "duplicates", "unchanged", "changed", "kills",
+                 "stops", "crashes", "shrinks", "cuts", "claims_lost", "waits_over"):  # fmt: skip
         figures = [f"{getattr(column, name):,}" for column in columns]
         lines.append(f"| {name.replace('_', ' ')} | " + " | ".join(figures) + " |")
     for counter, kind in (("excused", "both stored: "), ("violations", "WRONG: ")):

@@ -45,14 +45,16 @@ def watch_link_text(request: Request) -> WatchedMeta | None:
     """Have the meta of *request* note from now on whether the text of its link is read.
 
     ``None`` if that was read before, maybe: by the code with which its rule changes requests or
-    links, or because it is not a CrawlSpider that has made the request.
+    links, by a spider that makes requests in its own way, or because the spider is no CrawlSpider.
     """
     meta = request.meta
     spider = getattr(request.callback, "__self__", None)
     if LINK_TEXT not in meta or not isinstance(spider, CrawlSpider):
         return None
+    if any(getattr(type(spider), name) is not method for name, method in _MAKERS.items()):
+        return None
     try:
-        rule = spider.rules[meta["rule"]]
+        rule = spider._rules[meta["rule"]]
     except (LookupError, TypeError):
         return None
     if (rule.process_request, rule.process_links) != (_PLAIN.process_request, _PLAIN.process_links):
@@ -63,3 +65,4 @@ def watch_link_text(request: Request) -> WatchedMeta | None:
 
 
 _PLAIN = Rule()
+_MAKERS = {name: getattr(CrawlSpider, name) for name in ("_build_request", "_requests_to_follow")}

@@ -111,12 +111,12 @@ def test_it_is_a_dict_in_all_else():
 LINKS = {"/a": "Lamps", "/b": "Lamps for less", "/c": "Other lamps"}
 
 
-def items_of(callback: Any, **rule: Any) -> Any:
+def items_of(callback: Any, kind: type[CrawlSpider] = CrawlSpider, **rule: Any) -> Any:
     """What a CrawlSpider stores of three pages with one text and title, under the links' texts."""
     site = dict.fromkeys(LINKS, page(article(1), title="Our lamps for less"))
     site["/"] = "".join(f'<a href="{path}">{text}</a>' for path, text in LINKS.items())
 
-    class Follow(CrawlSpider):
+    class Follow(kind):
         name = "test"
         parse_page = callback
 
@@ -227,3 +227,13 @@ def noting_the_links(links: Any) -> Any:
 )
 def test_it_counts_where_the_rule_may_have_read_it_and_the_item_has_it(rule: Any):
     assert len(items_of(knowing_it, **rule)) == len(LINKS)
+
+
+class NotingSpider(CrawlSpider):
+    def _build_request(self, rule_index: int, link: Any) -> Request:
+        GROUPS[link.url] = link.text
+        return super()._build_request(rule_index, link)
+
+
+def test_it_counts_where_the_spider_makes_requests_in_its_own_way_and_the_item_has_it():
+    assert len(items_of(knowing_it, kind=NotingSpider)) == len(LINKS)

@@ -1,8 +1,9 @@
 """Fleets of real processes that are killed and stopped, and what they have stored.
 
-Pages of many families, near each other, come to the processes at about the same time. What they
-stored, each in a file of its own, is judged afterwards: whether two near pages were stored, whether
-a page was called a duplicate of what is not stored, and whether anybody waited too long.
+Pages of many families, near each other, come to the processes at about the same time; some come to
+a later fleet again, with the same content or another one. What they stored, each in a file of its
+own, is judged afterwards: whether two near pages were stored, whether a page was called a duplicate
+of what is not stored, and whether anybody waited too long.
 """
 
 import asyncio
@@ -32,6 +33,7 @@ from sqlite_server import SqliteServer
 from stormy_proxy import StormyProxy
 
 from dedup.record import Claimed, Committed
+from dedup.rule import Kind
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _NEAR = 3
@@ -59,10 +61,11 @@ class Plan:
     """A round: how many processes crawl how many families for how many seconds.
 
     *kills*, *stops*, *crashes* (of the server) and *shrinks* (of its history) are how many there
-    are in a second. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many
-    processes as *keeping* says store what they cannot check, the others wait. *weather* is what
-    happens to calls within a process, *storm* what happens to bytes on their way to a server.
-    *fault* is the name of a planted one.
+    are in a second. *revisits*: the share of pages that come to a second fleet, every other one
+    changed. *lease* and *timeout* are in seconds; a stop is longer than a lease. So many processes
+    as *keeping* says store what they cannot check, the others wait. *weather* is what happens to
+    calls within a process, *storm* what happens to bytes on their way to a server. *fault* is the
+    name of a planted one.
     """
 
     processes: int = 8
@@ -74,6 +77,7 @@ class Plan:
     stops: float = 0.0
     crashes: float = 0.0
     shrinks: float = 0.0
+    revisits: float = 0.0
     keeping: int = 1
     weather: Weather = field(default_factory=Weather)
     storm: Weather | None = None
@@ -102,6 +106,8 @@ class Result:
     pages: int = 0
     stored: int = 0
     duplicates: int = 0
+    unchanged: int = 0
+    changed: int = 0
     kills: int = 0
     stops: int = 0
     crashes: int = 0
@@ -138,6 +144,7 @@ class StoredPage(NamedTuple):
     at: float
     reason: str
     gap: float
+    kind: str
     published: float
 
     def is_late(self, lease: float) -> bool:
@@ -146,8 +153,11 @@ class StoredPage(NamedTuple):
 
 
 def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
-    """Return the pages of each process: members of families, some at once, some later."""
-    pages: list[list[Page]] = [[] for _ in range(plan.processes)]
+    """Return the pages of each process: members of families, some at once, some later.
+
+    The processes of the second fleet follow on those of the first one.
+    """
+    pages: list[list[Page]] = [[] for _ in range(2 * plan.processes)]
     for family in range(plan.families):
         base, begun = chooser.getrandbits(64), chooser.random() * plan.seconds
         shape = chooser.choice(["star", "star", "equal", "chain"])
@@ -165,6 +175,11 @@ def families(plan: Plan, chooser: random.Random) -> list[list[Page]]:
             page = Page(f"http://{process}/{family}/{member}", family, content, at,
                         chooser.expovariate(1 / 0.2), chooser.random() < 0.05)  # fmt: skip
             pages[process].append(page)
+            if chooser.random() < plan.revisits:
+                again = page._replace(at=chooser.random() * plan.seconds)
+                if chooser.random() < 0.5:
+                    again = again._replace(content=chooser.getrandbits(64))
+                pages[plan.processes + process].append(again)
     return pages
 
 
@@ -174,6 +189,9 @@ PLANS = {
     "kills and stops": Plan(kills=8, stops=2.5, weather=_LIGHT, storm=_LIGHT),
     "and a server that is killed": Plan(
         kills=8, stops=2.5, crashes=0.3, weather=_LIGHT, storm=_LIGHT
+    ),
+    "and pages that come again": Plan(
+        kills=8, stops=2.5, revisits=0.5, weather=_LIGHT, storm=_LIGHT
     ),
     "and a history that shrinks": Plan(kills=5, stops=1.0, shrinks=0.3, weather=_LIGHT),
 }
@@ -214,7 +232,7 @@ class Round:
         self._seed = seed
         self._pages = families(plan, self._chooser)
         self._running: dict[int, BaseProcess] = {}
-        self._starts = [0] * plan.processes
+        self._starts = [0] * len(self._pages)
         self._start_at: dict[int, float] = {}
         self._continue_at: dict[int, float] = {}
         self._killed: set[tuple[str, int]] = set()
@@ -226,17 +244,12 @@ class Round:
     def play(self) -> Result:
         """Crawl, disturb, and judge what is stored."""
         start_forking()
-        self._begun = time.time() + 0.3
+        number = self._plan.processes
         try:
-            for number in range(self._plan.processes):
-                self._start(number)
-            while self._running or self._start_at:
-                if time.time() > self._begun + self._plan.limit:
-                    self._result.violate("hangs", [self._name(n) for n in self._running])
-                    break
-                self._look_after_all()
-                self._disturb()
-                time.sleep(_STEP)
+            self._crawl(range(number))
+            if self._plan.revisits:
+                time.sleep(1.2 * self._plan.lease)  # else it would be of the same run
+                self._crawl(range(number, 2 * number))
         finally:
             for process in self._running.values():
                 process.kill()
@@ -246,6 +259,20 @@ class Round:
             files = self._files()
             _Judge(self._plan, self._result, files, keys, self._killed, self._restores).judge()
         return self._result
+
+    def _crawl(self, fleet: range) -> None:
+        """Have the processes of a *fleet* crawl, disturbed as planned, until all are done."""
+        self._begun = time.time() + 0.3
+        self._due.clear()
+        for number in fleet:
+            self._start(number)
+        while self._running or self._start_at:
+            if time.time() > self._begun + self._plan.limit:
+                self._result.violate("hangs", [self._name(n) for n in self._running])
+                break
+            self._look_after_all()
+            self._disturb()
+            time.sleep(_STEP)
 
     def _file(self, number: int) -> Path:
         return self._folder / self._name(number)
@@ -264,7 +291,7 @@ class Round:
         order = Order(
             self._name(number), self._starts[number], self._url, self._file(number),
             self._pages[number], self._begun, plan.limit, self._seed, plan.lease, plan.timeout,
-            number < plan.keeping, plan.weather, plan.fault,
+            number % plan.processes < plan.keeping, plan.weather, plan.fault,
         )  # fmt: skip
         process = _CONTEXT.Process(target=crawling_process.run, args=[order], daemon=True)
         process.start()
@@ -400,9 +427,11 @@ class _Judge:
         self._keys = keys
         for name, (pages, notes) in files.items():
             self._stored += _stored_pages(name, {page.key: page for page in pages}, notes)
+        self._by_key: dict[str, list[StoredPage]] = {}
         self._by_family: dict[int, list[StoredPage]] = {}
         for stored in sorted(self._stored, key=lambda stored: stored.at):
             self._by_family.setdefault(stored.page.family, []).append(stored)
+            self._by_key.setdefault(stored.page.key, []).append(stored)
 
     def judge(self) -> None:
         self._result.stored += len(self._stored)
@@ -410,26 +439,18 @@ class _Judge:
             for earlier, later in combinations(stored, 2):
                 if _are_near(earlier.page, later.page):
                     self._judge_pair(earlier, later)
-        first: dict[str, StoredPage] = {}
         for stored in self._stored:
-            known = first.setdefault(stored.page.key, stored)
-            if stored.at < known.at:
-                first[stored.page.key] = stored
+            self._result.changed += stored.kind == Kind.CHANGED
             is_of_the_dead = (stored.process, stored.start) in self._killed
             if stored.published == inf and stored.reason != "unresolved" and not is_of_the_dead:
                 self._result.violate("stored and never published", stored)
         for name, (pages, notes) in self._files.items():
-            self._judge_pages(name, {page.key: page for page in pages}, notes, first)
+            self._judge_pages(name, {page.key: page for page in pages}, notes)
 
     def _key(self, original: str) -> str:
         """Return the key of an *original* that is told by its number."""
         told = re.match(r"page (\d+) of ", original)
         return self._keys.get(int(told[1]), original) if told else original
-
-    def _any_near(self, page: Page, before: float) -> StoredPage | None:
-        """Return a page near another one that was stored before."""
-        stored = self._by_family.get(page.family, [])
-        return next((s for s in stored if s.at < before and _are_near(s.page, page)), None)
 
     def _judge_pair(self, earlier: StoredPage, later: StoredPage) -> None:
         excuse = self._excuse(earlier, later)
@@ -441,6 +462,12 @@ class _Judge:
     def _excuse(self, earlier: StoredPage, later: StoredPage) -> str | None:
         """Return why two near pages could both be stored; ``None`` if they must not have been."""
         plan = self._plan
+        # It does not count since its page changed.
+        if any(
+            one.page.content != earlier.page.content and one.at < later.at
+            for one in self._by_key[earlier.page.key]
+        ):
+            return "replaced"
         if "unresolved" in (earlier.reason, later.reason):
             return "unresolved"
         if earlier.published == inf and (earlier.process, earlier.start) in self._killed:
@@ -459,20 +486,20 @@ class _Judge:
                 return "history shrank"
         return None
 
-    def _judge_pages(
-        self, name: str, pages: dict[str, Page], notes: list[list], first: dict[str, StoredPage]
-    ) -> None:
+    def _judge_pages(self, name: str, pages: dict[str, Page], notes: list[list]) -> None:
         done, result = set(), self._result
         for at, start, kind, key, *more in notes:
             if kind == "duplicate":
                 result.duplicates += 1
                 done.add(key)
-                original = first.get(self._key(more[0]))
+                result.unchanged += more[1] == Kind.UNCHANGED
+                originals = self._by_key.get(self._key(more[0]), [])
                 if self._restores:  # numbers may name other pages for a moment
-                    original = self._any_near(pages[key], at)
-                if original is None or original.at > at:
+                    originals = self._by_family.get(pages[key].family, [])
+                originals = [original for original in originals if original.at <= at]
+                if not originals:
                     result.violate("duplicates of what is not stored", name, start, key, *more)
-                elif not _are_near(original.page, pages[key]):
+                elif not any(_are_near(original.page, pages[key]) for original in originals):
                     result.violate("duplicates of what is not near", key, *more)
             elif kind in ("stored", "failed"):
                 done.add(key)
@@ -512,8 +539,7 @@ def _stored_pages(name: str, pages: dict[str, Page], notes: list[list]) -> list[
             at for at, its_start, its_kind, its_key, *_ in notes[place + 1 :]
             if (its_start, its_kind, its_key) == (start, "published", key)
         )  # fmt: skip
-        reason, gap = more
-        stored = StoredPage(pages[key], name, start, at, reason, gap, next(acknowledged, inf))
+        stored = StoredPage(pages[key], name, start, at, *more, next(acknowledged, inf))
         found.append(stored)
     return found
 

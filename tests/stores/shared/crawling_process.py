@@ -306,7 +306,7 @@ class Process:
         async with self._at_once:
             verdict, claim = await self._judge(page)
             if verdict.kind in _REPETITIONS:
-                self._notes.write("duplicate", page.key, verdict.original)
+                self._notes.write("duplicate", page.key, verdict.original, verdict.kind)
                 return
             await asyncio.sleep(page.seconds)
             if page.fails:
@@ -314,7 +314,8 @@ class Process:
                 if claim:
                     self._detector.release(claim)
                 return
-            self._notes.write("stored", page.key, verdict.reason or "", self._log.since_renewal)
+            told = verdict.reason or "", self._log.since_renewal, verdict.kind
+            self._notes.write("stored", page.key, *told)
             if claim:
                 self._detector.commit(claim)
 
