@@ -59,13 +59,17 @@ class EqualPages:
     def load(self, pages: RecordColumns, scope: str) -> None:
         """Add many pages of one *scope*, some only by `finish_loading`."""
         texts, views = self._loaders
-        digests = [_in_scope(digest, scope) for digest in pages.digests]
+        digests = pages.digests
+        if scope:
+            digests = [_in_scope(digest, scope) for digest in digests]
         texts.add(digests, pages.numbers)
         if self._by_view:
-            has = [data is not None for data in pages.evidence]
+            numbers = pages.numbers
             shown = [data for data in pages.evidence if data is not None]
-            keys = _both_of_many(list(compress(digests, has)), shown)
-            views.add(keys, list(compress(pages.numbers, has)))
+            if len(shown) < len(numbers):
+                has = [data is not None for data in pages.evidence]
+                digests, numbers = list(compress(digests, has)), list(compress(numbers, has))
+            views.add(_both_of_many(digests, shown), numbers)
 
     def finish_loading(self) -> None:
         """Add the pages that `load` has left."""
@@ -89,8 +93,8 @@ def _both(digest: bytes, evidence: bytes) -> bytes:
 
 def _both_of_many(digests: Sequence[bytes], evidence: Sequence[bytes]) -> list[bytes]:
     rows = np.frombuffer(b"".join(evidence), np.uint8).reshape(-1, SIZE_OF_EVIDENCE)
-    both = (np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16) ^ rows[:, VIEW]).tobytes()
-    return [both[start : start + 16] for start in range(0, len(both), 16)]
+    both = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16) ^ rows[:, VIEW]
+    return both.view("V16").reshape(-1).tolist()
 
 
 def _digest_of(record: PageRecord) -> bytes:

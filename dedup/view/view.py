@@ -208,15 +208,21 @@ class View:
     def _load_sketches(self, pages: RecordColumns, scope: str) -> None:
         """Add the sketches of pages of one *scope*, some only when its loader is finished."""
         index, least = self._scope(scope), self._rule.min_tokens
-        rows = zip(pages.numbers, pages.sketches, pages.tokens, strict=True)
-        long = [(n, sketch) for n, sketch, tokens in rows if sketch is not None and tokens >= least]
-        if scope not in self._loaders and index.has_room_for(len(long)):
-            for number, sketch in long:
+        numbers = pages.numbers
+        sketches = [sketch for sketch in pages.sketches if sketch is not None]
+        if len(sketches) < len(numbers) or min(pages.tokens, default=least) < least:
+            rows = zip(numbers, pages.sketches, pages.tokens, strict=True)
+            long = [
+                (n, sketch) for n, sketch, tokens in rows if sketch is not None and tokens >= least
+            ]
+            numbers, sketches = [n for n, _ in long], [sketch for _, sketch in long]
+        if scope not in self._loaders and index.has_room_for(len(sketches)):
+            for number, sketch in zip(numbers, sketches, strict=True):
                 index.add(self._method.from_bytes(sketch), number)
             return
         if scope not in self._loaders:
             self._loaders[scope] = Loader(index.index)
-        self._loaders[scope].add([sketch for _, sketch in long], [number for number, _ in long])
+        self._loaders[scope].add(sketches, numbers)
 
     def _learn_names_of_many(self, pages: RecordColumns) -> None:
         """Learn the names of stored pages, of as many as are enough to tell what many share."""
