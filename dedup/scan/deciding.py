@@ -48,7 +48,7 @@ def scan(
     judge = RecordJudge(reader.method, rule, has_pages=has_pages)
     outcome = judge.outcome
     losses = ScanLosses(outcome)
-    is_sorted = any(criterion is not first for criterion in keep.criteria)
+    is_sorted = keep.changes_order
     sketches = Sketches(keep)
     fields = _FieldsSeen(reader)
     with closing(all_records(reader, workers, ledger, lambda: losses.halvings)) as batches:
