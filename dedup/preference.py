@@ -47,6 +47,11 @@ class Preference:
     def __bool__(self) -> bool:
         return bool(self.criteria)
 
+    @property
+    def changes_order(self) -> bool:
+        """Whether a copy may be better than one that came before it."""
+        return any(criterion is not first for criterion in self.criteria)
+
     def rank(self, copy: Copy) -> tuple[int, ...]:
         """Return what copies are sorted by, the best first: a rank for each criterion.
 

@@ -27,15 +27,19 @@ from dedup.cli.methods import (
 from dedup.cli.scan_figures import figures_of, show_figures
 from dedup.cli.scan_on_spark import run_on_spark
 from dedup.cli.scan_options import check_scan_outputs, format_from
-from dedup.cli.terminal import progress
+from dedup.cli.terminal import progress_of
 from dedup.evidence import DEMANDS
 from dedup.methods.base import Method
-from dedup.preference import CRITERIA
+from dedup.preference import CRITERIA, Preference
 from dedup.records import Folder, Format
 from dedup.rule import Rule
 from dedup.scan import Outcome, RecordReader, ScanLedger, scan, write_clusters
+from dedup.scan.memory import expected_memory, memory_of_machine
 from dedup.scopes import Scope
 from dedup.text import printable
+from dedup.units import format_bytes
+
+_WORTH_SAYING = 16 << 20
 
 EXAMPLES = """\
 examples:
@@ -129,17 +133,20 @@ def _run_here(options: argparse.Namespace) -> None:
     keep = preference_of(options.keep)
     format_ = format_from(options, scope, keep)
     check_scan_outputs(options, format_)
-    with _ledger(options, format_, method, scope) as ledger, progress(None) as advance:
-        outcome = scan(
-            RecordReader(format_, method, extractor, scope),
-            workers=options.workers,
-            keep=keep,
-            rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
-            skip_bad=options.skip_bad,
-            with_keys=options.clusters is not None,
-            ledger=ledger,
-            advance=advance,
-        )
+    reader = RecordReader(format_, method, extractor, scope)
+    with _ledger(options, format_, method, scope) as ledger:
+        if not (ledger and ledger.is_whole):
+            _say_memory(reader, options, keep)
+        with progress_of("reading", format_.nbytes, lambda: format_.bytes_read):
+            outcome = scan(
+                reader,
+                workers=options.workers,
+                keep=keep,
+                rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
+                skip_bad=options.skip_bad,
+                with_keys=options.clusters is not None,
+                ledger=ledger,
+            )
     # All files are put in place at the end, the records first.
     is_new = not options.overwrite
     with ExitStack() as outputs:
@@ -149,7 +156,8 @@ def _run_here(options: argparse.Namespace) -> None:
             else None
             for path in (options.json, options.clusters)
         )
-        written = _write(format_, outcome, options.output, outputs, is_new=is_new)
+        with progress_of("writing", format_.nbytes, lambda: format_.bytes_read):
+            written = _write(format_, outcome, options.output, outputs, is_new=is_new)
         if clusters_file:
             write_clusters(clusters_file, outcome)
         format_.check_unchanged()
@@ -162,6 +170,27 @@ def _run_here(options: argparse.Namespace) -> None:
         write_json(STDOUT, figures)
     else:
         show_figures(figures, options)
+
+
+def _say_memory(reader: RecordReader, options: argparse.Namespace, keep: Preference) -> None:
+    """Say on stderr how much memory is needed, if that is worth saying."""
+    expected = expected_memory(
+        reader,
+        workers=options.workers,
+        is_sorted=keep.changes_order,
+        with_keys=options.clusters is not None,
+    )
+    if expected.growth < _WORTH_SAYING:
+        return
+    records, size = f"{float(f'{expected.records:.2g}'):,.0f}", format_bytes(expected.nbytes)
+    print(f"about {size} of memory for some {records} records (an estimate)", file=sys.stderr)
+    limit = memory_of_machine()
+    if limit is not None and expected.nbytes > limit:
+        print(
+            f"warning: this machine has only {format_bytes(limit)}; a method with smaller sketches "
+            "(simhash, exact) takes less",
+            file=sys.stderr,
+        )
 
 
 @contextmanager

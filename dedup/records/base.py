@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, ClassVar, NamedTuple
@@ -36,6 +37,7 @@ class Fields:
     canonical: str | None = None
 
 
+_RECORDS_COUNTED = 1_000
 DEFAULT_KEY = "url"
 DEFAULT_CANONICAL = "canonical"
 
@@ -89,6 +91,9 @@ class Format(ABC):
     links_left_out = 0
     """The number of links that were not followed."""
 
+    bytes_read = 0
+    """How much of the files the pass that is under way has read; after it, `nbytes`."""
+
     def __init__(self, paths: Sequence[Path], fields: Fields) -> None:
         """Prepare to read *paths*; raises RecordError if that is sure to fail."""
         self.paths = paths
@@ -128,6 +133,22 @@ class Format(ABC):
     def nbytes(self) -> int:
         """The total size of the files, in bytes."""
         return sum(size for size, _ in self._initial_states)
+
+    def count_at_first(self) -> float:
+        """Return about how many records there are, by the first thousand; exact if they are few."""
+        number = sum(1 for _ in islice(self.raw_records(), _RECORDS_COUNTED))
+        if number < _RECORDS_COUNTED:
+            return number
+        return number * max(1.0, self.nbytes / max(1, self.bytes_read))
+
+    def _passed(self) -> Iterator[tuple[Path, int, int]]:
+        """Yield each path with the bytes before it and its own; takes note of what was read."""
+        before = 0
+        for path, (size, _) in zip(self.paths, self._initial_states, strict=True):
+            self.bytes_read = before
+            yield path, before, size
+            before += size
+        self.bytes_read = before
 
     @property
     def state(self) -> list[list[Any]]:

@@ -17,14 +17,14 @@ _BUFFER = 1 << 20
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[BinaryIO]:
-    """Open *path* to read its decompressed content.
+def reading(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open *path* to read its decompressed content; yield that, and the file as it is.
 
     Raises RecordError if the file turns out to be damaged or cut off.
     """
     with open(path, "rb") as file:
         try:
-            yield _decompress(file, path.suffix.lower())
+            yield _decompress(file, path.suffix.lower()), file
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise RecordError(f"the file is damaged or cut off here ({error})") from error
         except Exception as error:

@@ -64,15 +64,16 @@ class Delimited(Format):
         return (raw for raw, _ in self._rows())
 
     def _rows(self) -> Iterator[tuple[RawRecord, bytes]]:
-        for path in self.paths:
+        for path, before, _ in self._passed():
             source, number = str(path), 0
             lines: list[bytes] = []
             try:
-                with reading(path) as file:
+                with reading(path) as (file, compressed):
                     rows = self._reader(file, lines)
                     _next(rows)
                     while True:
                         lines.clear()
+                        self.bytes_read = before + compressed.tell()
                         row, error = _next(rows)
                         if row is None:
                             break
@@ -149,7 +150,7 @@ def _next(rows: Iterator[list[str]]) -> tuple[list[str] | None, str | None]:
 def _header(path: Path, encoding: str) -> tuple[bytes, str, list[str]]:
     """Return the first line of *path*, its delimiter and the names of the columns."""
     try:
-        with reading(path) as file:
+        with reading(path) as (file, _):
             line = _first_row(file)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from error

@@ -71,11 +71,16 @@ class Folder(Format):
             digests[folder].update(f"{name}\0{state}\0".encode("utf-8", "surrogateescape"))
         return [[str(path.resolve()), digest.hexdigest()] for path, digest in digests.items()]
 
+    def count_at_first(self) -> float:
+        return len(self._names)
+
     def raw_records(self) -> Iterator[RawRecord]:
+        self.bytes_read = 0
         for number, ((folder, name), (size, _)) in enumerate(
             zip(self._names, self._initial_states, strict=True), 1
         ):
             yield RawRecord(str(folder / name), number, size, (str(folder), name))
+            self.bytes_read += size
 
     def parse(self, data: tuple[str, str]) -> Record:
         path = Path(*data)
@@ -101,8 +106,11 @@ class Folder(Format):
 
         Return their total size in bytes.
         """
-        size = 0
-        for (source, name), is_unique in zip(self._names, keep, strict=True):
+        size = self.bytes_read = 0
+        for (source, name), (size_before, _), is_unique in zip(
+            self._names, self._initial_states, keep, strict=True
+        ):
+            self.bytes_read += size_before
             if is_unique:
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)

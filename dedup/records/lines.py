@@ -36,11 +36,12 @@ class JsonLines(Format):
     compressions = COMPRESSIONS
 
     def raw_records(self) -> Iterator[RawRecord]:
-        for path in self.paths:
+        for path, before, _ in self._passed():
             source, number = str(path), 0
             try:
-                with reading(path) as file:
+                with reading(path) as (file, compressed):
                     for line in _lines(file):
+                        self.bytes_read = before + compressed.tell()
                         if number == 0 and line:
                             line = line.removeprefix(codecs.BOM_UTF8)
                         if line is not None and (line.isspace() or not line):

@@ -70,8 +70,11 @@ class Parquet(Format):
         for name in filter(None, self._columns):
             check_column(name, names, source)
 
+    def count_at_first(self) -> float:
+        return float(sum(_open(path).metadata.num_rows for path in self.paths))
+
     def raw_records(self) -> Iterator[RawRecord]:
-        for path in self.paths:
+        for path, before, size_of_file in self._passed():
             number = 0
             file = _open(path)
             columns = list(dict.fromkeys(filter(None, self._columns)))
@@ -85,6 +88,7 @@ class Parquet(Format):
                         number += 1
                         size = len(row[0]) if isinstance(row[0], str | bytes) else 0
                         yield RawRecord(str(path), number, size, row)
+                    self.bytes_read = before + size_of_file * number // file.metadata.num_rows
             except (OSError, ValueError) as error:  # the bases of pyarrow's errors
                 raise RecordError(f"{path} is damaged ({_first_line(error)})") from error
 
@@ -104,9 +108,10 @@ class Parquet(Format):
         first = _open(self.paths[0])
         start = 0
         with pq.ParquetWriter(file, first.schema_arrow, compression=_compressions(first)) as writer:
-            for input_ in self.paths:
+            for input_, before, size in self._passed():
                 source = _open(input_)
                 for group in range(source.num_row_groups):
+                    self.bytes_read = before + size * group // source.num_row_groups
                     table = source.read_row_group(group)
                     mask = flags[start : start + len(table)]
                     start += len(table)

@@ -45,10 +45,11 @@ class Warc(Format):
 
     def raw_records(self) -> Iterator[RawRecord]:
         self._ids = array("Q")
-        for path in self.paths:
+        for path, before, _ in self._passed():
             number = 0
             try:
-                for entry in _Entries(path):
+                for entry in (entries := _Entries(path)):
+                    self.bytes_read = before + entries.bytes_read
                     error_of_body = None
                     try:
                         body = entry.body()
@@ -88,10 +89,11 @@ class Warc(Format):
             deque(self.raw_records(), maxlen=0)
         duplicates = {id_ for id_, flag in zip(self._ids, keep, strict=True) if not flag} - {_NO_ID}
         flags = iter(keep)
-        for input_ in self.paths:
+        for input_, before, _ in self._passed():
             with open(input_, "rb") as source:
                 try:
-                    for entry in _Entries(input_):
+                    for entry in (entries := _Entries(input_)):
+                        self.bytes_read = before + entries.bytes_read
                         entry.check_whole()
                         references = map(entry.header, ("WARC-Concurrent-To", "WARC-Refers-To"))
                         if entry.is_page:
@@ -110,6 +112,7 @@ class _Entries:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.bytes_read = 0
 
     def __iter__(self) -> "Iterator[_Entry]":
         from warcio.archiveiterator import ArchiveIterator
@@ -120,6 +123,7 @@ class _Entries:
             try:
                 records = ArchiveIterator(file)
                 for record in records:
+                    self.bytes_read = file.tell()
                     yield _Entry(records, record)
             except (
                 ArchiveLoadFailed,

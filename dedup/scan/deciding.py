@@ -47,7 +47,7 @@ def scan(
     judge = RecordJudge(reader.method, rule, has_pages=has_pages)
     outcome = judge.outcome
     losses = ScanLosses(outcome)
-    is_sorted = any(criterion is not first for criterion in keep.criteria)
+    is_sorted = keep.changes_order
     sketches = Sketches(keep)
     format_ = reader.format
     fields = FieldsSeen(format_.fields, reader.scope, format_.paths, format_.links_left_out)

@@ -22,6 +22,9 @@ class Fate(IntEnum):
     NO_SCOPE = 6
 
 
+_IS_KEPT = bytes(fate >= Fate.NEW for fate in range(256))
+
+
 @dataclass
 class Outcome:
     """What a scan found, by the numbers of the records, 0, 1, ... over all inputs.
@@ -48,9 +51,9 @@ class Outcome:
     first_unread: str | None = None
 
     @property
-    def keep(self) -> list[int]:
+    def keep(self) -> bytes:
         """Whether each record is kept, as 0 or 1."""
-        return [fate >= Fate.NEW for fate in self.fates]
+        return bytes(self.fates.translate(_IS_KEPT))
 
     def count(self, fate: Fate) -> int:
         return self.fates.count(fate)

@@ -32,12 +32,13 @@ class RecordJudge:
         self.outcome = Outcome()
         self._rule = rule
         self._view = View(method, rule) if has_pages else None
-        self._numbers_in_view = array("Q")
+        self._numbers_in_view = array("I")
         self._texts = batch_index_for(Exact())
         self._index = batch_index_for(method)
-        # The numbers of the records that were kept: of all, and of those that are in the index.
-        self._numbers_of_texts = array("Q")
-        self._numbers_of_index = array("Q")
+        # The numbers of the records that were kept: of all, and of those that are in the index,
+        # which has no more than 2**32 either.
+        self._numbers_of_texts = array("I")
+        self._numbers_of_index = array("I")
 
     def judge(self, numbers: Sequence[int], records: Sequence[PageRecord]) -> None:
         """Judge *records*, which have these *numbers*, one after the other.

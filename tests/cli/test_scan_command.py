@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -357,20 +358,51 @@ def test_an_output_that_another_made_meanwhile_stays(pages, tmp_path, capsys, mo
     assert output.read_text() != "of another"
 
 
-@pytest.mark.slow
-def test_progress_is_shown_on_a_terminal_and_taken_away(pages, tmp_path):
+def shown_on_a_terminal(columns, *arguments):
+    """What a command shows on a terminal so wide, and on the standard output."""
     control, terminal = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "dedup", "scan", pages, "-o", tmp_path / "b.jsonl"],
-        stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "TERM": "xterm"},
+        [sys.executable, "-m", "dedup", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=terminal,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns)},
     ) as process:  # fmt: skip
         os.close(terminal)
         out, shown = process.stdout.read(), read_terminal(control)
     assert process.returncode == 0
+    return shown, out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", NAMES.values(), ids=NAMES)
+def test_progress_is_shown_on_a_terminal_in_percent_and_taken_away(tmp_path, suffix):
+    path = write(tmp_path / suffix, TEXTS)
+    shown, out = shown_on_a_terminal(
+        80, "scan", path, "-o", tmp_path / f"new-{suffix}", "--workers", 1
+    )
     assert b"\x1b" not in out
-    counted, _, rest = shown.rpartition(b"6/?")
-    assert b"pages" in counted
+    counted, _, rest = shown.rpartition(b"100%")
+    assert b"reading" in counted
+    assert b"writing" in counted
+    assert b"0:00:00" in rest
     assert b"\x1b[2K" in rest  # as the line is erased
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("columns", "there"),
+    [
+        (200, ["reading", "━", "100%", "0:00:00"]),
+        (40, ["reading", "100%", "0:00:00"]),
+        (15, ["100%", "0:00:00"]),
+        (6, ["100%"]),
+    ],
+)
+def test_progress_is_shortened_in_a_narrow_terminal(pages, tmp_path, columns, there):
+    shown, _ = shown_on_a_terminal(columns, "scan", pages, "-o", tmp_path / "b.jsonl")
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()))
+    assert max(map(len, lines)) <= columns
+    for part in ("reading", "━", "100%", "0:00:00"):
+        assert any(part in line for line in lines) == (part in there)
 
 
 @pytest.mark.slow
