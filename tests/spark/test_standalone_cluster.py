@@ -14,7 +14,7 @@ import pytest
 from standalone import Cluster
 from test_scan_on_spark import check_figures, parts, some_texts
 
-import dedup.spark
+import dedup
 
 pytestmark = pytest.mark.slow
 SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
@@ -67,12 +67,21 @@ def test_a_cluster_gives_the_answer_of_one_machine(cluster, tmp_path):
 
 
 def test_a_worker_that_dies_in_the_middle_changes_nothing(cluster, tmp_path):
-    """Under spark-submit, which runs the module as a script."""
+    """Under spark-submit, which runs the package as a script."""
     pages = collections.write(tmp_path / "pages.jsonl", some_texts(240))
     figures = scan_here(pages, tmp_path)
-    script = Path(dedup.spark.__file__).with_name("__main__.py")
+    script = Path(dedup.__file__).with_name("__main__.py")
     command = [SUBMIT, "--master", cluster.url, "--conf", "spark.ui.enabled=false", script]
-    command += [pages, "-o", tmp_path / "there", "--clusters", tmp_path / "clusters"]
+    command += [
+        "scan",
+        "--engine",
+        "spark",
+        pages,
+        "-o",
+        tmp_path / "there",
+        "--clusters",
+        tmp_path / "clusters",
+    ]
     command += ["--json", tmp_path / "cluster" / "figures", "--partitions", "4"]
     killed = threading.Event()
     with open(tmp_path / "cluster" / "submit.log", "wb") as log:
