@@ -58,6 +58,9 @@ NOT_RUN = {
     'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
     'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nREDIS_URL': "run by "
     "test_scrapy_redis.py, with a server",
+    "docs/scale.md: dedup scan s3a:": "needs a cluster",
+    "docs/scale.md: spark-submit": "needs a cluster",
+    "docs/scale.md: python -m venv": "makes an environment",
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
 }
 """Blocks that are not run, by how they begin, and why."""

@@ -5,6 +5,9 @@ from importlib.util import find_spec
 if find_spec("pyspark") is None:
     raise ModuleNotFoundError("dedup.spark needs PySpark: pip install 'scrapy-dedup[spark]'")
 
+from dedup.spark.deduplicate import deduplicate
+from dedup.spark.executors import ExecutorError
 from dedup.spark.judge import judge
+from dedup.spark.sketches import sketches
 
-__all__ = ["judge"]
+__all__ = ["ExecutorError", "deduplicate", "judge", "sketches"]

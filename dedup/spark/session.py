@@ -57,7 +57,7 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
         session = SparkSession.builder.getOrCreate()
         with clear_errors():
             _begin(session)
-        yield session
+            yield session
         return
     master = master or os.environ.get("MASTER") or "local[*]"
     _check_java()
@@ -72,7 +72,7 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
             session = SparkSession(context)
             with clear_errors():
                 _begin(session)
-            yield session
+                yield session
         finally:
             with suppress(Exception):  # as of a cluster that is gone
                 context.stop()

@@ -214,6 +214,10 @@ def test_columns_and_schemas_that_differ_are_refused(spark, capsys, tmp_path):
         local, on_spark = scan_both(capsys, tmp_path, *inputs, output=f"u.{kind}", code=2)
         assert local == on_spark
         assert "differ" in local
+        named = [inputs[0], "--text-field", "body"]
+        local, on_spark = scan_both(capsys, tmp_path, *named, output=f"u.{kind}", code=2)
+        assert local == on_spark
+        assert "no columns named 'body'" in local
 
 
 def test_a_page_that_crashes_or_hangs_the_extractor_is_kept(spark, capsys, tmp_path, monkeypatch):

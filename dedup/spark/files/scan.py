@@ -126,6 +126,10 @@ def scan_files(session: SparkSession, job: Job) -> Figures:
     parts = max(-(-job.inputs.nbytes // size), session.sparkContext.defaultParallelism)
     own = {**_SETTINGS, "spark.sql.shuffle.partitions": str(job.partitions or parts)}
     with settings(session, own), clear_errors(), _folder_aside(storage, job.output) as aside:
+        context = session.sparkContext
+        if not (context.master or "").startswith("local") and context.getCheckpointDir() is None:
+            # Executors may be lost in numbers: nothing shall be with them alone.
+            context.setCheckpointDir(f"{aside}/rounds")
         scan = _Scan(session, storage, job, aside)
         scan.read()
         scan.judge()
@@ -173,6 +177,9 @@ class _Scan:
         self._bases: dict[Place, int] = {}
         self._counts: dict[Place, int] = {}
         self._parts = 0
+        self._has_short = False
+        self._is_short = F.col("sketch").isNull() | (F.col("tokens") < job.rule.min_tokens)
+        self._duplicates: DataFrame
 
     def _describe_tables(self) -> tuple[tuple[str, ...], str]:
         """Return the columns and the compression of Parquet; raises RecordError if schemas differ.
@@ -270,6 +277,7 @@ class _Scan:
                 F.count_if(is_unread).alias("unread"),
                 F.count_if(is_without).alias("without"),
                 F.count_if(F.col("evidence").isNotNull()).alias("with_evidence"),
+                F.count_if(is_seen & self._is_short).alias("short"),
                 *(
                     F.count_if(is_seen & F.col(name)).alias(name)
                     for name in ("has_field", "has_key", "has_date", "has_canonical", "has_scope")
@@ -280,8 +288,10 @@ class _Scan:
         figures.bad, figures.kept_unread = row.bad, row.unread
         figures.kept_without_scope = row.without
         figures.with_evidence = row.with_evidence
-        weak = self._staged("read").where("weakness <> ''").groupBy("weakness").count()
-        figures.weak = {row.weakness: row["count"] for row in weak.collect()}
+        self._has_short = row.short > 0
+        if row.with_evidence:
+            weak = self._staged("read").where("weakness <> ''").groupBy("weakness").count()
+            figures.weak = {found.weakness: found["count"] for found in weak.collect()}
         if row.bad:
             figures.first_bad = self._first(is_bad, "error")
             if not job.skip_bad:
@@ -337,24 +347,26 @@ class _Scan:
         judged.write.parquet(self._of("verdicts"))
         verdicts = self._staged("verdicts")
         figures = self.figures
-        counts = {
-            row.verdict: row["count"] for row in verdicts.groupBy("verdict").count().collect()
-        }
-        figures.exact_duplicates = counts.get(Kind.EXACT.value, 0)
-        figures.near_duplicates = counts.get(Kind.NEAR.value, 0)
-        figures.kept_empty = counts.get(Kind.SKIPPED.value, 0)
-        others = figures.bad + figures.kept_unread + figures.kept_without_scope
-        if sum(counts.values()) + others != figures.records:
-            raise SparkError(
-                f"{figures.records - others:,} records were judged, and {sum(counts.values()):,} "
-                "have a verdict"
-            )
-        duplicates = figures.exact_duplicates + figures.near_duplicates
-        figures.kept = figures.records - figures.bad - duplicates
-        figures.clusters = verdicts.select("original").dropna().distinct().count()
-        is_short = F.col("sketch").isNull() | (F.col("tokens") < self._job.rule.min_tokens)
-        new = verdicts.where(F.col("verdict") == Kind.NEW.value).select("rank")
-        figures.kept_short = records.where(is_short).join(new, "rank", "left_semi").count()
+        [counts] = verdicts.agg(
+            *(
+                F.count_if(F.col("verdict") == kind.value).alias(kind.name)
+                for kind in (Kind.NEW, Kind.EXACT, Kind.NEAR, Kind.SKIPPED)
+            ),
+            F.count_distinct("original").alias("originals"),
+        ).collect()
+        figures.exact_duplicates = counts.EXACT
+        figures.near_duplicates = counts.NEAR
+        figures.kept_empty = counts.SKIPPED
+        figures.clusters = counts.originals
+        expected = figures.records - figures.bad - figures.kept_unread - figures.kept_without_scope
+        found = counts.NEW + counts.EXACT + counts.NEAR + counts.SKIPPED
+        if found != expected:
+            raise SparkError(f"{expected:,} records were judged, and {found:,} have a verdict")
+        figures.kept = figures.records - figures.bad - counts.EXACT - counts.NEAR
+        if self._has_short:
+            new = verdicts.where(F.col("verdict") == Kind.NEW.value).select("rank")
+            short = records.where(self._is_short).join(new, "rank", "left_semi")
+            figures.kept_short = short.count()
         self._note_duplicates(verdicts, ranks)
 
     def _ranks(self, records: DataFrame) -> DataFrame:
@@ -375,23 +387,22 @@ class _Scan:
         return placed.select("number", (F.col("base") + F.col("place")).alias("rank"))
 
     def _note_duplicates(self, verdicts: DataFrame, ranks: DataFrame | None) -> None:
-        """Stage the number, the original's number and the distance of each duplicate."""
+        """Find the number, the original's number and the distance of each duplicate."""
         is_exact = (F.col("verdict") == Kind.EXACT.value).alias("is_exact")
         found = verdicts.where("original is not null").select(
             "rank", "original", "distance", is_exact
         )
         if ranks is None:
-            found = found.withColumnRenamed("rank", "number")
-        else:
-            of_original = ranks.select(
-                F.col("rank").alias("original"), F.col("number").alias("number_of_original")
-            )
-            found = found.join(ranks, "rank").join(of_original, "original")
-            found = found.drop("rank", "original")
-            found = found.withColumnRenamed("number_of_original", "original")
+            self._duplicates = found.withColumnRenamed("rank", "number")
+            return
+        of_original = ranks.select(
+            F.col("rank").alias("original"), F.col("number").alias("number_of_original")
+        )
+        found = found.join(ranks, "rank").join(of_original, "original").drop("rank", "original")
+        found = found.withColumnRenamed("number_of_original", "original")
         found.write.parquet(self._of("duplicates"))
-        staged = self._staged("duplicates")
-        if staged.count() != self.figures.exact_duplicates + self.figures.near_duplicates:
+        self._duplicates = self._staged("duplicates")
+        if self._duplicates.count() != self.figures.exact_duplicates + self.figures.near_duplicates:
             raise SparkError("not all duplicates are there any more")
 
     # The second pass.
@@ -399,8 +410,9 @@ class _Scan:
     def write(self) -> None:
         """Write what is kept into files aside, and the clusters."""
         is_bad = F.col("error").isNotNull()
-        left_out = self._staged("duplicates").select("number")
-        left_out = left_out.union(self._numbered().where(is_bad).select("number"))
+        left_out = self._duplicates.select("number")
+        if self.figures.bad:
+            left_out = left_out.union(self._numbered().where(is_bad).select("number"))
         self._storage.make_folder(self._of("new"))
         is_folder = self._job.inputs.kind is Folder
         for group, files in enumerate(self._groups()):
@@ -507,7 +519,7 @@ class _Scan:
         if self._job.clusters is None:
             return
         names = self._numbered().select("number", "name")
-        lines = lines_of_clusters(self._staged("duplicates"), names)
+        lines = lines_of_clusters(self._duplicates, names)
         lines.write.text(self._of("clusters"), lineSep="\n")
         self._storage.make_folder(self._of("lines"))
         entries = self._storage.files_below(self._of("clusters"))

@@ -12,6 +12,7 @@ from dedup.records.lines import JsonLines
 from dedup.records.parquet import Parquet
 from dedup.spark.files.inputs import InputFile, Inputs
 from dedup.spark.files.storage import literal, local_path
+from dedup.spark.settings import column
 
 _LEAST = 1 << 20
 _MOST = 128 << 20
@@ -86,9 +87,9 @@ def rows_of(
         table = session.read.parquet(*paths)
         row = F.col("_metadata.row_index").alias("_row")
         names = table.columns if columns is None else columns
-        return table.select(path, start, row, *(f"`{name}`" for name in names))
+        return table.select(path, start, row, *map(column, names))
     zero = F.lit(0).cast("long").alias("_start")
-    if local_path(files[0].path) is not None:
+    if all(local_path(file.path) for file in files):
         rows = [(file.path,) for file in files]
         tasks = len(rows) if not files[0].below else -(-len(rows) // _FILES_OF_A_TASK)
         told = session.sparkContext.parallelize(rows, tasks)

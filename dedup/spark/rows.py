@@ -1,0 +1,176 @@
+"""Rows of a DataFrame -> records of pages, read as `dedup scan` reads those of files."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, BinaryIO, NoReturn
+
+import pyarrow as pa
+
+from dedup.limits import shorten
+from dedup.preference import Copy, Preference
+from dedup.record_field import MadeWith, to_field
+from dedup.records import Fields, Format, RawRecord, Record
+from dedup.records.base import record_of
+from dedup.records.decoding import decode_html
+from dedup.scan.reader import ReadRecord, ReadTask, RecordReader
+from dedup.workers import ReadError, WorkerPool
+
+READ = "read"
+BAD, UNREAD, WITHOUT_SCOPE = "bad", "unread", "without-scope"
+"""What becomes of rows that cannot be judged; they are kept."""
+
+READ_COLUMNS = (
+    "state string, preferred binary, key string, scope string, tokens long, digest binary, "
+    "sketch binary, evidence binary, is_binary boolean"
+)
+RECORD = (
+    "key string, scope string, tokens long, digest string, sketch string, evidence string, "
+    "binary boolean, parts string, made_with struct<method: string, digest: string, "
+    "extractor: string, item_field: string, scope: string>"
+)
+"""The type of a record of `dedup.record_field`."""
+
+Batches = Iterable[pa.RecordBatch]
+_ROWS_OF_A_TASK = 256
+_SECONDS_OF_A_PAGE = 30.0
+_PAGES_UNDER_WAY = 8
+_CONTENT, _KEY, _DATE, _CANONICAL, _ITEM = PARTS = (
+    "__dedup_content", "__dedup_key", "__dedup_date", "__dedup_canonical", "__dedup_item",
+)  # fmt: skip
+"""The columns that are read of each row, where they are there."""
+
+
+class Rows(Format):
+    """The rows of a DataFrame as records; Spark itself reads and writes them."""
+
+    name = "dataframe"
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__((), fields)
+
+    def raw_records(self) -> Iterator[RawRecord]:
+        raise NotImplementedError("Spark reads rows")
+
+    def parse(self, data: tuple[Any, ...]) -> Record:
+        content, key, date, canonical, item = data
+        if isinstance(content, bytes | bytearray) and self.fields.is_html:
+            content = decode_html(bytes(content))
+        return record_of(content, key, date, self.fields, item or MappingProxyType({}), canonical)
+
+    def write(self, file: BinaryIO, path: Path, keep: Sequence[int]) -> NoReturn:
+        raise NotImplementedError("Spark writes rows")
+
+
+@dataclass(frozen=True)
+class RowReader:
+    """Reads rows in the executors: texts in their Python, HTML in a process that may be lost."""
+
+    reader: RecordReader
+    preference: Preference
+    made_with: MadeWith
+
+    def to_columns(self, names: Sequence[str]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+        """Return what makes `READ_COLUMNS` of rows with `PARTS`, after the columns *names*."""
+
+        def read(batches: Batches) -> Iterator[pa.RecordBatch]:
+            with self._reading() as records_of:
+                for batch in _slices(batches):
+                    rows = [self._row(record) for record in records_of(_data(batch))]
+                    own = [pa.array(values, kind) for values, kind in zip(
+                        zip(*rows, strict=True), _TYPES.values(), strict=True)]  # fmt: skip
+                    columns = [*(batch.column(name) for name in names), *own]
+                    yield pa.RecordBatch.from_arrays(columns, [*names, *_TYPES])
+
+        return read
+
+    def to_fields(self, names: Sequence[str]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+        """Return what makes a `RECORD` of rows with `PARTS`, after the columns *names*."""
+
+        def read(batches: Batches) -> Iterator[pa.RecordBatch]:
+            with self._reading() as records_of:
+                for batch in _slices(batches):
+                    fields = [self._field(record) for record in records_of(_data(batch))]
+                    columns = [*(batch.column(name) for name in names), pa.array(fields, _FIELD)]
+                    yield pa.RecordBatch.from_arrays(columns, [*names, "record"])
+
+        return read
+
+    @contextmanager
+    def _reading(self) -> Iterator[Callable[[list[Any]], Iterable[ReadRecord]]]:
+        if not self.reader.format.has_html:
+            yield self.reader.read
+            return
+        pool = WorkerPool(self.reader, page_timeout=_SECONDS_OF_A_PAGE)
+        try:
+            pool.start()
+            yield lambda data: _read_by(pool, data)
+        finally:
+            pool.close()
+
+    def _row(self, read: ReadRecord) -> tuple[Any, ...]:
+        page = read.page
+        copy = Copy(page.key, read.canonical, read.length, read.date)
+        ranks = [0] if _state(read) == BAD else self.preference.rank(copy)
+        preferred = b"".join(rank.to_bytes(8, "big") for rank in ranks)
+        return _state(read), preferred, page.key if read.has_key else None, *page[1:]
+
+    def _field(self, read: ReadRecord) -> dict[str, Any] | None:
+        return None if _state(read) in (BAD, UNREAD) else to_field(read.page, self.made_with)
+
+
+def _state(read: ReadRecord) -> str:
+    if read.error is not None:
+        return BAD
+    if read.unread is not None:
+        return UNREAD
+    return READ if read.has_scope else WITHOUT_SCOPE
+
+
+def _read_by(pool: WorkerPool, data: Sequence[Any]) -> Iterator[ReadRecord]:
+    """Yield what *pool* reads, page by page, so that one that cannot be read is alone."""
+    tasks = (pool.submit(ReadTask([one])) for one in data)
+    under_way = deque(islice(tasks, _PAGES_UNDER_WAY))
+    while under_way:
+        try:
+            yield from under_way.popleft().result()
+        except ReadError as error:
+            if error.cause == "start":
+                raise
+            yield ReadRecord(has_field=True, unread=shorten(f"{error.cause}: {error}"))
+        under_way.extend(islice(tasks, 1))
+
+
+def _slices(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Yield the rows so many at a time as are read at once."""
+    return chain.from_iterable(
+        (batch.slice(start, _ROWS_OF_A_TASK) for start in range(0, len(batch), _ROWS_OF_A_TASK))
+        for batch in batches
+    )
+
+
+def _data(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
+    nothing = [None] * len(batch)
+    columns = (
+        batch.column(name).to_pylist() if name in batch.schema.names else nothing for name in PARTS
+    )
+    return list(zip(*columns, strict=True))
+
+
+_TYPES = {
+    "state": pa.string(), "preferred": pa.binary(), "key": pa.string(), "scope": pa.string(),
+    "tokens": pa.int64(), "digest": pa.binary(), "sketch": pa.binary(), "evidence": pa.binary(),
+    "is_binary": pa.bool_(),
+}  # fmt: skip
+_STRINGS = dict.fromkeys(("method", "digest", "extractor", "item_field", "scope"), pa.string())
+_FIELD = pa.struct(
+    {
+        "key": pa.string(), "scope": pa.string(), "tokens": pa.int64(), "digest": pa.string(),
+        "sketch": pa.string(), "evidence": pa.string(), "binary": pa.bool_(),
+        "parts": pa.string(), "made_with": pa.struct(_STRINGS),
+    }
+)  # fmt: skip

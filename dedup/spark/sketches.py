@@ -1,0 +1,55 @@
+"""Rows of a DataFrame -> the records of their pages, to be stored and compared at any time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from dedup.extraction import Extractor
+from dedup.methods import Method
+from dedup.spark.executors import check_executors
+from dedup.spark.rows import PARTS, RECORD
+from dedup.spark.settings import Columns, column, method_of, reader_of
+
+
+def sketches(
+    df: DataFrame,
+    *,
+    text: str | None = None,
+    html: str | None = None,
+    key: str | None = "url",
+    method: str | Method | type[Method] = "simhash",
+    args: Mapping[str, Any] | None = None,
+    scope: Any = None,
+    extractor: str | Extractor = "trafilatura",
+    secret: str | None = None,
+    simplify_chinese: bool = False,
+    field: str = "dedup_record",
+) -> DataFrame:
+    """Return *df* with the record of each page in place of its content, in the column *field*.
+
+    The record is that which a crawl with `DEDUP_SKETCH_FIELD` writes into items. It can be stored,
+    as in Parquet, joined with records of other times, of crawls, too, and given to `deduplicate` as
+    *record*, which then says what it would have said of the contents. It is null where a row could
+    not be read. The arguments are those of `deduplicate`; of those, the records must have the same
+    *method* with the same *args* and *secret*, and have the *scope* that they were given here.
+
+    Raises ValueError or TypeError for arguments that make no sense, and ExecutorError if the
+    executors cannot do the work.
+    """
+    columns = Columns(text, html, key=key)
+    columns.check(df)
+    others = [name for name in df.columns if name != columns.content]
+    if field in others:
+        raise ValueError(f"the DataFrame has a column {field!r} already")
+    chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
+    reader = reader_of(columns, chosen, extractor, scope)
+    check_executors(df.sparkSession, reader)
+    parts = columns.parts(with_item=reader.reader.format.fields.with_all)
+    wanted = df.select(*(column(name) for name in others), *parts)
+    record = StructField("record", StructType.fromDDL(RECORD))
+    schema = StructType([*(df.schema[name] for name in others), record])
+    names = [*others, field]
+    assert not set(PARTS) & set(names)
+    return wanted.mapInArrow(reader.to_fields(others), schema).toDF(*names)

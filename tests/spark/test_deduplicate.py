@@ -1,0 +1,188 @@
+"""Rows of DataFrames -> which are kept, as a scan of the same rows says."""
+
+import json
+import random
+import subprocess
+import sys
+
+import judged
+import pytest
+from texts import article, edited, page
+
+from dedup.methods import METHODS, SimHash
+from dedup.plugins import load_preference
+from dedup.preference import CRITERIA
+from dedup.records import Fields, format_of
+from dedup.scan import Fate, RecordReader, scan
+from dedup.spark import deduplicate, sketches
+
+pytestmark = pytest.mark.slow
+
+VERDICTS = {
+    Fate.NEW: "new", Fate.EXACT: "exact-duplicate", Fate.NEAR: "near-duplicate",
+    Fate.EMPTY: "skipped", Fate.UNREAD: "unread", Fate.NO_SCOPE: "without-scope", Fate.BAD: "bad",
+}  # fmt: skip
+
+
+def scanned(tmp_path, rows, fields, method, keep="first"):
+    """Return what a scan says of *rows*: verdict, place of the original and distance of each."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    reader = RecordReader(format_of([path])([path], fields), method, judged.leaving)
+    keep = load_preference(CRITERIA, keep)
+    outcome = scan(reader, workers=1, keep=keep, skip_bad=True)
+    pairs = zip(outcome.originals, outcome.distances, strict=True)
+    matches = dict(zip(outcome.duplicates, pairs, strict=True))
+    return [
+        (place, VERDICTS[Fate(fate)], *matches.get(place, (None, None)))
+        for place, fate in enumerate(outcome.fates)
+    ]
+
+
+def found(df):
+    """Return the same of a DataFrame whose key is the place."""
+    return [
+        (row.place, row.verdict, None if row.original is None else int(row.original), row.distance)
+        for row in sorted(df.collect(), key=lambda row: row.place)
+        if row.kept == (row.verdict not in ("exact-duplicate", "near-duplicate"))
+    ]
+
+
+def placed(texts):
+    return [{"place": place, "text": text} for place, text in enumerate(texts)]
+
+
+def frame(spark, rows, chooser=random):
+    mixed = chooser.sample(rows, len(rows))
+    columns = list(rows[0])
+    types = {"place": "long", "date": "double"}
+    schema = ", ".join(f"{name} {types.get(name, 'string')}" for name in columns)
+    return spark.createDataFrame([[row[name] for name in columns] for row in mixed], schema)
+
+
+@pytest.mark.parametrize("keep", ["first", "longest", "newest,longest"])
+def test_texts_have_the_verdicts_of_a_scan(spark, tmp_path, keep):
+    chooser = random.Random(keep)
+    method = METHODS["segments"](mode="paragraphs")
+    rows = placed([*judged.texts(chooser, 150), None])
+    for row in rows:
+        row["date"] = chooser.choice([None, 5.0, 7.0])
+    fields = Fields(date="date" if "newest" in keep else None)
+    expected = scanned(tmp_path, rows, fields, method, keep)
+    got = deduplicate(
+        frame(spark, rows, chooser), text="text", key="place", order_by="place",
+        date="date", method="segments", args={"mode": "paragraphs"}, keep=keep,
+    )  # fmt: skip
+    assert got.columns == ["place", "text", "date", "kept", "original", "distance", "verdict"]
+    assert found(got) == expected
+
+
+def test_nothing_depends_on_how_rows_are_spread_and_of_equal_rows_one_is_kept(spark):
+    texts = judged.texts(random.Random(4), 60)
+    rows = [(f"http://a/{place % 7}", text) for place, text in enumerate(texts)] * 2
+    one = spark.createDataFrame(random.Random(1).sample(rows, len(rows)), "url string, text string")
+    many = spark.createDataFrame(random.Random(2).sample(rows, len(rows)), one.schema)
+    answers = [
+        deduplicate(df, text="text", method="minhash", partitions=partitions).collect()
+        for df, partitions in ((one.coalesce(1), 1), (many.repartition(5), 4))
+    ]
+    assert sorted(map(repr, answers[0])) == sorted(map(repr, answers[1]))
+    texts_kept = [row.text for row in answers[0] if row.verdict == "new"]
+    assert len(set(texts_kept)) == len(texts_kept)
+    assert len(answers[0]) == len(rows)
+
+
+def test_pages_have_the_verdicts_of_a_scan_and_those_that_end_their_process_are_kept(
+    spark, tmp_path
+):
+    texts = [article(n % 5) if n % 3 else edited(article(n % 5)) for n in range(16)]
+    pages = [page(text, title=f"Title {n % 2}") for n, text in enumerate(texts)]
+    pages[3:3] = ["leave", "leave now"]
+    rows = [
+        {"place": place, "url": f"http://a/{place}", "html": html}
+        for place, html in enumerate(pages)
+    ]
+    expected = scanned(tmp_path, rows, Fields("html", True, "url"), SimHash())
+    assert [row[1] for row in expected].count("unread") == 2
+    got = deduplicate(
+        frame(spark, rows).withColumn("html", _as_bytes("html")),
+        html="html", key="place", order_by="place", extractor=judged.leaving,
+    )  # fmt: skip
+    assert found(got) == expected
+
+
+def _as_bytes(name):
+    from pyspark.sql import functions
+
+    return functions.col(name).cast("binary")
+
+
+def test_sketches_that_were_stored_have_the_verdicts_of_their_texts(spark, tmp_path):
+    rows = placed(judged.texts(random.Random(8), 80))
+    df = frame(spark, rows).withColumn("site", _site())
+    options = {"key": "place", "method": "verified", "scope": "field:site"}
+    made = sketches(df, text="text", **options)
+    assert made.columns == ["place", "site", "dedup_record"]
+    made.write.parquet(str(tmp_path / "sketches"))
+    stored = spark.read.parquet(str(tmp_path / "sketches"))
+    expected = found(deduplicate(df, text="text", order_by="place", **options))
+    del options["scope"]  # they have it
+    assert (
+        found(deduplicate(stored, record="dedup_record", order_by="place", **options)) == expected
+    )
+    as_json = stored.selectExpr("place", "to_json(dedup_record) as record")
+    others = deduplicate(as_json, record="record", key="place", method="simhash").collect()
+    assert {row.verdict for row in others} == {"bad"}
+    assert all(row.kept for row in others)
+
+
+def _site():
+    from pyspark.sql import functions
+
+    return (functions.col("place") % 3).cast("string")
+
+
+def test_what_makes_no_sense_is_refused(spark):
+    df = spark.createDataFrame([("http://a/", "a", 1)], "url string, text string, n long")
+    for options, message in [
+        ({}, "exactly one of text, html and record must name a column, got none of them"),
+        ({"text": "text", "html": "text"}, "got text and html"),
+        ({"text": "body"}, "text: the DataFrame has no columns named 'body'; it has url, text, n"),
+        ({"text": "n"}, "text: the column 'n' is bigint"),
+        ({"text": "text", "key": "id"}, "key: the DataFrame has no columns named 'id'"),
+        ({"text": "text", "order_by": ["n", "m"]}, "order_by: the DataFrame has no columns"),
+        ({"text": "text", "keep": "newest"}, "keep newest needs date, a column"),
+        ({"text": "text", "keep": "first,longest"}, "after first, nothing is left"),
+        ({"text": "text", "scope": "host", "key": None}, "a scope of URLs needs key"),
+        (
+            {"text": "text", "method": "simhsh"},
+            "method must be an import path or one of simhash, .*did you mean simhash",
+        ),
+        ({"text": "text", "evidence": "some"}, "evidence must be one of normal, strict, off"),
+        ({"text": "text", "method": SimHash(), "args": {"max_distance": 1}}, "has its own already"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            deduplicate(df, **options)
+    with pytest.raises(TypeError, match="args takes max_distance"):
+        deduplicate(df, text="text", args={"distance": 3})
+    with pytest.raises(ValueError, match="columns of the result already: kept"):
+        deduplicate(df.withColumnRenamed("n", "kept"), text="text")
+
+
+def test_executors_without_our_python_are_told_in_one_line():
+    script = (
+        "import os; os.environ['PYSPARK_PYTHON'] = '/nowhere/python'\n"
+        "from pyspark.sql import SparkSession\n"
+        "from dedup.spark import ExecutorError, deduplicate\n"
+        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', False)\n"
+        "spark = spark.getOrCreate()\n"
+        "try: deduplicate(spark.createDataFrame([('u', 't')], 'url string, t string'), text='t')\n"
+        "except ExecutorError as error: print(error)\n"
+        "spark.stop()\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=180
+    )
+    [line] = run.stdout.splitlines()
+    assert "/nowhere/python" in line
+    assert "PYSPARK_PYTHON must name a Python 3." in line
