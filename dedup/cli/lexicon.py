@@ -10,7 +10,7 @@ from dedup.cli.files import add_overwrite, check_outputs, json_lines
 from dedup.cli.terminal import progress
 from dedup.lexicon_file import count_terms, write_lexicon
 from dedup.text import Document, printable
-from dedup.units import count_of
+from dedup.units import Count, count_of
 
 EXAMPLES = """\
 examples:
@@ -60,9 +60,10 @@ def run(options: argparse.Namespace) -> None:
     output = printable(str(options.output))
     print(f"{output}: {count_of(words, 'word')} of {count_of(number, 'document')}, digest {digest}")
     if lines_without_text:
+        skipped = Count(lines_without_text)
         print(
-            f"{count_of(lines_without_text, 'line')} without text in the field {options.field!r} "
-            f"{'was' if lines_without_text == 1 else 'were'} skipped"
+            f"{skipped:line was skipped, without|lines were skipped, without} text in the field "
+            f"{options.field!r}"
         )
 
 

@@ -111,9 +111,10 @@ def _rebuild(options: argparse.Namespace) -> None:
         done = rebuild(target, method, feeds, advance)
     print(f"{printable(str(options.output))}: {count_of(done.pages, 'page')}")
     if done.passed_over:
-        first = printable(done.first_passed_over or "")
-        told = f"{Count(done.passed_over):item is|items are}"
-        print(f"{told} passed over, to be stored again when met; the first: {first}")
+        print(
+            f"{Count(done.passed_over):item is|items are} passed over, to be stored again when "
+            f"met; the first: {printable(done.first_passed_over or '')}"
+        )
 
 
 def _check_output(options: argparse.Namespace) -> None:

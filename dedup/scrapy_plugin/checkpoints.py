@@ -148,8 +148,8 @@ class Checkpoints:
             await self._write_the_rest()
         # Without anybody who stores them, that was the warning.
         if self._feeds.has_storage and (left := self._unpublished):
-            told = f"{Count(left):page is not in the ledger|pages are not in the ledger}"
-            logger.warning("%s: a next crawl stores %s again", told, "it" if left == 1 else "them")
+            told = f"{Count(left):page is|pages are}"
+            logger.warning("%s not in the ledger: a next crawl stores what is missing again", told)
 
     async def _write_the_rest(self) -> None:
         if self._has_news:

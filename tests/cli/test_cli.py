@@ -278,7 +278,7 @@ def test_lines_without_a_text_are_left_out_and_counted(tmp_path, capsys):
     code, out, _ = run(capsys, "lexicon", tmp_path / "items.jl", "-o", tmp_path / "lexicon")
     assert code == 0
     assert ": 1 word of 2 documents" in out
-    assert "3 lines without text in the field 'text' were skipped" in out
+    assert "3 lines were skipped, without text in the field 'text'" in out
 
 
 def test_lines_and_texts_may_begin_with_a_mark_and_the_field_be_named(tmp_path, capsys):

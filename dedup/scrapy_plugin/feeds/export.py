@@ -16,7 +16,6 @@ from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
 from dedup.scrapy_plugin.feeds.sinks import has_other_sink
 from dedup.scrapy_plugin.feeds.torn_lines import TornFeedError
-from dedup.units import count_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -168,9 +167,9 @@ class Feeds:
             call()
         if self._items_refused and not self._items_accepted:
             logger.warning(
-                "No feed accepted any of %s, so none of them counts as stored: nothing was "
+                "No feed accepted any item (%d refused), so none counts as stored: nothing was "
                 "dropped as their duplicate, and none is remembered",
-                count_of(self._items_refused, "item"),
+                self._items_refused,
             )
 
     async def wait_until_closed(self, seconds: float) -> bool:

@@ -158,7 +158,7 @@ def test_feeds_that_take_nothing_are_told_of(tmp_path: Path):
     assert len(result.items) == 3
     assert remembered(ledger) == []
     [message] = result.messages()
-    assert message.startswith("No feed accepted any of 3 items")
+    assert message.startswith("No feed accepted any item (3 refused)")
 
 
 def test_a_filter_that_raises_fails_the_item_and_leaves_it_in_the_feeds_before(tmp_path: Path):
