@@ -44,7 +44,7 @@ class EvidenceTable:
                 self.add(*row)
             return
         has = [data is not None for data in evidence]
-        shown = b"".join(data for data in evidence if data is not None)
+        shown = b"".join([data for data in evidence if data is not None])
         rows = np.empty((sum(has), _ROW.size), np.uint8)
         lengths = np.minimum(np.array(tokens, np.int64)[has], _MOST_TOKENS).astype("<u4")
         rows[:, :4] = lengths.view(np.uint8).reshape(-1, 4)

@@ -146,7 +146,8 @@ class ListedEntries(Entries):
         is_whole[places] = ends == starts[places] + sizes[places]
         self._check(is_whole)
         numbers = self._positions[places]
-        urls = _parts(text, keys, replaced)
+        urls, names = _parts(text, keys, replaced), _parts(text, scopes, keys)
+        scope_of = {name: from_utf8(name) for name in set(names)}
         from_utf8(b"\0".join(urls))  # which fails if one of them does
         records = RecordColumns(
             numbers.tolist(),
@@ -154,7 +155,7 @@ class ListedEntries(Entries):
             _optional_parts(text, sketches, evidence, pages["flags"] & HAS_SKETCH != 0),
             pages["tokens"].tolist(),
             _optional_parts(text, evidence, scopes, has_evidence),
-            list(map(from_utf8, _parts(text, scopes, keys))),
+            [scope_of[name] for name in names],
             some_keys(numbers.tolist(), urls),
         )
         replacing = places[pages["replaces"] > 0].tolist()
