@@ -47,6 +47,14 @@ class Method(ABC):
     simplifies_chinese: bool = False
     """Whether it sees Chinese in Simplified characters, whichever a page is written in."""
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Have what a class makes of one page be what it makes of each of many."""
+        super().__init_subclass__(**arguments)
+        if _is_newer(cls, "document", "documents"):
+            cls.documents = _documents  # type: ignore[method-assign]
+        if _is_newer(cls, "sketch", "sketches"):
+            cls.sketches = Method.sketches  # type: ignore[method-assign]
+
     def simplifying_chinese(self) -> Self:
         """Return a copy of this method that `simplifies_chinese`.
 
@@ -110,7 +118,11 @@ class Method(ABC):
         """Return the sketch of *document*, or ``None`` if it has too little content."""
 
     def sketches(self, documents: Sequence[Document]) -> list[Any | None]:
-        """Return the sketch of each of *documents*; a method may override this to be faster."""
+        """Return the sketch of each of *documents*.
+
+        A method may override this to be faster. A class derived from it that overrides `sketch`
+        alone has that called for each of them.
+        """
         return [self.sketch(document) for document in documents]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
@@ -152,6 +164,17 @@ class Method(ABC):
         """
         pairs = zip(map(self.from_bytes, payloads), map(self.from_bytes, others), strict=True)
         return np.fromiter((self.distance(*pair) for pair in pairs), np.float64, len(payloads))
+
+
+def _is_newer(cls: type[Method], one: str, other: str) -> bool:
+    """Return whether *cls* has its attribute *one* from a class that is derived further."""
+    definers = ((name in vars(base) for base in cls.__mro__) for name in (one, other))
+    places = [list(defines).index(True) for defines in definers]
+    return places[0] < places[1]
+
+
+def _documents(self: Method, main_texts: Sequence[str]) -> Documents:
+    return Documents([self.document(text) for text in main_texts])
 
 
 class KeyMethod(Method):

@@ -66,7 +66,7 @@ class Containment(KeyMethod):
 
     def sketch(self, document: Document) -> Array | None:
         """Return the least hashes, sorted, shape (n,), uint32; ``None`` if there are no tokens."""
-        return self.sketches([document])[0]
+        return Containment.sketches(self, [document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
         hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()

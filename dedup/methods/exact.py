@@ -18,7 +18,7 @@ class Exact(SingleDigestMethod):
 
     def sketch(self, document: Document) -> bytes | None:
         """Return the 128-bit digest of the text, or ``None`` if it has no tokens."""
-        return self.sketches([document])[0]
+        return Exact.sketches(self, [document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[bytes | None]:
         counts = words_of(documents).counts.tolist()

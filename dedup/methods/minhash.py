@@ -52,7 +52,7 @@ class MinHash(KeyMethod):
 
     def sketch(self, document: Document) -> Array | None:
         """Return the signature, shape (bands * rows,), uint32; ``None`` if there are no tokens."""
-        return self.sketches([document])[0]
+        return MinHash.sketches(self, [document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
         hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()

@@ -69,7 +69,7 @@ class Shingling(KeyMethod):
         A text of fewer tokens than *width* has one shingle, the whole text, so that it matches only
         equal texts.
         """
-        return self.sketches([document])[0]
+        return Shingling.sketches(self, [document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
         hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()

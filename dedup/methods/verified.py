@@ -85,7 +85,7 @@ class Verified(KeyMethod):
 
     def sketch(self, document: Document) -> VerifiedSketch | None:
         """Return the sketch of *document*, or ``None`` if it has no tokens."""
-        return self.sketches([document])[0]
+        return Verified.sketches(self, [document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[VerifiedSketch | None]:
         words = words_of(documents)

@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
 
+from dedup.extraction import trafilatura
 from dedup.index import Index
 from dedup.methods import METHODS, FingerprintMethod, KeyMethod, Method
 from dedup.methods.bit_runs import split_bits
+from dedup.page import PageReader
 from dedup.search import index_for
 from dedup.text import Document
 
@@ -138,6 +140,28 @@ def test_any_texts_have_the_sketches_that_each_has(method, texts):
     assert [sketch if sketch is None else method.to_bytes(sketch) for sketch in together] == [
         sketch if sketch is None else method.to_bytes(sketch) for sketch in alone
     ]
+
+
+class WithoutDigits:
+    def document(self, main_text, description=None):
+        return super().document("".join(c for c in main_text if not c.isdigit()), description)
+
+
+def test_what_a_derived_method_makes_of_a_page_it_makes_of_each_of_many(registered):
+    _, kind = registered
+    reader = PageReader(trafilatura, type("Derived", (WithoutDigits, kind), {})())
+    texts = [ENGLISH.replace(" the ", f" the {price} ") for price in (10, 77)]
+    pages = reader.read_texts(texts) + [reader.read_field(text) for text in texts]
+    assert len({page.record.sketch for page in pages}) == 1
+
+    class Blind(kind):
+        def sketch(self, document):
+            super().sketch(document)
+            return
+
+    reader = PageReader(trafilatura, Blind())
+    assert reader.read_texts([ENGLISH])[0].record.sketch is None
+    assert reader.read_field(ENGLISH).record.sketch is None
 
 
 @pytest.mark.parametrize("text", ["", " ", "?! …", "\x00", "♥♥♥", "。。。", "\n\n\n"])
