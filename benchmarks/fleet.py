@@ -2,7 +2,8 @@
 
     python benchmarks/fleet.py conformance STORE [--kills N] [--stops N] [--seed N] [--keep FOLDER]
     python benchmarks/fleet.py speed STORE [--pages N ...] [--processes N ...] [--methods M ...]
-    python benchmarks/fleet.py crawl STORE [--pages N] [--turns N]
+    python benchmarks/fleet.py crawl STORE [--pages N] [--turns N] [--items N]
+    python benchmarks/fleet.py tasks [--items N ...]
 
 In the conformance suite, eight processes crawl families of near pages together, over a server that
 is started for that. They are killed, stopped for longer than their leases, and lose answers; the
@@ -50,11 +51,16 @@ def main() -> int:
     command.add_argument("--processes", type=int, nargs="+", default=[1, 4, 8, 16])
     command.add_argument("--methods", choices=fleet_speed.METHODS, nargs="+", default=["simhash"])
     command.add_argument("--seconds", type=float, default=5.0, help="of each crawl")
+    command.add_argument("--in-flight", type=int, default=16, help="pages of each process")
     command = commands.add_parser("crawl", help="have Scrapy crawl with it, and without")
     command.set_defaults(run=in_folder(fleet_crawl.crawl))
     command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
     command.add_argument("--pages", type=float, default=4000)
     command.add_argument("--turns", type=int, default=3)
+    command.add_argument("--items", type=int, default=100, help="CONCURRENT_ITEMS")
+    command = commands.add_parser("tasks", help="measure the tasks that Scrapy begins for a page")
+    command.set_defaults(run=fleet_crawl.tasks)
+    command.add_argument("--items", type=int, nargs="+", default=[100, 10], help="CONCURRENT_ITEMS")
     arguments = parser.parse_args()
     code: int = arguments.run(arguments)
     return code

@@ -2,22 +2,30 @@
 
 Each crawls its own part of a site on loopback, of which all pages are new. What counts is the CPU
 time of the crawls for a page, and that of the server with it: those of crawls of one page each are
-taken off, since it takes seconds to start. Both ways are taken by turns.
+taken off, since it takes seconds to start, and told by themselves. Both ways are taken by turns.
+
+A part of it is Scrapy's own: it begins CONCURRENT_ITEMS tasks for each page, which all go to sleep
+if the items of the page have to wait, as they do for a claim. That is measured without crawls.
 """
 
 import argparse
+import asyncio
 import os
 import statistics
 import subprocess
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fleet_speed import Server
 from projects import Project
+from scrapy.utils.asyncio import _parallel_asyncio
 from texts import article, page
 from web import served
 
 PROCESSES = 8
+_TURNS_OF_TASKS, _PAGES_OF_TASKS = 7, 100
 
 
 class Cost(NamedTuple):
@@ -34,15 +42,28 @@ def crawl(arguments: argparse.Namespace, folder: Path) -> int:
     try:
         with served(pages) as site:
             starts = [
-                run(server, folder / f"start {index is None}", site, range(PROCESSES), index)
+                run(
+                    server,
+                    folder / f"start {index is None}",
+                    site,
+                    range(PROCESSES),
+                    index,
+                    arguments.items,
+                )
                 for index in (None, index_of(server, "start"))
             ]
+            alone, together = (start.crawls / PROCESSES for start in starts)
+            print(
+                f"CPU to start, and to crawl a page: {alone:.2f} s alone, together {together:.2f}"
+            )
             for turn in range(arguments.turns):
                 costs = []
                 ways = [(None, starts[0]), (index_of(server, f"turn{turn}"), starts[1])]
                 for index, start in ways[:: -1 if turn % 2 else 1]:
                     name = f"turn {turn} {index is None}"
-                    cost = run(server, folder / name, site, range(len(pages)), index)
+                    cost = run(
+                        server, folder / name, site, range(len(pages)), index, arguments.items
+                    )
                     crawls = (cost.crawls - start.crawls) / (len(pages) - PROCESSES)
                     of_server = (cost.server - start.server) / (len(pages) - PROCESSES)
                     costs.append((index is not None, crawls, of_server))
@@ -60,19 +81,53 @@ def crawl(arguments: argparse.Namespace, folder: Path) -> int:
     return 0
 
 
+def tasks(arguments: argparse.Namespace) -> int:
+    """Print what the tasks take that Scrapy begins for each page, which waits, or does not."""
+
+    async def items(waits: bool) -> AsyncIterator[int]:
+        if waits:
+            await asyncio.sleep(0.002)
+        yield 1
+
+    async def nothing(item: int) -> None: ...
+
+    async def measured(count: int, waits: bool) -> float:
+        begin = time.process_time()
+        for _ in range(_PAGES_OF_TASKS):
+            await _parallel_asyncio(items(waits), count, nothing)
+        return 1e3 * (time.process_time() - begin) / _PAGES_OF_TASKS
+
+    async def measure() -> None:
+        ways = [(count, waits) for count in arguments.items for waits in (False, True)]
+        turns = [[await measured(*way) for way in ways] for _ in range(_TURNS_OF_TASKS)]
+        for (count, waits), costs in zip(ways, zip(*turns, strict=True), strict=True):
+            which = "that waits" if waits else "that does not wait"
+            cost = f"{statistics.median(costs):.2f} ms of CPU for a page {which}"
+            print(f"CONCURRENT_ITEMS = {count}: {cost}")
+
+    asyncio.run(measure())
+    return 0
+
+
 def index_of(server: Server, name: str) -> str:
     """Return what DEDUP_INDEX is for a log of its own."""
     return server.logs.url(name).removeprefix("sqlite://")
 
 
-def run(server: Server, folder: Path, site: str, pages: range, index: str | None) -> Cost:
+def run(
+    server: Server, folder: Path, site: str, pages: range, index: str | None, items: int
+) -> Cost:
     """Have *pages* crawled by all at once, which share *index* or nothing."""
     names = [f"part{number}" for number in range(PROCESSES)]
     urls = {
         name: [f"{site}/{path}" for path in pages[number::PROCESSES]]
         for number, name in enumerate(names)
     }
-    settings: dict[str, Any] = {"DEDUP_WORKERS": 0, "LOG_LEVEL": "WARNING"}
+    settings: dict[str, Any] = {
+        "DEDUP_WORKERS": 0,
+        "LOG_LEVEL": "WARNING",
+        "CONCURRENT_ITEMS": items,
+    }
     if index:
         settings |= {"DEDUP_INDEX": index, "DEDUP_INDEX_IN_USE": "share"}
     folder.mkdir()

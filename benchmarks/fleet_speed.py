@@ -35,7 +35,6 @@ from dedup.stores.shared.store import SharedStore
 from dedup.text import Document
 
 METHODS: dict[str, type[Method]] = {"simhash": SimHash, "verified": Verified}
-_IN_FLIGHT = 16
 _FILLED_AT_ONCE = 1000
 _ROUND_TRIPS = 1000
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -134,8 +133,8 @@ class Process:
         finally:
             self.store.end_exchange(published=is_published)
 
-    async def crawl(self, seconds: float, new_page: Pages) -> None:
-        """Have pages reserved and committed for so long."""
+    async def crawl(self, seconds: float, new_page: Pages, in_flight: int) -> None:
+        """Have pages reserved and committed for so long, some of them *in_flight* at a time."""
         end = time.monotonic() + seconds
 
         async def store_pages() -> None:
@@ -147,7 +146,7 @@ class Process:
                 self.pages += 1
 
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(_IN_FLIGHT):
+            for _ in range(in_flight):
                 tasks.create_task(store_pages())
             while time.monotonic() < end:
                 await asyncio.sleep(1)
@@ -176,7 +175,7 @@ class Share(NamedTuple):
     sql: float
 
 
-def crawl(url: str, method: str, seconds: float, start: Any, results: Any) -> None:
+def crawl(url: str, method: str, seconds: float, in_flight: int, start: Any, results: Any) -> None:
     """Run in a process: take part, crawl when all do, and tell what it took."""
 
     async def run() -> None:
@@ -185,7 +184,7 @@ def crawl(url: str, method: str, seconds: float, start: Any, results: Any) -> No
         new_page = Pages(METHODS[method]())
         await asyncio.to_thread(start.wait)
         cpu, sql = time.process_time(), cpu_of_sql()
-        await process.crawl(seconds, new_page)
+        await process.crawl(seconds, new_page, in_flight)
         results.put(Share(process.pages, time.process_time() - cpu, cpu_of_sql() - sql))
         await process.leave()
 
@@ -253,7 +252,7 @@ async def measure(
     )
     for processes in arguments.processes:
         shares, of_server = await asyncio.to_thread(
-            run_together, server, url, method, processes, arguments.seconds
+            run_together, server, url, method, processes, arguments
         )
         cpu = time.process_time()
         events = await follower.follow()
@@ -275,12 +274,12 @@ def clocks() -> tuple[float, float]:
 
 
 def run_together(
-    server: Server, url: str, method: str, processes: int, seconds: float
+    server: Server, url: str, method: str, processes: int, options: argparse.Namespace
 ) -> tuple[list[Share], float]:
     """Have processes crawl at the same time; return what they did, and the server's CPU time."""
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(processes + 1), context.Queue()
-    arguments = (url, method, seconds, start, results)
+    arguments = (url, method, options.seconds, options.in_flight, start, results)
     running = [context.Process(target=crawl, args=arguments) for _ in range(processes)]
     for process in running:
         process.start()
