@@ -57,6 +57,8 @@ def sequences_of(
     shingles, counts = shingle_hashes_of(documents, _WORDS, hashing)
     # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
     hashes = mix(shingles ^ _SALT)
+    if len(counts) == 1:
+        return [_sequences_of_one(hashes, halvings)]
     texts = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     different = _count_different(hashes, texts, len(counts))
     is_sampled = hashes <= np.uint64((_ALL >> halvings) - 1)
@@ -72,6 +74,15 @@ def sequences_of(
         Sequences(count, halvings, data[start:end])
         for count, start, end in zip(different, ends, ends[1:], strict=False)
     ]
+
+
+def _sequences_of_one(hashes: Array, halvings: int) -> Sequences:
+    hashes.sort()
+    is_first = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:])
+    below = _count_below(hashes, _ALL >> halvings)
+    sample = hashes[:below][is_first[:below]].astype("<u8").tobytes()
+    return Sequences(int(np.count_nonzero(is_first)), halvings, sample)
 
 
 def _count_different(hashes: Array, texts: Array, count: int) -> list[int]:
