@@ -1,9 +1,10 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
-import struct
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct, unpack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Sequences(NamedTuple):
         raise ValueError(f"must be sequences as they were written, got {data!r:.200}")
 
 
-_HEAD = struct.Struct("<IB")
+_HEAD = Struct("<IB")
 
 
 def sequences_of(
@@ -57,6 +58,8 @@ def sequences_of(
     shingles, counts = shingle_hashes_of(documents, _WORDS, hashing)
     # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
     hashes = mix(shingles ^ _SALT)
+    if len(counts) == 1:
+        return [_sequences_of_one(hashes, halvings)]
     texts = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     different = _count_different(hashes, texts, len(counts))
     is_sampled = hashes <= np.uint64((_ALL >> halvings) - 1)
@@ -72,6 +75,15 @@ def sequences_of(
         Sequences(count, halvings, data[start:end])
         for count, start, end in zip(different, ends, ends[1:], strict=False)
     ]
+
+
+def _sequences_of_one(hashes: Array, halvings: int) -> Sequences:
+    hashes.sort()
+    is_first = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:])
+    below = _count_below(hashes, _ALL >> halvings)
+    sample = hashes[:below][is_first[:below]].astype("<u8").tobytes()
+    return Sequences(int(np.count_nonzero(is_first)), halvings, sample)
 
 
 def _count_different(hashes: Array, texts: Array, count: int) -> list[int]:
@@ -174,19 +186,18 @@ class LostTextSample:
 
     def add_kept(self, sequences: Sequences) -> None:
         """Take note of a page that is stored."""
-        sampled = self._cut_to_sample(sequences)  # this may replace the sets
-        self._kept.update(sampled.tolist())
+        values = self._cut_to_sample(sequences)  # this may replace the sets
+        self._kept.update(values)
         self._shrink()
 
     def add_dropped(self, sequences: Sequences, key: str = "", original: str = "") -> None:
         """Take note of a page *key* that was dropped for *original*."""
-        sampled = self._cut_to_sample(sequences)
+        values = self._cut_to_sample(sequences)
         self._sequences += sequences.different
-        values = sampled.tolist()
         self._dropped.update(values)
         lost = len(set(values) - self._kept) * self._factor
         if lost:
-            first = sampled[: self.hashes_of_a_drop].copy()  # without the rest of a long page
+            first = np.array(values[: self.hashes_of_a_drop], np.uint64)
             self._remember((lost, key, original, sequences.different, first))
         self._shrink()
 
@@ -227,11 +238,14 @@ class LostTextSample:
             self._drops.sort(key=lambda one: -one[0])
             del self._drops[self.drops_remembered :]
 
-    def _cut_to_sample(self, sequences: Sequences) -> Array:
+    def _cut_to_sample(self, sequences: Sequences) -> list[int]:
         """Return the hashes in the sample, which has no more than that of *sequences* from now."""
         self._halve(sequences.halvings)
-        hashes = np.frombuffer(sequences.sample, "<u8")
-        return hashes[: _count_below(hashes, self._threshold)]
+        data = sequences.sample
+        hashes = list(unpack(f"<{len(data) // 8}Q", data))
+        if sequences.halvings < self.halvings:
+            del hashes[bisect_left(hashes, self._threshold) :]
+        return hashes
 
     def _shrink(self) -> None:
         while len(self) > self._most:

@@ -183,8 +183,5 @@ def digest_with(digest: bytes, parts: bytes) -> bytes:
 
 
 def digest_of(document: Document) -> bytes | None:
-    """Return the 16-byte digest of the normalised text, by which pages are exact duplicates.
-
-    Of BLAKE2b: nobody can make a text for a digest. ``None`` for an empty one.
-    """
-    return blake2b(document.text.encode(), digest_size=16).digest() if document.text else None
+    """Return the digest of the text, by which pages are exact duplicates; ``None`` if empty."""
+    return document.digest if document.text else None

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from hashlib import blake2b
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,11 @@ class Document:
         """
         text = normalise(main_text, simplify_chinese=simplify_chinese)
         return cls(text, main_text, description, simplify_chinese)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The 16-byte digest of the text, of BLAKE2b: nobody can make a text for a digest."""
+        return blake2b(self.text.encode(), digest_size=16).digest()
 
     @cached_property
     def tokens(self) -> list[str]:

@@ -35,8 +35,10 @@ class Words:
         edges = np.flatnonzero(is_word[1:] != is_word[:-1]) + 1
         self.starts, ends = edges[::2], edges[1::2]
         self.lengths = ends - self.starts
-        sizes = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
-        self.counts = np.diff(np.searchsorted(self.starts, np.cumsum(sizes) + 1), prepend=0)
+        self.counts: Array = np.array([len(self.starts)])
+        if len(texts) != 1:
+            sizes = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
+            self.counts = np.diff(np.searchsorted(self.starts, np.cumsum(sizes) + 1), prepend=0)
         # The block that begins at each byte.
         self._blocks: Array = np.ndarray(
             (len(self.data) - BLOCK + 1,), "<u8", self.data, strides=(1,)
@@ -48,7 +50,9 @@ class Words:
 
         Where a token has fewer, the others are zero. *first*: up to 8, or up to the length of each.
         """
-        left = np.clip(self.lengths[tokens] - first, 0, BLOCK)
+        left = np.minimum(self.lengths[tokens] - first, BLOCK)
+        if first:
+            np.maximum(left, 0, out=left)
         blocks: Array = self._blocks[self.starts[tokens] + first] & _FIRST_BYTES[left]
         return blocks
 

@@ -13,6 +13,20 @@ def shingles(words, halvings=0):
     return sequences
 
 
+@pytest.mark.parametrize("halvings", [0, 1, 3, 12, 63])
+def test_the_sequences_of_many_texts_are_those_of_each(halvings):
+    chance = random.Random(halvings)
+    lengths = [0, 1, 2, 3, 400, 0, *(chance.randrange(90) for _ in range(600))]
+    texts = [Document(" ".join(chance.choices(WORDS[:40], k=length))) for length in lengths]
+    alone = [sequences_of([text], halvings)[0] for text in texts]
+    assert sequences_of(texts, halvings) == alone
+    for text, (different, _, _) in zip(texts, alone, strict=True):
+        tokens = text.tokens
+        found = {tuple(tokens[at : at + 3]) for at in range(max(1, len(tokens) - 2))}
+        assert different == len(found - {()})
+    assert sequences_of([], halvings) == []
+
+
 def pages(seed, count=150):
     """Kept pages, and dropped ones that are copies of them with a few words more or other ones."""
     chance = random.Random(seed)

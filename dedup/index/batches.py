@@ -95,7 +95,9 @@ class KeyBatches(BatchIndex):
 
     def query(self, place: int) -> Match | None:
         nearest = self._nearest.get(place)
-        keys = self._shared.get(place, ())
+        keys = self._shared.get(place)
+        if keys is None or not self._recent:
+            return nearest
         recent = sorted({number for key in keys for number in self._recent.get(key, ())})
         if not recent:
             return nearest

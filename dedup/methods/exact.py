@@ -23,6 +23,6 @@ class Exact(SingleDigestMethod):
     def sketches(self, documents: Sequence[Document]) -> list[bytes | None]:
         counts = words_of(documents).counts.tolist()
         return [
-            self.hashing.digest(document.text) if count else None
+            self.hashing.text_digest(document) if count else None
             for document, count in zip(documents, counts, strict=True)
         ]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
+from dedup.text import Document
 from dedup.words import BLOCK, Words
 
 Array = np.ndarray[Any, Any]
@@ -165,6 +166,10 @@ class Hashing:
     def digest(self, content: str) -> bytes:
         """Return the 16-byte digest of *content*; pages with equal digests match."""
         return blake2b(content.encode(), digest_size=16).digest()
+
+    def text_digest(self, document: Document) -> bytes:
+        """Return the `digest` of the text of *document*."""
+        return document.digest
 
     def part_digest(self, part: str | bytes, number: int = 0) -> int:
         """Return the 64-bit digest of *part* of a page; parts with equal digests match.

@@ -47,11 +47,12 @@ def shingle_hashes_of(
 
 def _shingles(words: Words, width: int, hashing: Hashing) -> ShingleHashes:
     hashes = words.once(("blocks", hashing), hashing.block_hashes)
-    runs = _mix_runs(hashes, width)
     counts = words.counts
-    is_short = (counts > 0) & (counts < width)
-    if len(counts) == 1 and not is_short[0]:
+    if len(counts) == 1:
+        runs = _mix_runs(hashes, min(width, len(hashes)))
         return ShingleHashes(runs, np.array([len(runs)]))
+    runs = _mix_runs(hashes, width)
+    is_short = (counts > 0) & (counts < width)
     ends = np.cumsum(counts)
     # The runs that begin in one text and end in another.
     is_whole = np.ones(len(hashes), np.bool_)

@@ -21,6 +21,7 @@ _UNIT = 2.0**16
 _FEATURES_AT_A_TIME = 4096
 # As many runs of 255: the sums of their bits take some 2 MB.
 _FEATURES_AT_ONCE = 255 << 7
+_FEW_DOCUMENTS = 3
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
 _WEIGHTS = ("log-tf", "tf", "binary", "tf-idf")
 
@@ -94,6 +95,8 @@ class SimHash(FingerprintMethod):
         weigh = _WEIGHTS_OF_FREQUENCIES.get(self.weights)
         # What somebody has derived from this may have other features.
         if type(self) is not SimHash or self._width or weigh is None or self.bits > 64:
+            return super().sketches(documents)
+        if len(documents) < _FEW_DOCUMENTS:  # so many are faster one by one
             return super().sketches(documents)
         words = words_of(documents)
         counts = self.hashing.word_counts(words)

@@ -140,7 +140,7 @@ def _canonical(record: Record, url: str) -> str | None:
 
 def _read_record(record: Record, page: Page) -> ReadRecord:
     return ReadRecord(
-        page.record.under("" if record.key is None else shorten_url(record.key)),
+        page.record if record.key is None else page.record.under(shorten_url(record.key)),
         record.key is not None,
         record.date,
         record.content is not None,

@@ -405,6 +405,22 @@ def test_progress_is_shortened_in_a_narrow_terminal(pages, tmp_path, columns, th
         assert any(part in line for line in lines) == (part in there)
 
 
+def test_more_memory_than_there_is_is_told_beforehand(tmp_path, capsys):
+    lines = [json.dumps({"text": f"text {number}"}) for number in range(1_100)]
+    lines[1_000] = "{bad"  # where it ends, long before the end of the file
+    path = tmp_path / "texts.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    os.truncate(path, 1 << 42)  # takes no room on the disk
+    code, out, err = run(
+        capsys, "scan", path, "-o", tmp_path / "new.jsonl", "--workers", 1, "--json", "-"
+    )
+    said, warning, problem = err.splitlines()
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"about [\d.]+ TB of memory for some [\d,]+ records \(an estimate\)", said)
+    assert warning.startswith("warning: this machine has only ")
+    assert "texts.jsonl, record 1001: not JSON" in problem
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_it_without_output_or_processes(tmp_path):
     path = write(tmp_path / "a.jsonl", [article(number, 2_000) for number in range(400)] * 10)

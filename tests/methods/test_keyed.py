@@ -58,7 +58,14 @@ def test_nothing_is_hashed_without_the_key(method, monkeypatch):
     with_secret = method.with_hashing(KEYED)
     expected = [sketched(with_secret, text) for text in TEXTS]
     # Whatever of a page went through a hash without a key, others could choose.
-    for name in ("feature_hash", "feature_hashes", "token_hashes", "block_hashes", "word_counts"):
+    for name in (
+        "feature_hash",
+        "feature_hashes",
+        "token_hashes",
+        "block_hashes",
+        "word_counts",
+        "text_digest",
+    ):
         if name not in vars(KeyedHashing):
             assert name == "feature_hashes"  # which calls feature_hash
         else:

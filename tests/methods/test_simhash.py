@@ -254,3 +254,26 @@ def test_a_fingerprint_is_equal_in_every_process(seed):
         check=True,
     )
     assert list(map(int, run.stdout.split())) == list(GOLDEN.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["log-tf", "tf", "binary", "tf-idf"])
+@pytest.mark.parametrize("bits", [32, 63, 64, 65])
+def test_texts_together_have_the_fingerprints_that_each_has(weights, bits):
+    method = SimHash(weights=weights, bits=bits)
+    chooser = random.Random(bits)
+    words = [f"{'long' * (n % 7)}{n}" for n in range(2000)]
+    lengths = [0, 1, 2, 300, 700, 0, *(chooser.randrange(200) for _ in range(300))]
+    texts = [Document(" ".join(chooser.choices(words, k=length))) for length in lengths]
+    texts.append(Document("again " * 300 + "more " * 255 + " ".join(words)))
+    assert method.sketches(texts) == [method.sketch(text) for text in texts]
+
+
+class LongWords(SimHash):
+    def weighted_features(self, document):
+        return {token: 1.0 for token in document.tokens if len(token) > 4}
+
+
+def test_what_is_derived_from_it_keeps_its_own_features():
+    texts = [Document(text) for text in ("some longer words", "other longer words", "a", "b")]
+    assert LongWords().sketches(texts) == [LongWords().sketch(text) for text in texts]
