@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
+from pyspark.sql.types import AtomicType, BinaryType, StructType
 
 from dedup.extraction import Extractor
 from dedup.methods import Method
@@ -72,8 +72,8 @@ def deduplicate(
     reader = reader_of(columns, chosen, extractor, scope, keep)
     rule = rule_of(min_tokens, evidence)
     check_executors(df.sparkSession, reader)
-    marked = df.withColumn(_ROW, _row(columns, reader))
-    ranked = cut(_ranked(marked, columns, reader))
+    marked = df.withColumn(_ROW, _row(df, columns, reader))
+    ranked = cut(_ranked(marked, df.columns, columns, reader))
     records = ranked.where(F.col("state") == READ)
     if columns.text is not None:  # nobody has seen the pages
         records = records.drop("evidence")
@@ -81,22 +81,37 @@ def deduplicate(
     return _joined(marked, _by_row(ranked, verdicts), df.columns)
 
 
-def _row(columns: Columns, reader: RowReader) -> Column:
-    """Return a digest of all that counts of a row, by which it is found again.
+def _row(df: DataFrame, columns: Columns, reader: RowReader) -> Column:
+    """Return a digest of all that counts of a row of *df*, by which it is found again.
 
     A number would not do: Spark may read rows in another order when it reads them again.
     """
-    names = [columns.content, columns.own_key, columns.date, columns.canonical, *columns.order]
-    with_item = reader.reader.format.fields.with_all
-    counts = F.struct("*") if with_item else F.struct(*(
-        column(name).alias(f"c{place}") for place, name in enumerate(names) if name))  # fmt: skip
-    return F.unhex(F.sha2(F.to_json(counts), 256))
+
+    def value(name: str) -> Column:
+        kind = df.schema[name].dataType
+        return column(name) if isinstance(kind, AtomicType) else F.to_json(column(name))
+
+    def digest(name: str | None) -> Column:
+        if name is None:
+            return F.lit("")
+        is_binary = isinstance(df.schema[name].dataType, BinaryType)
+        data = value(name) if is_binary else value(name).cast("string")
+        return F.coalesce(F.sha2(data, 256), F.lit(""))
+
+    # Contents and keys are chosen by others, so that no shorter hash tells them apart.
+    others = [columns.date, columns.canonical, *columns.order]
+    others += df.columns if reader.needs_item else []
+    rest = F.xxhash64(F.lit(0), *(value(name) for name in others if name)).cast("string")
+    key = digest(columns.own_key)
+    return F.unhex(F.sha2(F.concat_ws("|", digest(columns.content), key, rest), 256))
 
 
-def _ranked(marked: DataFrame, columns: Columns, reader: RowReader) -> DataFrame:
+def _ranked(
+    marked: DataFrame, names: Sequence[str], columns: Columns, reader: RowReader
+) -> DataFrame:
     """Return what was read of the rows, with a rank each, and which of equal rows each one is."""
     order = {f"__dedup_order{place}": name for place, name in enumerate(columns.order)}
-    parts = columns.parts(with_item=reader.reader.format.fields.with_all)
+    parts = columns.parts(names if reader.needs_item else ())
     wanted = marked.select(_ROW, *(column(name).alias(own) for own, name in order.items()), *parts)
     beside = [_ROW, *order]
     columns_read = cast(StructType, StructType.fromDDL(READ_COLUMNS)).fields

@@ -77,7 +77,7 @@ def near_pairs(values: Array, max_distance: int, most: int) -> Pairs | None:
     3 (the pieces).
     """
     codes = [np.empty(0, np.uint64)]
-    count = 0
+    fresh = 0
     long = [np.arange(len(values))]
     while long:
         members = long.pop()
@@ -95,13 +95,14 @@ def near_pairs(values: Array, max_distance: int, most: int) -> Pairs | None:
             ]
             found = near_in_short_runs(rows[order], starts[~is_long], ends[~is_long], max_distance)
             codes.append(_codes(members[order[found.earlier]], members[order[found.later]]))
-            count += len(found.earlier)
-            if count > most:  # some may have been found several times
-                codes = [np.unique(np.concatenate(codes))]
-                count = len(codes[0])
-                if count > most // 2:
+            fresh += len(found.earlier)
+            if fresh > most:  # some may have been found several times
+                codes, fresh = [np.unique(np.concatenate(codes))], 0
+                if len(codes[0]) > most:
                     return None
     unique = np.unique(np.concatenate(codes))
+    if len(unique) > most:
+        return None
     return Pairs(
         (unique >> np.uint64(32)).astype(np.intp), unique.astype(np.uint32).astype(np.intp)
     )

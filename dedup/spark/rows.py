@@ -74,6 +74,11 @@ class RowReader:
     preference: Preference
     made_with: MadeWith
 
+    @property
+    def needs_item(self) -> bool:
+        """Whether all columns of a row count, since they tell its scope."""
+        return self.reader.format.fields.with_all
+
     def to_columns(self, names: Sequence[str]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
         """Return what makes `READ_COLUMNS` of rows with `PARTS`, after the columns *names*."""
 

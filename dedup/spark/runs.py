@@ -23,6 +23,7 @@ LINKS = "page long, original long, kind tinyint, distance double"
 """A page whose original is null was not compared with all that share a key."""
 
 Batches = Iterable[pa.RecordBatch]
+_NODES_AT_ONCE = 1 << 11
 _BYTES_AT_ONCE = 64 << 20
 _ROWS_AT_ONCE = 1 << 18
 
@@ -32,8 +33,9 @@ def rows_of_runs(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator[
 
     def explode(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            if batch.num_rows:
-                yield from _rows_of(batch, method, rule)
+            # Each has as many copies as it has keys.
+            for start in range(0, batch.num_rows, _NODES_AT_ONCE):
+                yield from _rows_of(batch.slice(start, _NODES_AT_ONCE), method, rule)
 
     return explode
 
@@ -130,7 +132,7 @@ def _members(batches: Batches) -> Iterator[tuple[Members, Array]]:
     """Yield runs, as many as are compared at once, and whether each of their members is kept."""
     for table in _whole_runs(batches):
         shared = _numbers(table, "shared")
-        scopes = table.column("scope").dictionary_encode().indices.to_numpy()
+        scopes = table.column("scope").dictionary_encode().combine_chunks().indices.to_numpy()
         keys = np.stack([shared.astype(np.int64), scopes, _numbers(table, "run")])
         changes = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
         starts = np.append(0, changes)
@@ -153,7 +155,7 @@ def _members(batches: Batches) -> Iterator[tuple[Members, Array]]:
             )
 
 
-def _whole_runs(batches: Batches) -> Iterator[pa.RecordBatch]:
+def _whole_runs(batches: Batches) -> Iterator[pa.Table]:
     """Yield the rows of some whole runs at a time."""
     waiting: list[pa.RecordBatch] = []
     size = 0
@@ -167,18 +169,14 @@ def _whole_runs(batches: Batches) -> Iterator[pa.RecordBatch]:
             begin = _first_other(keys, last)
             waiting.append(batch.slice(0, begin))
             if begin < batch.num_rows:
-                yield _combined(waiting)
+                yield pa.Table.from_batches(waiting)
                 waiting, size = [], 0
                 batch = batch.slice(begin)
         waiting.append(batch)
         size += batch.nbytes
         last = [column[-1].as_py() for column in keys]
     if waiting:
-        yield _combined(waiting)
-
-
-def _combined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        yield pa.Table.from_batches(waiting)
 
 
 def _first_other(columns: list[pa.Array], values: list[Any]) -> int:
@@ -208,9 +206,11 @@ def _first_words(values: list[bytes]) -> Array:
     return np.frombuffer(b"".join([value[:8] for value in values]), "<u8").astype(np.uint64)
 
 
-def _numbers(batch: pa.RecordBatch, name: str) -> Array:
-    return batch.column(name).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+def _numbers(rows: pa.RecordBatch | pa.Table, name: str) -> Array:
+    column = rows.column(name)
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in chunks])
 
 
-def _flags(batch: pa.RecordBatch, name: str) -> Array:
-    return _numbers(batch, name).astype(np.bool_)
+def _flags(rows: pa.RecordBatch | pa.Table, name: str) -> Array:
+    return _numbers(rows, name).astype(np.bool_)

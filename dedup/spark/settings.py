@@ -80,11 +80,14 @@ class Columns:
             return []
         return [self.order_by] if isinstance(self.order_by, str) else list(self.order_by)
 
-    def parts(self, *, with_item: bool) -> list[Column]:
-        """Return what is read of each row, as `PARTS`, those that are there."""
+    def parts(self, item: Sequence[str]) -> list[Column]:
+        """Return what is read of each row, as `PARTS`, those that are there.
+
+        *item* names the columns that are its item, or none.
+        """
         names = [self.content, self.own_key, self.date, self.canonical]
         found = [column(name).alias(part) for name, part in zip(names, PARTS, strict=False) if name]
-        return [*found, F.struct("*").alias(PARTS[-1])] if with_item else found
+        return [*found, F.struct(*map(column, item)).alias(PARTS[-1])] if item else found
 
 
 def column(name: str) -> Column:

@@ -46,7 +46,7 @@ def sketches(
     chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
     reader = reader_of(columns, chosen, extractor, scope)
     check_executors(df.sparkSession, reader)
-    parts = columns.parts(with_item=reader.reader.format.fields.with_all)
+    parts = columns.parts(df.columns if reader.needs_item else ())
     wanted = df.select(*(column(name) for name in others), *parts)
     record = StructField("record", StructType.fromDDL(RECORD))
     schema = StructType([*(df.schema[name] for name in others), record])

@@ -4,9 +4,11 @@ import random
 
 import judged
 import pytest
+import without_spark
 from judged import COLUMNS, records
 
 from dedup.methods import METHODS, Method
+from dedup.record import PageRecord
 from dedup.rule import Rule
 from dedup.spark import judge
 
@@ -37,6 +39,14 @@ def judged_by_spark(spark, method, rule, scopes, chooser, **options):
     }
 
 
+def in_rounds():
+    """Return records of one fingerprint, whose earliest repeat the text of another one."""
+    first = PageRecord("a", "", 100, bytes(16), bytes(8))
+    same = [first._replace(tokens=101 + n, sketch=b"\xff" * 8) for n in range(16)]
+    others = [same[0]._replace(digest=n.to_bytes(16, "big")) for n in range(1, 300)]
+    return [first, *same, *others]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_all_methods_say_what_a_scan_says(spark, name):
@@ -50,6 +60,17 @@ def test_all_methods_say_what_a_scan_says(spark, name):
         assert found[scope] == judged.expected(method, rule, collection), scope
 
 
+@pytest.mark.slow
+def test_what_matches_too_many_is_compared_again_in_another_round(spark):
+    """Only the earliest of so many are compared with all others, and here these are dropped."""
+    method, rule = METHODS["simhash"](), Rule()
+    collection = in_rounds()
+    assert without_spark.judged(method, rule, collection)[1] == 2
+    found = judged_by_spark(spark, method, rule, {"": collection}, random.Random(2))
+    assert found[""] == judged.expected(method, rule, collection)
+
+
+@pytest.mark.slow
 def test_a_method_without_keys_is_refused(spark):
     class Keyless(Method):
         sketch = distance = to_bytes = from_bytes = None
