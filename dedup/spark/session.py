@@ -1,5 +1,6 @@
 """The session of Spark that a command uses, and what is wrong with it in one line."""
 
+import logging
 import os
 import re
 import shutil
@@ -65,8 +66,8 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     configuration = SparkConf().setMaster(master).setAll(list(_OURS.items()))
-    # Java tells all that happens, at length.
-    with tempfile.TemporaryFile() as told:
+    # Java and its client tell all that happens, at length.
+    with tempfile.TemporaryFile() as told, _without_logs():
         context = _start(configuration, told)
         try:
             session = SparkSession(context)
@@ -77,6 +78,16 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
             with suppress(Exception):  # as of a cluster that is gone
                 context.stop()
             _end(context)
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _start(configuration: SparkConf, told: IO[bytes]) -> SparkContext:
@@ -200,5 +211,9 @@ def _one_line(text: str, lines: list[str] | None = None) -> str:
         return f"the executors have no {found[1]}: PYSPARK_PYTHON names their Python"
     if found := re.search(r"(All masters are unresponsive[^\n]*|SparkContext was shut down)", text):
         return f"the cluster does not answer, or has gone ({found[1]})"
-    told = _LAST_ERROR.findall(text)
-    return str(told[-1] if told else (lines or text.strip().splitlines() or ["?"])[-1]).strip()
+    if told := _LAST_ERROR.findall(text):
+        return str(told[-1]).strip()
+    lines = [line.strip() for line in lines or text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("at ")]
+    wrong = (line for line in lines if "Error" in line or "Exception" in line)
+    return next(wrong, lines[-1] if lines else "no reason is given")

@@ -31,6 +31,7 @@ def spark(needs_java):
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
     builder = builder.config("spark.driver.extraJavaOptions", quick)
+    builder = builder.config("spark.ui.showConsoleProgress", False)
     session = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

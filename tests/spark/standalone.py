@@ -14,12 +14,12 @@ import pyspark
 from redis_server import free_port
 
 CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-_SECONDS = 900
+_SECONDS = 1800
 _SECONDS_TO_START = 120
 
 
 class Cluster:
-    """Its processes end with `stop`, and after a quarter of an hour in any case."""
+    """Its processes end with `stop`, and after half an hour in any case."""
 
     def __init__(self, folder, workers=2):
         """Start it; *folder* is for its logs and what executors keep."""

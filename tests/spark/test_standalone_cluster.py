@@ -18,7 +18,7 @@ import dedup
 
 pytestmark = pytest.mark.slow
 SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-_SECONDS = 600
+_SECONDS = 1200
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from dedup.extraction import Extractor
 from dedup.methods.base import Method
 from dedup.preference import Copy, Preference, first
 from dedup.records import Fields, Folder, Format, RawRecord, RecordError
-from dedup.records.delimited import Delimited
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
 from dedup.records.parquet import Parquet
 from dedup.scan import RecordReader
@@ -91,7 +90,7 @@ def read_records(
     """Return what turns rows of files, as `rows_of` has them, into `READ`.
 
     *told* and *headers* are accumulators: of how many there are, by the number of the task, and of
-    the columns of files of CSV, with the number of one that has them.
+    the columns of each file that is read as a whole, by its number.
     """
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -139,8 +138,7 @@ def _read(
     else:
         for number, path in whole_files(plan, batches):
             format_ = open_format(plan, number, path)
-            if isinstance(format_, Delimited):
-                headers.add({tuple(format_.columns): number})
+            headers.add({number: getattr(format_, "columns", None)})
             raws = (((number, 0), place, raw) for place, raw in enumerate(format_.raw_records()))
             yield from _read_raws(plan, format_, raws)
 

@@ -1,7 +1,7 @@
 """A scan of files on Spark: read, judge, write aside, put in place."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -221,19 +221,27 @@ class _Scan:
         if job.inputs.kind is Parquet:
             assert isinstance(plan.format, Parquet)
             columns = list(dict.fromkeys(filter(None, plan.format.columns)))
-        with piece_by_piece(self._session, self._size):
+        with self._pieces():
             if job.inputs.files:
                 rows = rows_of(self._session, job.inputs, job.inputs.files, columns)
                 read = rows.mapInArrow(read_records(plan, told, headers), from_arrow_schema(READ))
             else:
                 read = self._session.createDataFrame([], from_arrow_schema(READ))
             read.write.parquet(self._of("read"))
-        if len(headers.value) > 1:
-            one, other, *_ = sorted(headers.value.values())
-            files = job.inputs.files
-            raise RecordError(f"the columns of {files[other].name} and {files[one].name} differ")
+        self._check_files(headers.value)
         self._number_records(sum(told.value.values()))
         self._check_records()
+
+    def _check_files(self, columns: Mapping[int, Any]) -> None:
+        """Raise RecordError if the *columns* of files differ, SparkError if one was not read."""
+        files = self._job.inputs.files
+        if self._job.inputs.is_split or self._job.inputs.kind is Folder:
+            return
+        for number, file in enumerate(files):
+            if number not in columns:
+                raise SparkError(f"Spark has not read {file.name}")
+            if columns[number] != columns[0]:
+                raise RecordError(f"the columns of {file.name} and {files[0].name} differ")
 
     def _number_records(self, expected: int) -> None:
         """Find out the number of the first record of each piece; each has a count of its own."""
@@ -253,6 +261,8 @@ class _Scan:
                 f"{self._aside}: {self._job.output} must be where all executors and this machine "
                 "see the same"
             )
+        if self._job.inputs.kind is Folder and base != len(self._job.inputs.files):
+            raise SparkError(f"Spark has read {base:,} of {len(self._job.inputs.files):,} files")
         self.figures.records = base
 
     def _numbered(self) -> DataFrame:
@@ -450,7 +460,7 @@ class _Scan:
         told = self._noted()
         new = self._of("new")
         here = local_path(self._storage.full(new))
-        with piece_by_piece(self._session, self._size):
+        with self._pieces():
             rows = rows_of(
                 self._session, job.inputs, [job.inputs.files[file] for file in files], None
             )
@@ -536,6 +546,11 @@ class _Scan:
         if local_path(self._storage.full(job.output)) is None:
             # Where a rename is a copy of one file after the other, this one tells that it is whole.
             self._storage.touch(f"{job.output.rstrip('/')}/_SUCCESS")
+
+    def _pieces(self) -> AbstractContextManager[None]:
+        if self._job.inputs.kind is Folder:  # small files, each with its number
+            return nullcontext()
+        return piece_by_piece(self._session, self._size)
 
     def _noted(self) -> Any:
         return self._session.sparkContext.accumulator({}, Noted())

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+from urllib.parse import quote
 
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
@@ -95,5 +96,9 @@ def rows_of(
         told = session.sparkContext.parallelize(rows, tasks)
         table = session.createDataFrame(told, "_path string")
         return table.select("_path", zero, F.lit(None).cast("binary").alias("content"))
-    table = session.read.format("binaryFile").load(paths)
-    return table.select(path, zero, "content")
+    table = session.read.format("binaryFile").load(paths).select(path, zero, "content")
+    # Spark reads no file that is empty.
+    empty = [(quote(file.path), 0, b"") for file in files if not file.size]
+    if not empty:
+        return table
+    return table.union(session.createDataFrame(empty, "_path string, _start long, content binary"))
