@@ -15,14 +15,26 @@ _OPEN, _STORED, _GONE = range(3)
 
 
 class _Piece(NamedTuple):
-    """Some entries, and what became of their claims: released or given on ones are gone."""
+    """Some claims, and what became of them: released or given on ones are gone.
 
-    entries: Entries
+    *entries* are those that brought them, ``None`` once no claim is open.
+    """
+
+    claims: Claims
     states: Array
+    entries: Entries | None
+
+    @property
+    def is_gone(self) -> bool:
+        return bool((self.states == _GONE).all())
+
+    def without_what_is_done(self) -> "_Piece":
+        """Return the piece without entries that nobody asks for any more."""
+        return self if (self.states == _OPEN).any() else self._replace(entries=None)
 
     def places(self, numbers: Array) -> Array:
         """Return the places of those claims *numbers* that are among these."""
-        own = self.entries.claims.numbers
+        own = self.claims.numbers
         places = np.minimum(np.searchsorted(own, numbers), len(own) - 1)
         return np.where(own[places] == numbers, places, -1)
 
@@ -47,16 +59,19 @@ class Replay:
         """Have *entries* happen."""
         if len(entries.claims.numbers):
             states = np.full(len(entries.claims.numbers), _OPEN, np.int8)
-            self._pieces.append(_Piece(entries, states))
+            self._pieces.append(_Piece(entries.claims, states, entries))
         for piece, places, _ in self._found(entries.released):
             piece.states[places] = _GONE
         for piece, places, which in self._found(entries.committed):
             self._commit(piece, places, entries.stored[which])
         self.preferred |= entries.preferred
+        # One open claim may keep all that follows from being given on: no piece waits for those
+        # before it.
+        self._pieces = [piece.without_what_is_done() for piece in self._pieces if not piece.is_gone]
 
     def _found(self, numbers: Array) -> Iterator[tuple[_Piece, Array, Array]]:
         """Yield the pieces that have open claims *numbers*, their places, and which these are."""
-        firsts = [int(piece.entries.claims.numbers[0]) for piece in self._pieces]
+        firsts = [int(piece.claims.numbers[0]) for piece in self._pieces]
         pieces = np.searchsorted(firsts, numbers, side="right") - 1
         for place in np.unique(pieces[pieces >= 0]).tolist():
             piece = self._pieces[place]
@@ -66,7 +81,7 @@ class Replay:
             yield piece, places[is_open], which[is_open]
 
     def _commit(self, piece: _Piece, places: Array, stored: Array) -> None:
-        claims = piece.entries.claims
+        claims = piece.claims
         counts = (stored >= self._stored_since) & (claims.numbers[places] > self._after)
         piece.states[places] = np.where(counts, _STORED, _GONE)
         if claims.replaces:
@@ -89,7 +104,8 @@ class Replay:
         return {
             number: piece.entries.claim(number)
             for piece in self._pieces
-            for number in piece.entries.claims.numbers[piece.states == _OPEN].tolist()
+            if piece.entries is not None
+            for number in piece.claims.numbers[piece.states == _OPEN].tolist()
         }
 
     def take(self, *, is_end: bool = False) -> Claims | None:
@@ -97,16 +113,16 @@ class Replay:
 
         Only those before the first open claim, unless *is_end*. ``None`` if there are no more.
         """
-        while self._pieces and (self._pieces[0].states == _GONE).all():
-            del self._pieces[0]
-        for piece in self._pieces:
+        for place, piece in enumerate(self._pieces):
             is_stored, is_open = piece.states == _STORED, piece.states == _OPEN
             is_barred = is_open.any() and not is_end
             if is_barred:
                 is_stored[np.argmax(is_open) :] = False
             if is_stored.any():
                 piece.states[is_stored] = _GONE
-                claims = piece.entries.claims.only(is_stored)
+                if piece.is_gone:
+                    del self._pieces[place]
+                claims = piece.claims.only(is_stored)
                 self._given = int(claims.numbers[-1])
                 claims.records.replaced, self._replaced = self._replaced, []
                 return claims
