@@ -86,7 +86,7 @@ class Plan:
     @property
     def limit(self) -> float:
         """When all have to be done, in seconds."""
-        return 2 * self.seconds + 30
+        return 2 * self.seconds + 120
 
     def with_fault(self, fault: str | None) -> "Plan":
         """Return the plan with another planted fault."""

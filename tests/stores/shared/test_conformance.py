@@ -27,18 +27,21 @@ def server(request, tmp_path):
     server.stop()
 
 
-def played(server, folder, name):
+def played(server, folder, name, seed=1):
     """What comes of a short round of a plan."""
-    result = play(replace(PLANS[name], families=50, seconds=3.0), server, folder, seed=1)
+    result = play(replace(PLANS[name], families=50, seconds=3.0), server, folder, seed=seed)
     assert result.stored > 40
     assert result.duplicates > 40
     return result
 
 
 def test_nothing_near_is_stored_twice_and_nothing_is_lost_whoever_dies(server, tmp_path):
-    result = played(server, tmp_path / "round", "and a server that is killed")
-    assert result.violations == {}, "\n".join(result.examples)
-    assert result.kills
+    for seed in range(1, 6):  # on a busy machine, processes may end before their turn
+        result = played(server, tmp_path / f"round {seed}", "and a server that is killed", seed)
+        assert result.violations == {}, "\n".join(result.examples)
+        if result.kills:
+            return
+    raise AssertionError("nobody was killed")
 
 
 def test_a_later_fleet_stores_again_what_has_changed_and_nothing_else(server, tmp_path):
