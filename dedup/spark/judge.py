@@ -33,17 +33,21 @@ def judge(
     *records* have the columns rank (whole, unique: the lower is judged first), key, scope, tokens,
     digest and sketch, and may have evidence and is_binary, all as `PageRecord` has them. They are
     read several times. *partitions*: in how many parts they are compared; by default as many as
-    there are cores, or more.
+    there are cores, or more. All that share one key are in the memory of one task.
 
     The verdict is a value of `Kind`; the original is the rank of the kept record that a duplicate
     repeats, at this distance. It is what a scan of these records in the order of their ranks says:
     a record is compared with kept ones of its scope only, and is the duplicate of the earliest with
-    an equal text, or else of the nearest, the earliest if there are several. Only where a scan
-    itself looks at a part of what it has, Spark does not do the same: it compares all that share a
-    key, also with methods that have a number of candidates per key, in scopes of a few pages, and
-    where keys agree in 32 of their bits; it knows the names of more than 10,000 hosts; and those
-    256 pages for which a page may not go, after which nobody is asked, are others, if there are
-    so many.
+    an equal text, or else of the nearest, the earliest if there are several. The two may differ
+    only where a scan has limits that Spark has not, or has others:
+
+    * A method may look at some candidates per key only (`KeyMethod.candidates_per_key`); here it
+      looks at all.
+    * In a named scope of up to 32 pages, a scan also compares those that share no key. In batches
+      of texts, it takes keys for equal that agree in their lowest 32 bits.
+    * A scan forgets the names of pages of more than 10,000 hosts.
+    * After 256 objections to a drop, a scan keeps the page. Here, they are counted for each key
+      that more than 256 pages share, and not only kept pages object.
 
     Raises TypeError for a *method* that has no keys.
     """

@@ -1,42 +1,27 @@
 """What members of runs show besides their main texts, and what speaks against dropping them."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from struct import Struct
 
 import numpy as np
 
-from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence, Names
+from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Names
 from dedup.index.arrays import Array
-from dedup.rule import Rule, Witness
+from dedup.rule import Rule
 
 MOST_OBJECTIONS = 256
 """Of a page that is like none of so many in a long run, nobody is asked any more there."""
 
 _ROW = Struct(f"<qB{SIZE_OF_EVIDENCE}s")
-_VIEW = slice(9 + VIEW.start, 9 + VIEW.stop)
-TITLE_IS_COMMON, HEADLINE_IS_COMMON = 1, 2
+_TITLE_IS_COMMON, _HEADLINE_IS_COMMON = 1, 2
 _MOST_TOKENS = 2**32 - 1  # as `EvidenceTable` has it
 
 
-class NamesOfPage(Names):
-    """Which of the two names of one page its host gives to many, found out beforehand."""
-
-    def __init__(self, page: Evidence, common: int) -> None:
-        """Create it of *common*, the sum of the flags above."""
-        super().__init__()
-        names = (page.title, TITLE_IS_COMMON), (page.headline, HEADLINE_IS_COMMON)
-        self._common = {name for name, flag in names if common & flag}
-
-    def is_common(self, host: str, name: bytes) -> bool:
-        return name in self._common
-
-
 def flags_of(names: Names, host: str, page: Evidence) -> int:
-    """Return which names of *page* are common, as `NamesOfPage` takes it."""
+    """Return which names of *page* many pages of its *host* have, as a number for `to_bytes`."""
     title = bool(page.title) and names.is_common(host, page.title)
     headline = bool(page.headline) and names.is_common(host, page.headline)
-    return TITLE_IS_COMMON * title + HEADLINE_IS_COMMON * headline
+    return _TITLE_IS_COMMON * title + _HEADLINE_IS_COMMON * headline
 
 
 def to_bytes(tokens: int, evidence: bytes, common: int) -> bytes:
@@ -45,50 +30,79 @@ def to_bytes(tokens: int, evidence: bytes, common: int) -> bytes:
 
 
 class Witnesses:
-    """Those of the members of runs, by their positions; ``None`` where one has no evidence."""
+    """Those of the members of runs, by their positions: what `to_bytes` gave, or ``None``.
+
+    It asks what `Rule.objection` asks, of a million pairs at a time; tests hold the two together.
+    """
 
     def __init__(self, rule: Rule, rows: Sequence[bytes | None], *, finds_parts: bool) -> None:
-        self._rule = rule
-        self._rows = rows
+        self._demands = rule.demands
         self._finds_parts = finds_parts
         self.are_there = rule.demands is not None and any(rows)
+        if not self.are_there:
+            return
+        columns = [_column(row) for row in rows]
+        own = zip(*columns, strict=True)
+        has, tokens, coverage, views, size, titles, headlines, flags = own
+        self._has = np.array(has, np.bool_)
+        self._tokens = np.array(tokens, np.int64)
+        self._coverage = np.array(coverage, np.float64)
+        self._views = np.frombuffer(b"".join(views), "<u8").reshape(-1, 2)
+        self._size = np.array(size, np.int64)
+        # What a page calls itself, and whether that is a name of its site.
+        common = np.array(flags, np.uint8)
+        self._names = (
+            (np.array(titles, np.uint32), common & _TITLE_IS_COMMON > 0),
+            (np.array(headlines, np.uint32), common & _HEADLINE_IS_COMMON > 0),
+        )
 
     def against(self, pages: Array, originals: Array, *, is_exact: bool) -> Array:
         """Return whether something speaks against dropping each page for its original, bool."""
-        pairs = zip(pages.tolist(), originals.tolist(), strict=True)
-        against = (
-            self._is_against(self._rows[one], self._rows[two], is_exact) for one, two in pairs
-        )
-        return np.fromiter(against, np.bool_, len(pages))
+        demands = self._demands
+        assert demands is not None
+        least = np.minimum(self._coverage[pages], self._coverage[originals])
+        is_same = self.show_same(pages, originals) & is_exact
+        is_weak = ~is_same & (least < demands.coverage)
+        is_longer = self._size[pages] >= demands.longer * self._size[originals]
+        tokens, others = self._tokens[pages], np.minimum(self._tokens[originals], _MOST_TOKENS)
+        if is_exact:
+            length = np.zeros(len(pages), np.bool_)
+            is_enough = np.zeros(len(pages), np.bool_)
+            if demands.titled_tokens is not None:
+                is_enough = tokens >= demands.titled_tokens
+                is_enough &= is_same | (least >= demands.titled_coverage)
+        else:
+            length = tokens >= demands.longer * others
+            length |= (others >= demands.longer * tokens) & (not self._finds_parts)
+            is_enough = np.zeros(len(pages), np.bool_)
+        against = ~is_enough & (length | self._names_differ(pages, originals))
+        against |= ~is_same & is_longer
+        # Of what nobody has seen, nothing can be compared.
+        against &= self._has[pages] & self._has[originals]
+        return against | is_weak
+
+    def _names_differ(self, pages: Array, originals: Array) -> Array:
+        """Return whether neither the titles nor the headlines of each pair agree, bool."""
+        any_counts = np.zeros(len(pages), np.bool_)
+        all_differ = np.ones(len(pages), np.bool_)
+        for names, are_common in self._names:
+            own, others = names[pages], names[originals]
+            counts = (own != 0) & (others != 0) & ~((own == others) & are_common[pages])
+            any_counts |= counts
+            all_differ &= ~counts | (own != others)
+        return any_counts & all_differ
 
     def show_same(self, pages: Array, originals: Array) -> Array:
         """Return whether the two of each pair show the same, bool."""
-        pairs = zip(pages.tolist(), originals.tolist(), strict=True)
-        same = (_show_same(self._rows[one], self._rows[two]) for one, two in pairs)
-        return np.fromiter(same, np.bool_, len(pages))
-
-    def _is_against(self, page: bytes | None, original: bytes | None, is_exact: bool) -> bool:
-        if page is None and original is None:
-            return False
-        witness, names = _read(page)
-        objection = self._rule.objection(
-            witness,
-            _read(original)[0],
-            is_exact=is_exact,
-            finds_parts=self._finds_parts,
-            names=names,
-        )
-        return objection is not None
+        is_equal = (self._views[pages] == self._views[originals]).all(axis=1)
+        both: Array = self._has[pages] & self._has[originals] & is_equal
+        return both
 
 
-def _show_same(one: bytes | None, other: bytes | None) -> bool:
-    return one is not None and other is not None and one[_VIEW] == other[_VIEW]
-
-
-@lru_cache(1 << 16)
-def _read(row: bytes | None) -> tuple[Witness, Names | None]:
+def _column(row: bytes | None) -> tuple[bool, int, float, bytes, int, int, int, int]:
     if row is None:
-        return Witness(0, None), None
+        return False, 0, 1.0, bytes(16), 0, 0, 0, 0
     tokens, common, data = _ROW.unpack(row)
-    evidence = Evidence.from_bytes(data)
-    return Witness(tokens, evidence), NamesOfPage(evidence, common)
+    page = Evidence.from_bytes(data)
+    title, headline = (int.from_bytes(name.ljust(4, b"\0")) for name in (page.title, page.headline))
+    return True, tokens, page.coverage, page.view, page.size, title, headline, common
