@@ -29,41 +29,56 @@ class SharedFile:
     """Runs steps in one thread, one after the other; what they find has to be the same file."""
 
     def __init__(self, path: str | os.PathLike[str], timeout: float, *, fsync: bool) -> None:
-        """Create it without opening the file *path*; nobody waits longer than *timeout* seconds.
+        """Create it without opening the file *path*.
 
-        Raises LedgerError for a broken link.
+        *timeout*: how long steps may take that are done `in_time`, in seconds. Raises LedgerError
+        for a broken link.
         """
         self._file = SqliteFile(path, KIND)
         self.name = str(self._file.path)
         self._timeout = timeout
         self._fsync = fsync
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
+        self._is_closed = False
+        # What is being read piece by piece.
+        self._readings: set[Generator[Any, None, None]] = set()
         self._connection: sqlite3.Connection | None = None
         self._place: tuple[int, int] | None = None
 
     async def run(self, step: Callable[..., T], *arguments: Any) -> T:
-        """Return what *step* does, in the thread; what follows is for such steps.
+        """Return what *step* does, in the thread, however long that takes.
+
+        Raises LedgerError once the file is closed; what follows is for such steps.
+        """
+        if self._is_closed:
+            raise LedgerError(f"{self.name} is not used any more: it was closed")
+        return await asyncio.wrap_future(self._thread.submit(step, *arguments))
+
+    async def in_time(self, step: Callable[..., T], *arguments: Any) -> T:
+        """Return what *step* does, for which pages wait, so that it must be short.
 
         Raises StoreDownError if that takes too long: then it is done later, or not at all.
         """
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="dedup-ledger")
         try:
             async with asyncio.timeout(self._timeout):
-                return await asyncio.wrap_future(self._thread.submit(step, *arguments))
+                return await self.run(step, *arguments)
         except TimeoutError:
             raise StoreDownError(
                 f"{self.name} did not answer within {self._timeout:g} seconds"
             ) from None
 
     async def close(self) -> None:
-        """Close the file, and end the thread."""
-        if self._thread is not None:
-            await self.run(self._close)
+        """Close the file, and what reads it, and end the thread, once what was begun is done."""
+        if not self._is_closed:
+            self._is_closed = True
+            closing = self._thread.submit(self._close)
             self._thread.shutdown(wait=False)
-            self._thread = None
+            # Whoever does not wait for it any longer does not keep it from being closed.
+            await asyncio.shield(asyncio.wrap_future(closing))
 
     def _close(self) -> None:
+        while self._readings:
+            self._readings.pop().close()
         if self._connection is not None:
             self._connection.close()
             self._connection = self._place = None
@@ -71,8 +86,8 @@ class SharedFile:
     # Reading.
 
     async def read(self, query: Callable[..., T], *arguments: Any) -> T:
-        """Return what one *query* or several find, in one state of the file."""
-        return await self.run(self._read, query, *arguments)
+        """Return what one *query* or several find in time, in one state of the file."""
+        return await self.in_time(self._read, query, *arguments)
 
     def _read(self, query: Callable[..., T], *arguments: Any) -> T:
         with self.errors():
@@ -85,11 +100,17 @@ class SharedFile:
     async def pieces(self, query: Callable[..., Iterator[T]], *arguments: Any) -> AsyncIterator[T]:
         """Yield what *query* does, all of one state of the file, while others write it."""
         pieces = self._read_piecewise(query, *arguments)
+        self._readings.add(pieces)
         try:
             while (piece := await self.run(next, pieces, None)) is not None:
                 yield piece
         finally:
-            await self.run(pieces.close)
+            if not self._is_closed:  # else it is closed with the file
+                await self.run(self._end_reading, pieces)
+
+    def _end_reading(self, pieces: Generator[Any, None, None]) -> None:
+        pieces.close()
+        self._readings.discard(pieces)
 
     def _read_piecewise(
         self, query: Callable[..., Iterator[T]], *arguments: Any

@@ -50,8 +50,9 @@ class SqliteLog(Log):
     ) -> None:
         """Create it without opening the file *path*.
 
-        No call takes longer than *timeout* seconds, which are more than it takes to give up a lock
-        that others have. *fsync*: what is written shall survive a power failure, too; else it
+        No call that pages wait for takes longer than *timeout* seconds, which are more than it
+        takes to give up a lock that others have; those that read or forget the whole ledger take
+        the time they need. *fsync*: what is written shall survive a power failure, too; else it
         survives the death of processes. Raises LedgerError for a broken link.
         """
         self._file = SharedFile(path, timeout, fsync=fsync)
@@ -92,7 +93,7 @@ class SqliteLog(Log):
             check_identity(self.name, there, self._identity, is_resumed=is_resumed)
 
     async def exchange(self, request: Request) -> Answer:
-        return await self._file.run(self._exchange, request)
+        return await self._file.in_time(self._exchange, request)
 
     def _exchange(self, request: Request) -> Answer:
         with self._file.transaction() as file:
@@ -116,7 +117,7 @@ class SqliteLog(Log):
         return answer
 
     async def expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
-        return await self._file.run(self._expire, claims)
+        return await self._file.in_time(self._expire, claims)
 
     def _expire(self, claims: Sequence[tuple[int, bytes, int]]) -> float:
         with self._file.transaction() as file:

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -611,6 +612,74 @@ async def test_a_step_that_takes_too_long_is_told_as_a_store_that_is_down(shared
     # What was begun before its time was over was done; what waited behind that was not.
     assert len(answer.entries) in (2, 3)
     assert answer.made == [answer.entries[-1].position]
+
+
+async def test_what_goes_through_the_whole_ledger_may_take_long(shared):
+    """Only what pages wait for has no time here."""
+    process = await shared.join()
+    number = (await process.store(record(1)))[0]
+    note = DuplicateNote("copy", number, "exact", 0.0, 1.0)
+    await process.exchange(duplicates=[note], seen_again={number: 2.0})
+    await process.leave()
+    log = shared.log(timeout=0.0)
+    assert await log.open() == Found(IDENTITY, False)
+    assert (await snapshot(log))[0].event.record == record(1)
+    assert [found async for found in log.seen_again()] == [(number, 2.0)]
+    assert [found.number async for _, found in log.duplicates()] == [number]
+    joined = await log.join(Member(process.owner, "test"), IDENTITY, reset=True)
+    assert joined.is_reset
+    for step in (log.exchange(Request(process.owner, 9, 1, 0)), log.expire([]), log.pages([1])):
+        with pytest.raises(StoreDownError, match="did not answer within 0 seconds"):
+            await step
+    await log.leave(process.owner, "finished", None, [("http://a/", None, "text")])
+    assert [text async for text in log.texts()] == [("http://a/", None, "text")]
+    await log.close()
+
+
+def threads_of_ledgers():
+    return {one for one in threading.enumerate() if one.name.startswith("dedup-ledger")}
+
+
+async def test_what_is_read_when_a_log_is_closed_ends_with_it(shared):
+    others = threads_of_ledgers()
+    await (await shared.join()).store(record(1), record(2))
+    log = shared.log()
+    readings = log.snapshot(), log.snapshot()
+    for reading in readings:
+        await anext(reading)
+    await shared.aclose()
+    await readings[0].aclose()
+    with pytest.raises(LedgerError, match="was closed"):
+        await anext(readings[1])
+    with pytest.raises(LedgerError, match="was closed"):
+        await log.pages([1])
+    for thread in threads_of_ledgers() - others:
+        thread.join(10)
+        assert not thread.is_alive()
+    with closing(sqlite3.connect(shared.path)) as file:  # nobody has it open any more
+        assert file.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone() == ("exclusive",)
+        file.execute("DELETE FROM claims")
+
+
+async def test_a_log_is_closed_though_nobody_waits_for_that(shared):
+    others = threads_of_ledgers()
+    process = await shared.join()
+    [thread] = threads_of_ledgers() - others
+    with closing(sqlite3.connect(shared.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        claiming = asyncio.create_task(process.exchange(record(1)))
+        await asyncio.sleep(0)
+        ending = asyncio.create_task(process.log.close())
+        await asyncio.sleep(0)
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        assert thread.is_alive()
+        other.execute("ROLLBACK")
+    await claiming
+    thread.join(10)
+    assert not thread.is_alive()
+    assert process.log._file._connection is None
 
 
 KILLED = """
