@@ -214,7 +214,8 @@ def judge_on_spark(source: Path, target: Path, arguments: argparse.Namespace) ->
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(arguments.master).config("spark.ui.enabled", False)
-    session = builder.getOrCreate()
+    parts = arguments.partitions or 4 * len(os.sched_getaffinity(0))
+    session = builder.config("spark.sql.shuffle.partitions", parts).getOrCreate()
     records = session.read.parquet(str(source))
     judged = judge(records, SimHash(), Rule(), partitions=arguments.partitions)
     print({row.verdict: row["count"] for row in judged.groupBy("verdict").count().collect()})
