@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dedup.claim import Claim
+from dedup.logs import get_logger
 from dedup.methods.base import Method
 from dedup.record import Claimed, Event, Lost, PageRecord
 from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view import View
+
+logger = get_logger(__name__)
 
 _MOST_AGAIN = 1000
 """How many claims that the log does not have are made at a time: a long outage leaves many."""
@@ -36,6 +39,10 @@ class Follower:
     order of the log is that of the view. A claim that the log does not have (any more), since the
     store could not be reached, has lost it, or gave it to others, is made again with the next
     exchange, or one of the next, unless its page was not stored.
+
+    If the store refuses claims, those of pages travel without such ones, which are made by
+    themselves, ever fewer at a time; one that is refused alone is given up: its page is stored, and
+    not remembered.
     """
 
     def __init__(
@@ -52,6 +59,9 @@ class Follower:
         self._next = _Turn()
         # Those that the log does not have.
         self._to_claim: list[Claim] = []
+        # As many as are made at a time: fewer, from a refusal until there are none left.
+        self._most_again = _MOST_AGAIN
+        self._given_up: list[Claim] = []
         # Stored pages that the log may not have.
         self._unsure: list[Claimed] = []
 
@@ -107,9 +117,12 @@ class Follower:
         self._next = _Turn()
         try:
             self._check_is_up()
-            turn.made = await self._exchange(turn.claims, _NO_NEWS)
+            again = self._claims_to_make() if self._most_again == _MOST_AGAIN else []
+            turn.made = await self._exchange(turn.claims, _NO_NEWS, again)
         except Exception as error:
             turn.error = error
+            if not isinstance(error, StoreDownError | HistoryChangedError):
+                self._most_again = min(self._most_again, _MOST_AGAIN // 2)
         except BaseException:
             turn.error = StoreDownError("who asked for several claims was cancelled")
             raise
@@ -124,20 +137,72 @@ class Follower:
             raise StoreDownError(f"{self._store.name} cannot be reached")
 
     async def exchange(self, news: News) -> None:
-        """Publish *news* of the store, and take over what others have done; raises as `claim`."""
+        """Publish *news* of the store, and take over what others have done; raises as `claim`.
+
+        Then make some of the claims that the log does not have.
+        """
         async with self._lock:
             await self._exchange([], news)
+            if again := self._claims_to_make():
+                await self._claim_alone(again)
 
-    async def _exchange(self, claims: Sequence[Claimed], news: News) -> list[Claim]:
+    def _claims_to_make(self) -> list[Claim]:
+        """Return the next ones of the claims that the log does not have."""
         self._to_claim = [claim for claim in self._to_claim if claim.is_open or claim.is_stored]
-        again = self._to_claim[:_MOST_AGAIN]
+        return self._to_claim[: self._most_again]
+
+    async def _claim_alone(self, again: Sequence[Claim]) -> None:
+        """Make claims *again*, or fewer the next time if the store refuses them.
+
+        Raises StoreDownError or HistoryChangedError.
+        """
         try:
-            events = await self._store.exchange([*(c.claimed for c in again), *claims], news)
+            events = await self._send([claim.claimed for claim in again], _NO_NEWS)
+        except (StoreDownError, HistoryChangedError):
+            raise
+        except Exception as error:  # whatever it is: all but these was taken just now
+            self._most_again = max(len(again) // 2, 1)
+            if len(again) == 1:
+                self._give_up(again[0], error)
+        else:
+            self._take_over(events, again)
+            if self._most_again < _MOST_AGAIN:
+                self._most_again = min(2 * self._most_again, _MOST_AGAIN // 2)
+        if not self._to_claim:
+            self._most_again = _MOST_AGAIN
+
+    def _give_up(self, claim: Claim, error: Exception) -> None:
+        self._to_claim.remove(claim)
+        self._count("claims/refused")
+        if not self._given_up:
+            logger.warning(
+                "%s refuses <%s>, which is kept, and not remembered there: %s",
+                self._store.name, claim.record.key, error,
+            )  # fmt: skip
+        self._given_up.append(claim)
+
+    async def _exchange(
+        self, claims: Sequence[Claimed], news: News, again: Sequence[Claim] = ()
+    ) -> list[Claim]:
+        events = await self._send([*(claim.claimed for claim in again), *claims], news)
+        return self._take_over(events, again, len(claims))
+
+    async def _send(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
+        try:
+            return await self._store.exchange(claims, news)
         except HistoryChangedError:
             await self._start_again()
             raise
+
+    def _take_over(
+        self, events: Sequence[Event], again: Sequence[Claim], others: int = 0
+    ) -> list[Claim]:
+        """Have *events* happen, of which the last ones are claims *again* and *others* after them.
+
+        Return the latter ones.
+        """
         del self._to_claim[: len(again)]
-        first_own = len(events) - len(again) - len(claims)
+        first_own = len(events) - len(again) - others
         self._apply(events[:first_own])
         for claim, event in zip(again, events[first_own:], strict=False):
             assert isinstance(event, Claimed)
@@ -203,7 +268,7 @@ class Follower:
     @property
     def unclaimed(self) -> int:
         """The number of stored pages of which the log does not have a claim."""
-        return sum(claim.is_stored for claim in self._to_claim)
+        return sum(claim.is_stored for claim in (*self._to_claim, *self._given_up))
 
     @property
     def waits_for_others(self) -> bool:
