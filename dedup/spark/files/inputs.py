@@ -1,6 +1,8 @@
 """Names of files and folders on any file system -> the files to read, in the order of a scan."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -85,6 +87,9 @@ def find_inputs(session: SparkSession, names: Sequence[str]) -> Inputs:
                 f"{repeated} is in more than one of the folders; scan their parent folder instead"
             )
     files = [file for inputs in found for file in inputs.files]
+    paths = Counter(file.path for file in files)
+    if twice := [file.name for file in files if paths[file.path] > 1]:
+        raise RecordError(f"{twice[0]} is named twice")
     return Inputs(kind, files, sum(inputs.links_left_out for inputs in found))
 
 
@@ -118,11 +123,12 @@ def _of_file(entry: Entry, name: str) -> Inputs:
 def _of_folder(storage: Storage, entry: Entry, name: str) -> Inputs:
     """Return the pages in a folder, or if it has none the files of records in it."""
     here = local_path(entry.path)
+    files = sorted(_visible(storage, entry.path))
+    _check_no_doubt(name, [below for below, *_ in files])
     if here is not None:
         folder = Folder([here], Fields())
         if folder.names or folder.links_left_out:
             return Inputs(Folder, list(_pages_here(folder, name)), folder.links_left_out)
-    files = sorted(_visible(storage, entry.path))
     pages = [
         InputFile(path, f"{name}/{below}", size, modified, below)
         for below, path, size, modified in files
@@ -144,6 +150,23 @@ def _of_folder(storage: Storage, entry: Entry, name: str) -> Inputs:
             for below, path, size, modified in files
         ],
     )
+
+
+def _check_no_doubt(name: str, belows: Sequence[str]) -> None:
+    """Raise RecordError for a folder of records that has a README: that is not what was meant."""
+    pages = [below for below in belows if below.lower().endswith(HTML + TEXT)]
+    records = [below for below in belows if _has_records(below)]
+    if pages and records and not any(below.lower().endswith(HTML) for below in pages):
+        raise RecordError(
+            f"{name} has both {pages[0]} and {records[0]}; name those that are meant, as in "
+            f"'{name}/*{''.join(PurePosixPath(records[0]).suffixes)}'"
+        )
+
+
+def _has_records(name: str) -> bool:
+    with suppress(RecordError):
+        return format_of_name(Path(name)) is not Folder
+    return False
 
 
 def _pages_here(folder: Folder, name: str) -> Iterator[InputFile]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
-from pyspark import TaskContext
+from pyspark import SparkFiles, TaskContext
 
 from dedup.evidence import Evidence
 from dedup.extraction import Extractor
@@ -129,7 +129,7 @@ def _read(
 ) -> Iterator[tuple[Place, int, ReadRecord]]:
     """Yield all records of the rows of a task, with their pieces and places in these."""
     if plan.inputs.kind is Folder:
-        with tempfile.TemporaryDirectory(prefix="dedup-") as folder:
+        with _folder_of_task() as folder:
             yield from _read_raws(plan, plan.format, _raws_of_folder(plan, batches, folder))
     elif plan.inputs.is_split and plan.inputs.kind is JsonLines:
         yield from _read_raws(plan, plan.format, _raws_of_lines(plan, batches))
@@ -250,8 +250,13 @@ def whole_files(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple
             assert path is not None
             yield number, path
             continue
-        with tempfile.TemporaryDirectory(prefix="dedup-") as folder:
+        with _folder_of_task() as folder:
             yield number, put(content, file, Path(folder) / PurePosixPath(file.path).name)
+
+
+def _folder_of_task() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder that goes with the executor, if the task has no time to delete it."""
+    return tempfile.TemporaryDirectory(prefix="dedup-", dir=SparkFiles.getRootDirectory())
 
 
 def put(content: bytes, file: InputFile, path: Path) -> Path:

@@ -1,8 +1,15 @@
 """A scan of files on Spark: read, judge, write aside, put in place."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +57,8 @@ _SETTINGS = {
     # A file that cannot be read, or is gone, must end the scan: its pages would be gone, too.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # Each task writes one file, whose name says which.
+    "spark.sql.files.maxRecordsPerFile": "0",
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
     # Pages of a megabyte are no rarity.
@@ -125,18 +134,29 @@ def scan_files(session: SparkSession, job: Job) -> Figures:
     # What is shuffled is a small part of what is read.
     parts = max(-(-job.inputs.nbytes // size), session.sparkContext.defaultParallelism)
     own = {**_SETTINGS, "spark.sql.shuffle.partitions": str(job.partitions or parts)}
-    with settings(session, own), clear_errors(), _folder_aside(storage, job.output) as aside:
+    with ExitStack() as stack:
+        stack.enter_context(settings(session, own))
+        stack.enter_context(clear_errors())
+        aside = stack.enter_context(_folder_aside(storage, job.output))
+        # Beside where they will be: a rename may not lead to another file system.
+        clusters = stack.enter_context(_folder_aside(storage, job.clusters or job.output))
         context = session.sparkContext
         if not (context.master or "").startswith("local") and context.getCheckpointDir() is None:
             # Executors may be lost in numbers: nothing shall be with them alone.
             context.setCheckpointDir(f"{aside}/rounds")
-        scan = _Scan(session, storage, job, aside)
+        scan = _Scan(session, storage, job, aside, clusters)
         scan.read()
         scan.judge()
         scan.write()
         check_unchanged(storage, job.inputs)
         scan.put_in_place()
         return scan.figures
+
+
+def _remove_leavings(folder: Path) -> None:
+    """Remove what tasks that were killed have begun to write; what is whole has another name."""
+    for path in folder.rglob(".*.part"):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -155,12 +175,15 @@ def _folder_aside(storage: Storage, output: str) -> Iterator[str]:
 class _Scan:
     """The steps of a scan, each of which leaves its result in files in a folder *aside*."""
 
-    def __init__(self, session: SparkSession, storage: Storage, job: Job, aside: str) -> None:
+    def __init__(
+        self, session: SparkSession, storage: Storage, job: Job, aside: str, clusters: str
+    ) -> None:
         self.figures = Figures(bytes_read=job.inputs.nbytes)
         self._session = session
         self._storage = storage
         self._job = job
         self._aside = aside
+        self._aside_of_clusters = clusters
         self._size = size_of_pieces(session, job.inputs, job.partitions)
         self._columns, self._compression = self._describe_tables()
         self._plan = Plan(
@@ -456,6 +479,7 @@ class _Scan:
         count = sum(self._counts[piece] for piece in pieces)
         context = self._session.sparkContext
         flags = context.broadcast(self._flags(left_out, first, count))
+        expected = count - flags.value.count
         kept = Kept(plan, self._bases, self._counts, flags)
         told = self._noted()
         new = self._of("new")
@@ -468,11 +492,13 @@ class _Scan:
             if job.inputs.kind is Warc:
                 assert here is not None
                 rows.mapInArrow(copied_archives(kept, told, here), LINES).collect()
+                _remove_leavings(here)
                 names = [name for name in here.iterdir() if name.name.startswith("part-")]
                 self._check_written(len(names), len(told.value))
             elif job.inputs.kind is Folder:
                 assert here is not None
                 rows.mapInArrow(copied_pages(kept, told, here), LINES).collect()
+                _remove_leavings(here)
                 found = sum(name.is_file() for name in here.rglob("*"))
                 self._check_written(found, sum(told.value.values()))
             elif job.inputs.kind is Parquet:
@@ -487,6 +513,10 @@ class _Scan:
                 text.write.text(target, compression=compression, lineSep="\n")
                 self._name_parts(target, told.value)
         flags.destroy()
+        # Of lines and rows, a task tells the piece, too.
+        counts = (own[1] if isinstance(own, tuple) else own for own in told.value.values())
+        if (written := sum(counts)) != expected:
+            raise SparkError(f"{expected:,} records are to be kept, and {written:,} were written")
 
     def _flags(self, left_out: DataFrame, first: int, count: int) -> Flags:
         flags = Flags(first, count)
@@ -510,7 +540,10 @@ class _Scan:
         for entry in self._storage.files_below(folder):
             name = entry.path.rpartition("/")[2]
             if name.startswith("part-"):
-                files[int(name.split("-")[1])] = entry.path
+                number = int(name.split("-")[1])
+                if number in files:
+                    raise SparkError(f"task {number} has written several files, not one")
+                files[number] = entry.path
         with_records = {task: piece for task, (piece, count) in told.items() if count}
         self._check_written(len(files.keys() & with_records), len(with_records))
         for task in sorted(with_records, key=with_records.__getitem__):
@@ -530,19 +563,20 @@ class _Scan:
             return
         names = self._numbered().select("number", "name")
         lines = lines_of_clusters(self._duplicates, names)
-        lines.write.text(self._of("clusters"), lineSep="\n")
-        self._storage.make_folder(self._of("lines"))
-        entries = self._storage.files_below(self._of("clusters"))
+        aside = self._aside_of_clusters
+        lines.write.text(f"{aside}/clusters", lineSep="\n")
+        self._storage.make_folder(f"{aside}/lines")
+        entries = self._storage.files_below(f"{aside}/clusters")
         paths = (entry.path for entry in entries if "/part-" in entry.path and entry.size)
         for number, path in enumerate(sorted(paths)):
-            self._storage.rename(path, f"{self._of('lines')}/part-{number:05d}.jsonl")
+            self._storage.rename(path, f"{aside}/lines/part-{number:05d}.jsonl")
 
     def put_in_place(self) -> None:
         """Rename what is written to what it was asked to be."""
         job = self._job
         self._storage.rename(self._of("new"), job.output)
         if job.clusters is not None:
-            self._storage.rename(self._of("lines"), job.clusters)
+            self._storage.rename(f"{self._aside_of_clusters}/lines", job.clusters)
         if local_path(self._storage.full(job.output)) is None:
             # Where a rename is a copy of one file after the other, this one tells that it is whole.
             self._storage.touch(f"{job.output.rstrip('/')}/_SUCCESS")

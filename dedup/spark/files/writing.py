@@ -43,6 +43,11 @@ class Flags:
         self._bucket = first // _BITS
         self._bits = np.zeros((first + count) // _BITS + 1 - self._bucket << 12, np.uint8)
 
+    @property
+    def count(self) -> int:
+        """How many are left out."""
+        return int(np.bitwise_count(self._bits).sum())
+
     def add(self, bucket: int, bits: bytes) -> None:
         """Add what Spark's bitmap_construct_agg has for a *bucket*, numbered from 0."""
         start = (bucket - self._bucket) << 12
