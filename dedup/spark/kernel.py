@@ -17,7 +17,7 @@ SHORT = 256
 
 _ROWS_AT_ONCE = 1 << 16
 # So that what is compared at once fits into the processor's cache.
-_PLACES_AT_ONCE = 1 << 14
+_PLACES_AT_ONCE = 1 << 15
 # All but one in 16 of components that differ do in one of so many bits.
 _BITS_OF_COMPONENT = 4
 _SAMPLE = 256
@@ -225,17 +225,20 @@ class Sieve:
 
     def _near(self, leader: int, start: int, end: int) -> Array:
         """Return which from *start* to before *end* may match *leader*."""
-        words = self._planes.shape[1]
-        differing = np.zeros(end - start, np.uint16)
+        words, size = self._planes.shape[1], end - start
+        differs, in_plane = np.empty((2, size), np.uint64)
+        in_word, differing = np.empty(size, np.uint8), np.zeros(size, np.uint16)
         for word in range(words):
             own = self._planes[:, word, leader]
-            differs = self._planes[0, word, start:end] ^ own[0]
+            np.bitwise_xor(self._planes[0, word, start:end], own[0], out=differs)
             for plane in range(1, len(own)):
-                differs |= self._planes[plane, word, start:end] ^ own[plane]
-            differing += np.bitwise_count(differs)
-            if word == words // 2 and word + 1 < words:
+                np.bitwise_xor(self._planes[plane, word, start:end], own[plane], out=in_plane)
+                differs |= in_plane
+            differing += np.bitwise_count(differs, out=in_word)
+            # Most that differ at all differ in too much by now.
+            if 2 * (word + 1) == words:
                 [left] = np.nonzero(differing <= self._most)
-                if len(left) < (end - start) // 8:
+                if 8 * len(left) < size:
                     pairs = Pairs(np.full(len(left), leader), left + start)
                     return self.sift(pairs).later
         return np.flatnonzero(differing <= self._most) + start
