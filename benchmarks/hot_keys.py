@@ -1,6 +1,6 @@
 """Pages that share one key: the time to find which of them match, without Spark.
 
-    python benchmarks/hot_keys.py [--sizes 10000 100000] [--methods minhash verified]
+    python benchmarks/hot_keys.py [--sizes 10000 100000] [--methods minhash verified segments]
 
 *Others*: pages that share the key and little else. *Template*: each has half of its shingles in
 common with each. *Clique*: all match all. All sketches are different. The time is that of the
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.methods import METHODS, KeyMethod, MinHash, Verified
+from dedup.methods import METHODS, KeyMethod, MinHash, Segments, Verified
 from dedup.rule import Rule
 from dedup.spark.comparison import Comparison, Members, Shared
 
@@ -72,7 +72,14 @@ def verified(method: Verified, chooser: Any, size: int, share: float) -> list[by
     return [head + row.tobytes() for row in np.packbits(bits, axis=1)]
 
 
-PAYLOADS = {"minhash": minhash, "verified": verified}
+def segments(method: Segments, chooser: Any, size: int, share: float) -> list[bytes]:
+    """Return 20 digests of each, of which *share* or more are those of a template."""
+    rows = chooser.integers(0, 2**64, (size, 20), dtype=np.uint64)
+    rows[:, : max(1, round(20 * share))] = np.arange(max(1, round(20 * share)))
+    return [np.sort(row).astype("<u8").tobytes() for row in rows]
+
+
+PAYLOADS = {"minhash": minhash, "verified": verified, "segments": segments}
 
 
 if __name__ == "__main__":

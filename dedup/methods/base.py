@@ -189,6 +189,18 @@ class Components(NamedTuple):
     are_bits: bool
 
 
+class FeatureSets(NamedTuple):
+    """What sketches are sets of: matches have at least so many in common.
+
+    *values*: those of all sketches, one after the other, uint64; *counts*: how many each has;
+    *least*: how many it shares at least with a match that has as many or more. Shapes (n,), int64.
+    """
+
+    values: Array
+    counts: Array
+    least: Array
+
+
 class KeyMethod(Method):
     """A method whose matches share a block key, always or with a probability that it states."""
 
@@ -221,6 +233,13 @@ class KeyMethod(Method):
 
         With them, most pages that share a key need not be compared one by one: override this if the
         distance is a number or a share of places that differ, or is at least that.
+        """
+        return None
+
+    def feature_sets(self, payloads: Sequence[bytes]) -> FeatureSets | None:
+        """Return what sets matches have so much of in common; ``None``: there is no such thing.
+
+        Override this, instead of `components`, if sketches are sets of features.
         """
         return None
 

@@ -20,6 +20,7 @@ from dedup.spark.kernel import (
     all_pairs,
     near_in_short_runs,
     near_pairs,
+    pairs_by_features,
     pairs_of_few,
     pairs_of_leaders,
 )
@@ -82,6 +83,7 @@ class Comparison:
     that are not among these are *incomplete*. Where few match, that is quadratic, unless the
     components of the sketches tell most pairs apart (`KeyMethod.components`): long runs of those
     that differ in most components are split on them, of others each pair takes a few instructions.
+    Of sets, those are compared that share a rare feature (`KeyMethod.feature_sets`).
     """
 
     def __init__(self, method: KeyMethod, rule: Rule) -> None:
@@ -162,15 +164,17 @@ class _Compared:
     def _links_of_leaders(self, start: int, end: int, asked: Array) -> Iterator[Links]:
         """Yield the links of the earliest members to all later ones, until these are enough.
 
-        If those of the first few are not, those of the others are found by the components that they
-        share, where that is the shorter way.
+        If those of the first few are not, those of the others are found by the components or the
+        features that they share, where that is the shorter way.
         """
         size = end - start
         left = max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
-        step = max(1, min(SHORT, _PAIRS_AT_ONCE // size))
-        components = None
+        step = max(1, min(_LINKS_A_MEMBER, _PAIRS_AT_ONCE // size))
+        components, features = None, None
         if not self._is_exact:
-            components = self._method.components(self._members.payloads[start:end])
+            payloads = self._members.payloads[start:end]
+            components = self._method.components(payloads)
+            features = self._method.feature_sets(payloads)
         sieve = components and Sieve.of(components)
         few: Pairs | None = None
         for first in range(0, size, step):
@@ -179,9 +183,12 @@ class _Compared:
             if left <= 0:
                 self._note_incomplete(np.arange(first, size), start, asked)
                 return
-            if components and sieve and first - step < SHORT <= first:
+            if first - step < _LINKS_A_MEMBER <= first:
                 most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * size)
-                few = pairs_of_few(components, sieve, first, most)
+                if components and sieve:
+                    few = pairs_of_few(components, sieve, first, most)
+                elif features:
+                    few = pairs_by_features(features, first, most)
             if few is not None:
                 break
             last = min(first + step, size)

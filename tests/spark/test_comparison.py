@@ -42,9 +42,16 @@ def test_texts_and_pages_are_judged_as_in_a_scan(name, seed, rule):
         assert verdicts == judged.expected(method, rule, collection)
 
 
+SETS = ["segments", "long-sentences", "feature-code"]
+
+
 def payloads_of(name, seed, size):
     """Return what is compared of pages of which some are alike, in some or in most components."""
     chooser = np.random.default_rng(seed)
+    if name in SETS:
+        common = chooser.integers(0, 2**63, 30, np.uint64)
+        own = [chooser.choice(common, chooser.integers(2, 12), replace=False) for _ in range(size)]
+        return [np.unique(np.append(row, common[:2])).astype("<u8").tobytes() for row in own]
     length = {"minhash": 400, "shingling": 48, "combined": 96, "verified": 164}[name]
     unit = {"minhash": 4, "shingling": 8}.get(name, 1)
     rows = chooser.integers(0, 256, (size, length // unit, unit), np.uint8)
@@ -60,7 +67,7 @@ def payloads_of(name, seed, size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["minhash", "shingling", "combined", "verified"])
+@pytest.mark.parametrize("name", ["minhash", "shingling", "combined", "verified", *SETS])
 @pytest.mark.parametrize("strict", [False, True])
 @given(seed=st.integers(0, 10**9), size=st.integers(5, 150))
 def test_of_a_hot_key_all_that_match_are_linked_however_few_pairs_are_compared(
@@ -68,12 +75,13 @@ def test_of_a_hot_key_all_that_match_are_linked_however_few_pairs_are_compared(
 ):
     method = METHODS[name]()
     if strict:
-        method.max_distance = method.max_distance / 8 if name == "verified" else 2
+        method.max_distance = 0.05 if method.max_distance < 1 else 2
     payloads = payloads_of(name, seed, size)
     nodes = np.arange(size)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "SHORT", 4)
         patch.setattr(comparison, "SHORT", 4)
+        patch.setattr(comparison, "_LINKS_A_MEMBER", 4)
         patch.setattr(kernel, "_PAIRS_TO_SORT", 0)
         compared = Comparison(method, Rule())
         members = Members(Shared.KEY, np.array([0]), nodes, nodes, payloads, [None] * size)
