@@ -164,8 +164,8 @@ class _Compared:
     def _links_of_leaders(self, start: int, end: int, asked: Array) -> Iterator[Links]:
         """Yield the links of the earliest members to all later ones, until these are enough.
 
-        If those of the first few are not, those of the others are found by the components or the
-        features that they share, where that is the shorter way.
+        Where that is the shorter way, the links of all but the first few are found by the
+        components or the features that they share.
         """
         size = end - start
         left = max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
@@ -176,6 +176,8 @@ class _Compared:
             components = self._method.components(payloads)
             features = self._method.feature_sets(payloads)
         sieve = components and Sieve.of(components)
+        # To sort features takes less time than to compare sets with a few others.
+        first_try = 0 if features else _LINKS_A_MEMBER
         few: Pairs | None = None
         for first in range(0, size, step):
             if (asked[first:] >= MOST_OBJECTIONS).all():
@@ -183,7 +185,7 @@ class _Compared:
             if left <= 0:
                 self._note_incomplete(np.arange(first, size), start, asked)
                 return
-            if first - step < _LINKS_A_MEMBER <= first:
+            if first - step < first_try <= first:
                 most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * size)
                 if components and sieve:
                     few = pairs_of_few(components, sieve, first, most)
