@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 
 from dedup.methods.arguments import check_whole
-from dedup.methods.base import KeyMethod, as_rows
+from dedup.methods.base import Components, KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
 from dedup.methods.minhash import minimums
 from dedup.methods.shingles import shingle_hashes_of, shingles
@@ -100,6 +100,10 @@ class Shingling(KeyMethod):
     def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
         keys = self._keys(as_rows(sketches, 8 * self.supershingles).view("<u8"))
         return keys.reshape(-1), np.full(len(sketches), len(self._groups)), list(sketches)
+
+    def components(self, payloads: Sequence[bytes]) -> Components:
+        supershingles = as_rows(payloads, 8 * self.supershingles).view("<u8")
+        return Components(supershingles, int(self.max_distance), are_bits=False)
 
     def distance(self, sketch: Array, other: Array) -> float:
         """Return how many supershingles differ from the one in the same place."""

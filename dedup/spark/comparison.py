@@ -16,9 +16,12 @@ from dedup.spark.kernel import (
     SHORT,
     Groups,
     Pairs,
+    Sieve,
     all_pairs,
     near_in_short_runs,
     near_pairs,
+    pairs_by_features,
+    pairs_of_few,
     pairs_of_leaders,
 )
 from dedup.spark.witnesses import MOST_OBJECTIONS, Witnesses
@@ -77,7 +80,10 @@ class Comparison:
     In a run of up to 256 members, all are compared with all. In longer ones, fingerprints are, too;
     of equal ones, and of other sketches, the earliest are compared with all later ones, as many as
     have few enough matches: of a million pages of one template, nobody needs all pairs. The members
-    that are not among these are *incomplete*.
+    that are not among these are *incomplete*. Where few match, that is quadratic, unless the
+    components of the sketches tell most pairs apart (`KeyMethod.components`): long runs of those
+    that differ in most components are split on them, of others each pair takes a few instructions.
+    Of sets, those are compared that share a rare feature (`KeyMethod.feature_sets`).
     """
 
     def __init__(self, method: KeyMethod, rule: Rule) -> None:
@@ -156,20 +162,49 @@ class _Compared:
         yield from self._links_of_leaders(start, end, asked)
 
     def _links_of_leaders(self, start: int, end: int, asked: Array) -> Iterator[Links]:
-        """Yield the links of the earliest members to all later ones, until these are enough."""
+        """Yield the links of the earliest members to all later ones, until these are enough.
+
+        Where that is the shorter way, the links of all but the first few are found by the
+        components or the features that they share.
+        """
         size = end - start
         left = max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
-        step = max(1, _PAIRS_AT_ONCE // size)
-        first = 0
-        while first < size and left > 0:
+        step = max(1, min(_LINKS_A_MEMBER, _PAIRS_AT_ONCE // size))
+        components, features = None, None
+        if not self._is_exact:
+            payloads = self._members.payloads[start:end]
+            components = self._method.components(payloads)
+            features = self._method.feature_sets(payloads)
+        sieve = components and Sieve.of(components)
+        # To sort features takes less time than to compare sets with a few others.
+        first_try = 0 if features else _LINKS_A_MEMBER
+        few: Pairs | None = None
+        for first in range(0, size, step):
             if (asked[first:] >= MOST_OBJECTIONS).all():
                 return
-            pairs = pairs_of_leaders(first, min(first + step, size), size)
+            if left <= 0:
+                self._note_incomplete(np.arange(first, size), start, asked)
+                return
+            if first - step < first_try <= first:
+                most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * size)
+                if components and sieve:
+                    few = pairs_of_few(components, sieve, first, most)
+                elif features:
+                    few = pairs_by_features(features, first, most)
+            if few is not None:
+                break
+            last = min(first + step, size)
+            if sieve:
+                pairs = sieve.pairs_of_leaders(first, last)
+            else:
+                pairs = pairs_of_leaders(first, last, size)
             for links in self._asked(pairs, start, asked):
                 left -= len(links.pages)
                 yield links
-            first += step
-        self._note_incomplete(np.arange(first, size), start, asked)
+        if few is not None:
+            for begin in range(0, len(few.earlier), _PAIRS_AT_ONCE):
+                part = slice(begin, begin + _PAIRS_AT_ONCE)
+                yield from self._asked(Pairs(*(side[part] for side in few)), start, asked)
 
     def _asked(self, pairs: Pairs, start: int, asked: Array) -> Iterator[Links]:
         """Yield the links of *pairs* of a run; what has had many objections is not asked again."""

@@ -1,6 +1,9 @@
 """Runs -> matches -> verdicts, as a scan on one machine has them; without Spark."""
 
+from itertools import combinations
+
 import judged
+import numpy as np
 import pytest
 import without_spark
 from hypothesis import given
@@ -10,6 +13,7 @@ from dedup.evidence import STRICT
 from dedup.methods import METHODS
 from dedup.rule import Rule
 from dedup.spark import comparison, kernel
+from dedup.spark.comparison import Comparison, Members, Shared
 
 RULES = [Rule(), Rule(min_tokens=40, short_pages="keep"), Rule(demands=STRICT), Rule(demands=None)]
 
@@ -20,6 +24,7 @@ def limits(request, monkeypatch):
     if request.param != "as it is":
         monkeypatch.setattr(kernel, "SHORT", 4)
         monkeypatch.setattr(comparison, "SHORT", 4)
+        monkeypatch.setattr(kernel, "_PAIRS_TO_SORT", 0)
     if request.param == "small budgets":
         monkeypatch.setattr(comparison, "_LEAST_BUDGET", 2)
         monkeypatch.setattr(comparison, "_LINKS_A_MEMBER", 1)
@@ -35,3 +40,65 @@ def test_texts_and_pages_are_judged_as_in_a_scan(name, seed, rule):
     for collection in (judged.records(method, seed), judged.pages(method, seed)):
         verdicts, _ = without_spark.judged(method, rule, collection)
         assert verdicts == judged.expected(method, rule, collection)
+
+
+SETS = ["segments", "long-sentences", "feature-code"]
+
+
+def payloads_of(name, seed, size):
+    """Return what is compared of pages of which some are alike, in some or in most components."""
+    chooser = np.random.default_rng(seed)
+    if name in SETS:
+        common = chooser.integers(0, 2**63, 30, np.uint64)
+        own = [chooser.choice(common, chooser.integers(2, 12), replace=False) for _ in range(size)]
+        return [np.unique(np.append(row, common[:2])).astype("<u8").tobytes() for row in own]
+    length = {"minhash": 400, "shingling": 48, "combined": 96, "verified": 164}[name]
+    unit = {"minhash": 4, "shingling": 8}.get(name, 1)
+    rows = chooser.integers(0, 256, (size, length // unit, unit), np.uint8)
+    for _ in range(size):
+        one, other = chooser.integers(0, size, 2)
+        share = chooser.choice([0.3, 0.6, 0.8, 0.97])
+        is_equal = chooser.random(length // unit) < share
+        rows[one, is_equal] = rows[other, is_equal]
+    if name == "verified":
+        rows[:, 0] = 200  # tokens
+        rows[:, 1:4] = chooser.choice([0, 1], p=[0.9, 0.1])  # numbers
+    return [row.tobytes() for row in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["minhash", "shingling", "combined", "verified", *SETS])
+@pytest.mark.parametrize("strict", [False, True])
+@given(seed=st.integers(0, 10**9), size=st.integers(5, 150))
+def test_of_a_hot_key_all_that_match_are_linked_however_few_pairs_are_compared(
+    name, strict, seed, size
+):
+    method = METHODS[name]()
+    if strict:
+        method.max_distance = 0.05 if method.max_distance < 1 else 2
+    payloads = payloads_of(name, seed, size)
+    nodes = np.arange(size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "SHORT", 4)
+        patch.setattr(comparison, "SHORT", 4)
+        patch.setattr(comparison, "_LINKS_A_MEMBER", 4)
+        patch.setattr(kernel, "_PAIRS_TO_SORT", 0)
+        compared = Comparison(method, Rule())
+        members = Members(Shared.KEY, np.array([0]), nodes, nodes, payloads, [None] * size)
+        links = list(compared.links(members))
+    found = {
+        (page, original): distance
+        for part in links
+        for page, original, distance in zip(
+            part.pages.tolist(), part.originals.tolist(), part.distances.tolist(), strict=True
+        )
+    }
+    pairs = [(later, earlier) for earlier, later in combinations(range(size), 2)]
+    columns = ([payloads[pair[n]] for pair in pairs] for n in (0, 1))
+    distances = method.distances_of_pairs(*columns).tolist()
+    assert found == {
+        pair: distance
+        for pair, distance in zip(pairs, distances, strict=True)
+        if distance <= method.max_distance
+    }
+    assert not any(len(part) for part in compared.incomplete)

@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.methods.base import Components
 from dedup.spark import kernel
-from dedup.spark.kernel import Groups, Pairs, all_pairs, near_in_short_runs, near_pairs
+from dedup.spark.kernel import (
+    Groups,
+    Pairs,
+    Sieve,
+    all_pairs,
+    near_in_short_runs,
+    near_pairs,
+    pairs_of_few,
+)
 
 
 def as_set(pairs):
@@ -107,3 +116,97 @@ def test_a_hundred_thousand_that_share_many_bits_take_seconds(shared):
     share = sum(np.prod([(bits - i) / (i + 1) for i in range(d)]) for d in range(4)) / 2.0**bits
     expected = share * len(values) * (len(values) - 1) / 2
     assert abs(len(found.earlier) - expected) <= 6 * expected**0.5 + 1
+
+
+@st.composite
+def hot_components(draw):
+    """Components that agree in many places, as numbers or as bits of bytes."""
+    places = draw(st.integers(1, 12))
+    are_bits = draw(st.booleans())
+    size, most_value = draw(st.integers(1, 60)), draw(st.sampled_from([1, 3, 255]))
+    chooser = np.random.default_rng(draw(st.integers(0, 10**6)))
+    kind = np.uint8 if are_bits else draw(st.sampled_from([np.uint8, np.uint32, np.uint64]))
+    values = chooser.integers(0, most_value, (size, places), kind, endpoint=True)
+    values[:, chooser.random(places) < 0.3] = 1
+    values[chooser.random((size, places)) < draw(st.sampled_from([0, 0.5, 0.9]))] = 0
+    return Components(values, draw(st.integers(0, 14)), are_bits=are_bits)
+
+
+def differing(components, one, other):
+    differs = components.values[one] ^ components.values[other]
+    if components.are_bits:
+        return int(np.bitwise_count(differs).sum())
+    return int(np.count_nonzero(differs))
+
+
+def near(components, first=0):
+    return {
+        pair
+        for pair in combinations(range(first, len(components.values)), 2)
+        if differing(components, *pair) <= components.most
+    }
+
+
+@given(components=hot_components(), first=st.integers(0, 3))
+def test_a_sieve_leaves_all_that_may_match_and_of_bits_nothing_else(components, first):
+    sieve = Sieve.of(components)
+    size = len(components.values)
+    every = Pairs(*np.triu_indices(size, 1))
+    left = as_set(sieve.sift(every))
+    assert left >= near(components)
+    if components.are_bits or components.values.max() < 16:
+        assert left == near(components)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "_PLACES_AT_ONCE", 9)
+        patch.setattr(kernel, "_ROWS_AT_ONCE", 100)
+        assert set().union(*map(as_set, sieve.pairs_of_all())) == left
+        found = as_set(sieve.pairs_of_leaders(0, min(first, size)))
+    assert found == {pair for pair in left if pair[0] < first}
+
+
+@given(components=hot_components(), first=st.integers(0, 3), short=st.sampled_from([1, 2, 5, 256]))
+def test_what_agrees_in_a_piece_of_its_components_is_all_that_is_near(components, first, short):
+    first = min(first, len(components.values) - 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "SHORT", short)
+        patch.setattr(kernel, "_PAIRS_TO_SORT", 0)
+        found = pairs_of_few(components, Sieve.of(components), first, 10_000)
+    if found is not None:
+        assert as_set(found) >= near(components, first)
+        assert len(found.earlier) == len(as_set(found))
+        assert found.earlier.min(initial=first) >= first
+
+
+@pytest.mark.parametrize("agreeing", [1, 4, 40])
+def test_what_shares_components_is_split_until_few_are_compared(agreeing, monkeypatch):
+    monkeypatch.setattr(kernel, "SHORT", 8)
+    chooser = np.random.default_rng(agreeing)
+    values = chooser.integers(0, 2**32, (5000, 100), dtype=np.uint32)
+    values[:, :agreeing] = 7
+    # In each part are some that agree in more, so that it is split again.
+    values[:2000, 40:60] = 8
+    values[0:4] = values[0]
+    values[1, -20:] += 1
+    components = Components(values, 20, are_bits=False)
+    found = pairs_of_few(components, Sieve.of(components), 0, 10_000)
+    assert as_set(found) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+
+
+def test_no_pairs_are_made_of_what_components_cannot_tell_apart():
+    values = np.zeros((3000, 40), np.uint32)
+    values[:, 0] = np.arange(3000)
+    for most in (0, 1, 5, 39):
+        components = Components(values, most, are_bits=False)
+        found = pairs_of_few(components, Sieve.of(components), 0, 10_000)
+        assert (found is None) == (most > 0)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_signatures_that_share_a_band_take_seconds():
+    values = np.random.default_rng(1).integers(0, 2**32, (100_000, 100), dtype=np.uint32)
+    values[:, :4] = 7
+    values[-1] = values[5]
+    values[-1, 50:85] += 1
+    components = Components(values, 35, are_bits=False)
+    found = pairs_of_few(components, Sieve.of(components), 0, 1 << 20)
+    assert as_set(found) == {(5, 99_999)}
