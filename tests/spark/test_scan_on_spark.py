@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import collections_on_disk as collections
@@ -321,3 +323,86 @@ def test_what_is_wrong_with_the_options_is_said_in_one_line(
     assert (code, error.count("\n")) == (2, 1)
     assert message in error
     assert sorted(os.listdir(tmp_path)) == ["out", "pages.jsonl"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_limit_of_rows_per_file_loses_none(spark, capsys, tmp_path, kind):
+    pages = collections.write(tmp_path / collections.NAMES[kind], some_texts())
+    spark.conf.set("spark.sql.files.maxRecordsPerFile", "10")
+    try:
+        [local, on_spark] = scan_both(
+            capsys, tmp_path, pages, partitions=2, output=f"unique{pages.suffix}"
+        )
+        assert spark.conf.get("spark.sql.files.maxRecordsPerFile") == "10"
+    finally:
+        spark.conf.unset("spark.sql.files.maxRecordsPerFile")
+    check_figures(local, on_spark)
+    check_clusters(tmp_path)
+    if kind == "jsonl":
+        assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
+
+
+def test_a_folder_of_records_with_a_readme_is_refused(spark, capsys, tmp_path):
+    folder = tmp_path / "crawl"
+    folder.mkdir()
+    collections.write(folder / "part-0.jsonl", some_texts())
+    (folder / "README.md").write_text("What this is.\n")
+    out = tmp_path / "unique"
+    code, _, error = run(capsys, "scan", folder, "-o", out, "--engine", "spark")
+    assert code == 2
+    assert "has both README.md and part-0.jsonl; name those that are meant" in error
+    assert sorted(os.listdir(tmp_path)) == ["crawl"]
+    # The scan that the message proposes reads the records only.
+    arguments = [f"{folder}/*.jsonl", "-o", out, "--engine", "spark", "--json", "-"]
+    code, told, error = run(capsys, "scan", *arguments)
+    assert (code, json.loads(told)["records"]) == (0, len(some_texts()))
+
+
+@pytest.mark.parametrize("name", ["pages.parquet", "pages.jsonl"])
+def test_a_file_that_is_named_twice_is_refused(spark, capsys, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    collections.write(tmp_path / name, some_texts())
+    inputs = [name, tmp_path / f"*{Path(name).suffix}"]
+    code, _, error = run(capsys, "scan", *inputs, "-o", "unique", "--engine", "spark")
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"{name} is named twice" in error
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_clusters_that_cannot_be_written_are_refused_before_anything_is_read(
+    spark, capsys, tmp_path
+):
+    path = bad_lines(tmp_path)
+    out = ["-o", tmp_path / "unique", "--clusters", tmp_path / "no" / "such"]
+    code, _, error = run(capsys, "scan", path, *out, "--engine", "spark")
+    assert code == 2
+    assert "no/such must be in a folder that exists" in error
+    assert os.listdir(tmp_path) == ["bad.jsonl"]
+
+
+def leave_something_of_a_killed_task(beside, stop):
+    """Wait for the folder that tasks write to, and put a file in it that one has begun."""
+    while not stop.is_set():
+        for folder in beside.glob(".unique.*/new"):
+            (folder / ".0123456789abcdef.part").write_text("half of a page")
+            return True
+        stop.wait(0.001)
+    return False
+
+
+def test_what_a_killed_task_has_begun_is_no_output(spark, capsys, tmp_path):
+    pages = collections.write(tmp_path / "site", some_texts())
+    stop = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        left = pool.submit(leave_something_of_a_killed_task, tmp_path, stop)
+        try:
+            figures = scan_both(capsys, tmp_path, pages, output="here")
+        finally:
+            stop.set()
+    assert left.result()
+    check_figures(*figures)
+    here, there = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+        for name in ("here", "unique")
+    )
+    assert here == there
