@@ -14,6 +14,9 @@ from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from commands import run
 from texts import CHINESE, article, edited
 
+from dedup.spark.files.scan import checkpoints
+from dedup.spark.files.writing import part_name
+
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet")]
 
 
@@ -28,6 +31,14 @@ def some_texts(count=60):
 def parts(folder):
     """All that is in the files of a folder, in the order of their names."""
     return b"".join(path.read_bytes() for path in sorted(Path(folder).iterdir()))
+
+
+def rows_of(path):
+    """All rows of a table, or of those in a folder, in the order of their names."""
+    import pyarrow.parquet as pq
+
+    paths = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]
 
 
 def scan_both(capsys, tmp_path, *arguments, output="unique.jsonl", code=0, partitions=3):
@@ -77,12 +88,8 @@ def test_every_format_is_scanned_as_on_one_machine(spark, capsys, tmp_path, kind
         assert files[here] == files[there]
         assert len(files[here]) == figures[0]["kept"]
     elif kind == "parquet":
-        import pyarrow.parquet as pq
-
-        tables = [pq.read_table(path) for path in sorted(there.iterdir())]
-        assert len(tables) > 1
-        rows = [row for table in tables for row in table.to_pylist()]
-        assert rows == pq.read_table(here).to_pylist()
+        assert len(list(there.iterdir())) > 1
+        assert rows_of(there) == rows_of(here)
     elif "csv" in kind:
         files = [collections.decompressed(path) for path in sorted(there.iterdir())]
         header = b"url,text\r\n"
@@ -340,6 +347,8 @@ def test_a_limit_of_rows_per_file_loses_none(spark, capsys, tmp_path, kind):
     check_clusters(tmp_path)
     if kind == "jsonl":
         assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
+    else:
+        assert rows_of(tmp_path / "unique") == rows_of(tmp_path / "unique.parquet")
 
 
 def test_a_folder_of_records_with_a_readme_is_refused(spark, capsys, tmp_path):
@@ -406,3 +415,67 @@ def test_what_a_killed_task_has_begun_is_no_output(spark, capsys, tmp_path):
         for name in ("here", "unique")
     )
     assert here == there
+
+
+def test_names_of_parts_are_in_the_order_of_their_numbers_however_many_they_are():
+    names = [part_name(number, 100_001, ".csv") for number in range(100_001)]
+    assert names == sorted(names)
+    assert names[-1] == "part-100000.csv"
+    assert part_name(99_999, 99_999, ".jsonl.gz") == "part-99999.jsonl.gz"
+
+
+def test_tables_of_two_writers_are_scanned_together(spark, capsys, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = some_texts()
+    rows = [{"url": f"http://a/{number}", "text": text} for number, text in enumerate(texts)]
+    pq.write_table(pa.Table.from_pylist(rows[:50]), tmp_path / "a.parquet")
+    own = spark.createDataFrame(rows[50:], "url string, text string").coalesce(1)
+    own.write.parquet(f"{tmp_path}/spark")
+    [part] = (tmp_path / "spark").glob("part-*.parquet")
+    part.rename(tmp_path / "b.parquet")
+    inputs = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    check_figures(*scan_both(capsys, tmp_path, *inputs, output="unique.parquet"))
+    check_clusters(tmp_path)
+
+
+def test_columns_may_have_the_names_of_sparks_own(spark, capsys, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    own = {"_path": "p", "_start": 1, "_row": 2.5, "_metadata": {"file_path": "x"}, "content": b"c"}
+    rows = [{"url": "u", "text": text, **own} for text in some_texts()]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pages.parquet")
+    pages = tmp_path / "pages.parquet"
+    check_figures(*scan_both(capsys, tmp_path, pages, output="unique.parquet"))
+    assert rows_of(tmp_path / "unique") == rows_of(tmp_path / "unique.parquet")
+
+
+@pytest.mark.parametrize("option", ["-o", "--clusters", "--json"])
+def test_an_output_may_not_be_in_an_input(spark, capsys, tmp_path, option):
+    folder = tmp_path / "crawl"
+    folder.mkdir()
+    pages = collections.write(folder / "pages.jsonl", some_texts())
+    before = pages.read_bytes()
+    (tmp_path / "link").symlink_to(folder)
+    target = pages if option == "--json" else tmp_path / "link" / "unique"
+    named = [] if option == "-o" else ["-o", tmp_path / "unique"]
+    arguments = [folder, *named, option, target, "--overwrite", "--engine", "spark"]
+    code, _, error = run(capsys, "scan", *arguments)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "is an input, or in one" in error
+    assert os.listdir(folder) == ["pages.jsonl"]
+    assert pages.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["crawl", "link"]
+
+
+def test_the_folder_of_checkpoints_is_that_of_the_scan_only(spark, tmp_path):
+    context = spark.sparkContext
+    assert context.getCheckpointDir() is None
+    with checkpoints(spark, f"{tmp_path}/rounds"):
+        first = context.getCheckpointDir()
+        assert f"{tmp_path}/rounds/" in first
+        with checkpoints(spark, f"{tmp_path}/others"):
+            assert context.getCheckpointDir() == first
+    assert context.getCheckpointDir() is None
