@@ -479,3 +479,23 @@ def test_the_folder_of_checkpoints_is_that_of_the_scan_only(spark, tmp_path):
         with checkpoints(spark, f"{tmp_path}/others"):
             assert context.getCheckpointDir() == first
     assert context.getCheckpointDir() is None
+
+
+def test_links_to_records_are_followed_and_links_to_pages_are_left_out(spark, capsys, tmp_path):
+    other, folder, site = tmp_path / "other", tmp_path / "crawl", tmp_path / "site"
+    for made in (other, folder, site):
+        made.mkdir()
+    collections.write(other / "c.jsonl", [article(2)])
+    collections.write(folder / "a.jsonl", [article(0)])
+    (tmp_path / "b.jsonl").write_text('{"text": "b"}\n')
+    (folder / "b.jsonl").symlink_to(tmp_path / "b.jsonl")
+    (folder / "z").symlink_to(other)
+    out = tmp_path / "unique"
+    arguments = [folder, "-o", out, "--engine", "spark", "--json", "-"]
+    code, told, error = run(capsys, "scan", *arguments)
+    assert (code, error) == (0, "")
+    assert json.loads(told)["records"] == 3
+    (site / "page.html").symlink_to(tmp_path / "b.jsonl")
+    code, _, error = run(capsys, "scan", site, "-o", tmp_path / "new", "--engine", "spark")
+    assert code == 2
+    assert f"there is no record in file:{site}, but 1 link" in error

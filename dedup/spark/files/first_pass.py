@@ -181,5 +181,6 @@ def _check_records(records: Records, job: Job, figures: Figures) -> bool:
 
 
 def _fields_seen(job: Job) -> FieldsSeen:
-    names = dict.fromkeys(file.name for file in job.inputs.files)
-    return FieldsSeen(job.fields, job.scope, names, job.inputs.links_left_out)
+    inputs = job.inputs
+    names = dict.fromkeys(file.name for file in inputs.files) or inputs.named
+    return FieldsSeen(job.fields, job.scope, names, inputs.links_left_out)

@@ -138,10 +138,12 @@ def _of_folder(storage: Storage, entry: Entry, name: str) -> Inputs:
     """Return the pages in a folder, or if it has none the files of records in it."""
     here = local_path(entry.path)
     files = sorted(_visible(storage, entry.path))
-    _check_no_doubt(name, [below for below, *_ in files])
+    belows = [below for below, *_ in files]
+    _check_no_doubt(name, belows)
     if here is not None:
         folder = Folder([here], Fields())
-        if folder.names or folder.links_left_out:
+        # Links to records are followed, as Spark does.
+        if folder.names or (folder.links_left_out and not any(map(_has_records, belows))):
             return Inputs(Folder, list(_pages_here(folder, name)), folder.links_left_out)
     pages = [
         InputFile(path, f"{name}/{below}", size, modified, below)
