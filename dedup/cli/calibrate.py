@@ -30,7 +30,7 @@ from dedup.lost_text import lost_with, sequences_of
 from dedup.methods.base import Method
 from dedup.search import order_to_compare
 from dedup.sqlite_file import is_sqlite
-from dedup.stores.shared.places import LogUrl
+from dedup.stores.shared.log_url import LogUrl
 from dedup.text import Document, printable, without_surrogates
 from dedup.units import Count, count_of
 

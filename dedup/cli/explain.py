@@ -31,7 +31,7 @@ from dedup.page import extracted_of
 from dedup.rule import Kind, Rule
 from dedup.scopes import host
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared.places import LogUrl
+from dedup.stores.shared.log_url import LogUrl
 from dedup.text import printable
 from dedup.units import Count
 

@@ -15,7 +15,8 @@ from dedup.stores.identity import OTHERS
 from dedup.stores.reader import Crawl, LedgerReader
 from dedup.stores.shared.copying import copy_to_ledger
 from dedup.stores.shared.log import Log
-from dedup.stores.shared.places import LogUrl, open_log, without_secrets
+from dedup.stores.shared.log_url import LogUrl, without_secrets
+from dedup.stores.shared.places import open_log
 
 LEDGER_HELP = "the ledger of DEDUP_INDEX: a file, or the URL of a shared store"
 

@@ -28,7 +28,8 @@ from dedup.stores.reader import LedgerReader
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import Reindexed, reindex
 from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
-from dedup.stores.shared.places import LogUrl, open_log
+from dedup.stores.shared.log_url import LogUrl
+from dedup.stores.shared.places import open_log
 from dedup.text import printable
 from dedup.units import Count, count_of
 

@@ -14,7 +14,7 @@ from dedup.cli.files import add_json, check_outputs, write_json
 from dedup.cli.ledgers import LEDGER_HELP, open_ledger, place_of
 from dedup.cli.terminal import console
 from dedup.stores.reader import Crawl
-from dedup.stores.shared.places import LogUrl
+from dedup.stores.shared.log_url import LogUrl
 from dedup.text import printable
 from dedup.units import Count, format_bytes
 

@@ -35,7 +35,7 @@ from dedup.report.report import Report
 from dedup.rule import Rule
 from dedup.sqlite_file import is_sqlite
 from dedup.stores.reader import LedgerReader, StoredPage
-from dedup.stores.shared.places import LogUrl
+from dedup.stores.shared.log_url import LogUrl
 from dedup.text import printable
 from dedup.units import count_of
 from dedup.view import View

@@ -3,8 +3,8 @@
 from scrapy.settings import BaseSettings
 
 EXTENSION_ORDER = 500
-# Outermost: it sees the items of a page after all other middlewares.
-SPIDER_MIDDLEWARE_ORDER = 10
+# Outermost: it sees the items of a page after all other middlewares, with what these have set.
+SPIDER_MIDDLEWARE_ORDER = -1000
 # First: no other pipeline works on an item that is dropped, or replaces it beforehand.
 ITEM_PIPELINE_ORDER = 0
 # It is the last to see a response before the spider.

@@ -20,14 +20,13 @@ from scrapy.http import Response
 from dedup.scrapy_plugin.fetch_times import FetchTimes
 from dedup.scrapy_plugin.handover import PAGES, is_item_like, values_of
 from dedup.scrapy_plugin.leaves import OPAQUE, UnclearBaggageError, leaves_of
-from dedup.scrapy_plugin.link_texts import LINK_TEXT, WatchedMeta
+from dedup.scrapy_plugin.link_texts import LINK_TEXT, LinkText
 from dedup.scrapy_plugin.page_words import PageWords
 
 # A longer text is compared by those of its words that do not stand on the page.
 _LONGEST_VALUE = 300
 # What is longer than a word is a part of another text by no chance.
 _LONGER_THAN_WORDS = 40
-_SHORTEST_LINK_TEXT = 3
 _URL = re.compile(r"\A(?:(?:[a-z][a-z0-9+.-]*+:)?+//\S++|/[^\s/]\S*+|data:\S++)\Z", re.IGNORECASE)
 
 Leaves: TypeAlias = list[tuple[str, str]]
@@ -90,8 +89,6 @@ class Baggage:
     """Whether it hands on what is not like an item."""
     _items: _Leaves = field(default_factory=_Leaves)
     _others: _Leaves = field(default_factory=_Leaves)
-    meta: WatchedMeta | None = None
-    """Knows whether the callback has read the text of the link; ``None`` if nobody does."""
     _link_text: str = ""
     _words: PageWords | None = None
 
@@ -144,8 +141,10 @@ class Baggage:
             if self.has_others:
                 values += self._own_values(own.values, own_urls, body)
                 urls += own.urls
-            # What holds the request or the response may be read later.
-            elif (self._may_be_used or own.responses) and self._has_link_text(own.values):
+            # A pipeline may read it in a response that the item has.
+            elif own.responses or LinkText(self._link_text).is_used(
+                (text for _, text in own.values), body
+            ):
                 values.append((LINK_TEXT, self._link_text))
         hosts = {_host(url) for url in (*own_urls, *self.pages)}
         return Parts(
@@ -178,19 +177,6 @@ class Baggage:
                 if len(single) >= _LONGER_THAN_WORDS and single in text
             ]
         return found
-
-    @property
-    def _may_be_used(self) -> bool:
-        """Whether the text of the link may have been read, by an item that holds the meta, too."""
-        return self.meta is None or self.meta.is_read
-
-    def _has_link_text(self, values: Leaves) -> bool:
-        link_text = self._link_text
-        is_word = len(link_text) >= _SHORTEST_LINK_TEXT and not link_text.isdecimal()
-        return any(
-            text == link_text or (is_word and len(text) <= _LONGEST_VALUE and link_text in text)
-            for _, text in values
-        )
 
     def _name(self, url: str, hosts: Container[str]) -> str:
         """Return what counts of a URL: the page it names, if that handed it on, else all of it.

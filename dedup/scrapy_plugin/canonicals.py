@@ -225,15 +225,14 @@ def _copy_of(request: Request, url: str) -> Request | None:
     """Return *request* for *url* and with a higher priority; ``None`` if it cannot be copied."""
     if request.method != "GET" or request.body:
         return None
-    # Of what notes it, that is no use by the callback.
-    noted = dict.items(request.meta)
-    meta = {name: value for name, value in noted if not str(name).startswith(_OWN_META)}
-    copy = request.replace(url=url, meta=meta, priority=request.priority + 1, dont_filter=False)
-    handed_on = [*meta.values(), *(value for _, value in values_of(copy))]
+    meta = {
+        name: value for name, value in request.meta.items() if not str(name).startswith(_OWN_META)
+    }
+    handed_on = [*meta.values(), *(value for _, value in values_of(request))]
     # Anything else might be changed by both callbacks.
     if not all(value is None or isinstance(value, str | int | float) for value in handed_on):
         return None
-    return copy
+    return request.replace(url=url, meta=meta, priority=request.priority + 1, dont_filter=False)
 
 
 def _origin(url: str) -> tuple[str, str]:

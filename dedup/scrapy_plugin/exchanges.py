@@ -16,7 +16,7 @@ from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.outages import Outages
 from dedup.stores import HistoryChangedError, News, StoreDownError
 from dedup.stores.shared.log import LEASE
-from dedup.stores.shared.places import without_secrets
+from dedup.stores.shared.log_url import without_secrets
 from dedup.stores.shared.store import SharedStore
 
 logger = get_logger(__name__)

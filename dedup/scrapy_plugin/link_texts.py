@@ -1,68 +1,52 @@
-"""Whether a callback uses the text of the link that a CrawlSpider hands on to each one."""
+"""Whether an item may be made of the text of the link that led a CrawlSpider to its page."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
+from collections.abc import Callable, Iterable
 
-from scrapy import Request
-from scrapy.spiders import CrawlSpider, Rule
+from parsel import Selector
 
 LINK_TEXT = "link_text"
 """The meta key under which a CrawlSpider keeps the text of a link."""
 
+_SHORTEST_WORD = 3
+# Nobody can tell which words of a longer value are those of the link.
+_LONGEST_VALUE = 300
 
-class WatchedMeta(dict[str, Any]):
-    """The meta of a request, which notes whether the text of the link in it is read.
 
-    It is a dict in all else. To read the whole is to read that, too: code in C that does so without
-    asking for keys, values or items is not noted.
+class LinkText:
+    """The text of a link, in lower case and with single blanks.
+
+    Any code may have read it, with or without the request: a callback, a middleware, a
+    LinkExtractor. So what counts is whether an item has it, not who is seen to read it.
     """
 
-    is_read = False
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def is_used(self, values: Iterable[str], html: Callable[[], str]) -> bool:
+        """Return whether one of *values*, of an item, may be made of it.
+
+        The names that the page of *html* gives itself are not, though they may have its words.
+        """
+        found = {value for value in values if self._is_in(value)}
+        return bool(found) and not found <= self._names(html())
+
+    def _is_in(self, value: str) -> bool:
+        text = self._text
+        is_word = len(text) >= _SHORTEST_WORD and not text.isdecimal()
+        return value == text or (is_word and len(value) <= _LONGEST_VALUE and text in value)
+
+    def _names(self, html: str) -> set[str]:
+        """Return what *html* calls itself: its title and its headline, if it has one of each.
+
+        The title is none that is the very text: of two links to such pages, one may have the title
+        and one the headline, and the item whichever it was.
+        """
+        page = Selector(html, type="html")
+        title, headline = (_only(page, query) for query in ("/html/head/title", "//h1"))
+        return {headline} if title == self._text else {title, headline}
 
 
-def _noting(method: Callable[..., Any], *, of_key: bool) -> Callable[..., Any]:
-    @wraps(method)
-    def read(self: WatchedMeta, *arguments: Any) -> Any:
-        if not of_key or LINK_TEXT in arguments[:1]:
-            self.is_read = True
-        return method(self, *arguments)
-
-    return read
-
-
-for _name in ("__getitem__", "get", "pop", "setdefault"):
-    setattr(WatchedMeta, _name, _noting(getattr(dict, _name), of_key=True))
-# That of `__iter__` has `dict(meta)` and `**meta` ask for keys and values.
-for _name in (
-    "__iter__", "__reversed__", "keys", "values", "items", "popitem", "copy",
-    "__or__", "__ror__", "__eq__", "__ne__", "__repr__",
-):  # fmt: skip
-    setattr(WatchedMeta, _name, _noting(getattr(dict, _name), of_key=False))
-
-
-def watch_link_text(request: Request) -> WatchedMeta | None:
-    """Have the meta of *request* note from now on whether the text of its link is read.
-
-    ``None`` if that was read before, maybe: by the code with which its rule changes requests or
-    links, by a spider that makes requests in its own way, or because the spider is no CrawlSpider.
-    """
-    meta = request.meta
-    spider = getattr(request.callback, "__self__", None)
-    if LINK_TEXT not in meta or not isinstance(spider, CrawlSpider):
-        return None
-    if any(getattr(type(spider), name) is not method for name, method in _MAKERS.items()):
-        return None
-    try:
-        rule = spider._rules[meta["rule"]]
-    except (LookupError, TypeError):
-        return None
-    if (rule.process_request, rule.process_links) != (_PLAIN.process_request, _PLAIN.process_links):
-        return None
-    watched = WatchedMeta(dict.items(meta))
-    request._meta = watched
-    return watched
-
-
-_PLAIN = Rule()
-_MAKERS = {name: getattr(CrawlSpider, name) for name in ("_build_request", "_requests_to_follow")}
+def _only(page: Selector, query: str) -> str:
+    """Return the text of the one element that *query* finds; "" if these are none, or several."""
+    found = page.xpath(query).xpath("string()").getall()
+    return " ".join(found[0].split()).casefold() if len(found) == 1 else ""

@@ -17,6 +17,7 @@ from dedup.scrapy_plugin.settings.values import SettingError, as_switch
 from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
 from dedup.stores.shared.places import open_log
 from dedup.stores.shared.store import SharedStore
+from dedup.units import count_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -208,5 +209,5 @@ async def detector_with(
         # Whatever a method makes of bytes that are no sketch of its own.
         raise store.damage_error(error) from error
     if len(detector):
-        logger.info("%s knows %d pages of earlier crawls", store.name, len(detector))
+        logger.info("%s knows %s of earlier crawls", store.name, count_of(len(detector), "page"))
     return detector

@@ -52,6 +52,8 @@ class OwnWord:
     def take_back(self, original: str) -> None:
         """Take note that a page that was believed does not give way, after all."""
         self._believed[original] -= 1
+        if not self._believed[original]:
+            del self._believed[original]
 
 
 def without_names(record: PageRecord) -> PageRecord:

@@ -20,7 +20,6 @@ from dedup.scrapy_plugin.bodies import BodyReader, digest_of_body, reason_not_to
 from dedup.scrapy_plugin.fetch_times import FetchTimes
 from dedup.scrapy_plugin.handover import PAGES, TIMES
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
-from dedup.scrapy_plugin.link_texts import watch_link_text
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.workers.base import ReadError
@@ -49,15 +48,7 @@ class Provenance:
         self._sent[request] = time(), frozenset(request.cb_kwargs)
 
     def callback_begins(self, response: Response) -> None:
-        """Read what the request of *response* hands on, which the callback may change.
-
-        From now on, it is noted whether that reads the text of the link.
-        """
-        self._read(response)
-        if response.request and (baggage := self._visits.of(response).baggage):
-            baggage.meta = watch_link_text(response.request)
-
-    def _read(self, response: Response) -> None:
+        """Read what the request of *response* hands on, which the callback may change."""
         visit = self._visits.of(response)
         visit.callback_begins()
         visit.baggage = UNREADABLE  # unless it turns out to be readable
@@ -92,7 +83,7 @@ class Provenance:
         Raises UnclearBaggageError if that is not known.
         """
         if visit.baggage is None and response.request is not None:
-            self._read(response)  # another middleware kept that from us
+            self.callback_begins(response)  # another middleware kept that from us
         parts = self._parts(item, visit.baggage, response) if visit.baggage else Parts()
         for place, download in enumerate(visit.downloads):
             if isinstance(download, Response):  # not kept longer: it may refer to *response*

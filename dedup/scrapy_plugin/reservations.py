@@ -21,6 +21,7 @@ from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import LedgerError, StoreDownError
 
+_UNRESOLVED = "unresolved"
 _SECONDS_IN_A_CIRCLE = 10.0
 """How long a page waits for one that may wait for it; pages are mostly stored within these."""
 
@@ -62,15 +63,16 @@ class Reservations:
     ) -> tuple[Verdict, Claim | None]:
         """Return the verdict on the page of *response*, and if it is new, the claim on it."""
         if wishes.key:  # which is no URL
-            return _ended(await self._reserve(record, again=wishes.again, visit=visit))
+            return self._ended(await self._reserve(record, again=wishes.again, visit=visit))
         canonical = self._canonicals.named_by(response) if self._canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
         may_wait = canonical and not (wishes.again or visit.judgements)
         is_asked = bool(may_wait) and await self._wait_for(canonical or "", response, record)
-        reservation = await self._reserve(record, again=wishes.again, visit=visit)
+        until = monotonic() + self._timeout
+        reservation = await self._reserve(record, again=wishes.again, visit=visit, until=until)
         if canonical:
-            reservation = await self._by_own_word(reservation, record, canonical, visit)
-        verdict, claim = _ended(reservation)
+            reservation = await self._by_own_word(reservation, record, canonical, visit, until)
+        verdict, claim = self._ended(reservation)
         if self._canonicals:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
             stored = (is_stored_elsewhere and verdict.original) or response.url
@@ -80,7 +82,12 @@ class Reservations:
         return await self._preferred.verdict(reservation, response.url, canonical), claim
 
     async def _by_own_word(
-        self, reservation: Reservation, record: PageRecord, canonical: str, visit: Visit
+        self,
+        reservation: Reservation,
+        record: PageRecord,
+        canonical: str,
+        visit: Visit,
+        until: float,
     ) -> Reservation:
         """Return what is said of a page that names *canonical*, though it has another title.
 
@@ -93,20 +100,22 @@ class Reservations:
         original = verdict.original or ""
         self._own_word.believe(original)
         self._detector.release(claim)
-        nameless = await self._reserve(without_names(record), again=False, visit=visit)
-        believed, claim = _ended(nameless)
-        if believed.is_duplicate and believed.original == original:
-            return nameless
+        nameless = without_names(record)
+        believed = await self._reserve(nameless, again=False, visit=visit, until=until)
+        verdict = believed.verdict
+        if verdict and verdict.is_duplicate and verdict.original == original:
+            return believed
         self._own_word.take_back(original)
-        if claim:
-            self._detector.release(claim)
-        return await self._reserve(record, again=False, visit=visit)
+        if believed.claim:
+            self._detector.release(believed.claim)
+        return await self._reserve(record, again=False, visit=visit, until=until)
 
     async def of_text(
         self, record: PageRecord, url: str, *, again: bool
     ) -> tuple[Verdict, Claim | None]:
         """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
         reservation = await self._reserve(record, again=again)
+        self._ended(reservation)
         return await self._preferred.verdict(reservation, url), reservation.claim
 
     async def _wait_for(self, url: str, response: Response, record: PageRecord) -> bool:
@@ -125,14 +134,20 @@ class Reservations:
         return False
 
     async def _reserve(
-        self, record: PageRecord, *, again: bool, visit: Visit | None = None
+        self,
+        record: PageRecord,
+        *,
+        again: bool,
+        visit: Visit | None = None,
+        until: float | None = None,
     ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
         While a near page is being stored, wait for what becomes of it; not if that waits for what
-        becomes of *visit*, which goes on after this.
+        becomes of *visit*, which goes on after this. Nor longer than *until*, a time of
+        `monotonic`, by default that of the setting from now on.
         """
-        begin = monotonic()
+        until = monotonic() + self._timeout if until is None else until
         while True:
             try:
                 await self._join()
@@ -152,16 +167,17 @@ class Reservations:
             if reservation.verdict:
                 return reservation
             assert reservation.claim
-            left = self._timeout - (monotonic() - begin)
+            left = until - monotonic()
             if visit and self._visits.may_be_awaited(reservation.claim, visit):
                 left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
             if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
-                self._summary.count("claims/unresolved")
-                return Reservation(self._detector.skipped("unresolved"))
+                return Reservation(self._detector.skipped(_UNRESOLVED))
             self._summary.count("claims/waited")
             await self._visits.wait_for(reservation.claim, left, visit)
 
-
-def _ended(reservation: Reservation) -> tuple[Verdict, Claim | None]:
-    assert reservation.verdict
-    return reservation.verdict, reservation.claim
+    def _ended(self, reservation: Reservation) -> tuple[Verdict, Claim | None]:
+        """Return the final verdict and the claim, and count where nobody could wait for it."""
+        assert reservation.verdict
+        if reservation.verdict.reason == _UNRESOLVED:
+            self._summary.count("claims/unresolved")
+        return reservation.verdict, reservation.claim

@@ -20,7 +20,7 @@ from texts import article, edited, page
 from web import served
 
 from dedup.stores.reader import LedgerReader
-from dedup.stores.shared.places import without_secrets
+from dedup.stores.shared.log_url import without_secrets
 
 IDENTITY = {"method": "simhash", "version": 1, "bits": 64, "max_distance": 3, "scope": "crawl"}
 PASSWORD = "hush: a/secret?#"

@@ -1,10 +1,13 @@
 """Pages that name another one as their canonical page give way to it, where that is true."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
 from threading import Event
+from time import monotonic
+from urllib.parse import urlsplit
 
 import pytest
 from crawls import crawl, spider_over
@@ -392,6 +395,42 @@ def test_a_page_does_not_wait_longer_than_the_setting_says():
     assert result.stored == ["/print"]
     assert result.left_out == {"/tea": "/print"}
     assert result.stats["dedup/canonicals/late"] == 1
+
+
+@pytest.mark.slow
+def test_a_reprint_waits_no_longer_than_the_setting_says_for_all_that_it_waits_for():
+    timeout, ended = 6, {}
+
+    class Storage:
+        def __init__(self):
+            self.is_over = asyncio.Event()
+
+        async def process_item(self, item):
+            path = urlsplit(item["url"]).path
+            if path == "/like-it":
+                await asyncio.sleep(0.7 * timeout)
+            elif path == "/tea":
+                await asyncio.wait_for(self.is_over.wait(), 60)
+            ended[path] = monotonic()
+            if path == "/like-it":
+                raise DropItem("not wanted")
+            self.is_over.set()
+            return item
+
+    site = {
+        "/tea": page(TEXT, title="Tea"),
+        "/like-it": page(COPY, title="Drink"),
+        "/reprint": naming("/tea", COPY, title="Drink"),
+    }
+    with served(site) as url:
+        result = crawl(
+            spider_over(*(url + path for path in site)),
+            DEDUP_PREFER=["canonical"], DEDUP_WAIT_TIMEOUT=timeout, ITEM_PIPELINES={Storage: 300},
+        )  # fmt: skip
+    assert list(ended) == ["/like-it", "/reprint", "/tea"]
+    assert result.stats["dedup/claims/waited"] == 2
+    assert "dedup/claims/unresolved" not in result.stats
+    assert ended["/reprint"] < ended["/like-it"] + timeout
 
 
 def test_a_crawl_that_is_closed_does_not_wait():

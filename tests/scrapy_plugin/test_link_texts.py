@@ -1,129 +1,47 @@
-"""The text of a link that a CrawlSpider hands on counts where the callback reads it."""
+"""The text of a link that a CrawlSpider hands on counts where an item has it, whoever read it."""
 
-import copy
 import json
-import operator
-import pickle
-from collections import ChainMap
-from collections.abc import AsyncIterator, Callable, Iterator
-from types import MappingProxyType
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import pydantic_core
 import pytest
 from crawls import crawl
+from pydantic import BaseModel
 from scrapy import Request
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from texts import article, page
 from web import served
 
-from dedup.scrapy_plugin.link_texts import LINK_TEXT, WatchedMeta
+LINKS = {"/a": "Lamps", "/b": "Lamps for less", "/c": "Table lights"}
+READ: dict[str, str] = {}
 
 
-def meta() -> WatchedMeta:
-    return WatchedMeta({"rule": 0, LINK_TEXT: "Lamps"})
-
-
-def of_match(read: Any) -> str | None:
-    match read:
-        case {"link_text": text}:
-            return text
-    return None
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda meta: meta["link_text"],
-        lambda meta: meta.get("link_text"),
-        lambda meta: meta.get("link_text", ""),
-        lambda meta: meta.pop("link_text"),
-        lambda meta: meta.setdefault("link_text", ""),
-        lambda meta: meta.popitem(),
-        lambda meta: meta.copy(),
-        lambda meta: list(meta),
-        lambda meta: list(meta.keys()),
-        lambda meta: list(meta.values()),
-        lambda meta: list(meta.items()),
-        lambda meta: list(reversed(meta)),
-        lambda meta: sorted(meta),
-        lambda meta: dict(meta),
-        lambda meta: dict(**meta),
-        lambda meta: {**meta},
-        lambda meta: meta | {},
-        lambda meta: {} | meta,
-        lambda meta: {}.update(meta),
-        lambda meta: repr(meta),
-        lambda meta: str(meta),
-        lambda meta: f"{meta}",
-        lambda meta: "{link_text}".format(**meta),
-        lambda meta: "{link_text}".format_map(meta),
-        lambda meta: "%(link_text)s" % meta,  # noqa: UP031 - it is one of the ways
-        lambda meta: meta == {"link_text": "Lamps"},
-        lambda meta: meta != {"link_text": "Lamps"},
-        of_match,
-        copy.copy,
-        copy.deepcopy,
-        json.dumps,
-        pickle.dumps,
-        operator.itemgetter("link_text"),
-        lambda meta: ChainMap(meta)["link_text"],
-        lambda meta: MappingProxyType(meta)["link_text"],
-        lambda meta: Request("http://a/", meta=meta),
-    ],
-)
-def test_whoever_reads_the_text_of_the_link_is_noted(read: Callable[[Any], Any]):
-    watched = meta()
-    assert not watched.is_read
-    read(watched)
-    assert watched.is_read
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda meta: meta["rule"],
-        lambda meta: meta.get("depth", 0),
-        lambda meta: meta.setdefault("depth", 0),
-        lambda meta: meta.pop("depth", 0),
-        lambda meta: meta.update(depth=2, link_text="Others"),
-        lambda meta: meta.__setitem__("link_text", "Others"),
-        lambda meta: meta.__delitem__("link_text"),
-        lambda meta: ("link_text" in meta, len(meta), bool(meta)),
-        lambda meta: isinstance(meta, dict),
-    ],
-)
-def test_other_uses_are_not_noted(use: Callable[[Any], Any]):
-    watched = meta()
-    use(watched)
-    assert not watched.is_read
-
-
-def test_it_is_a_dict_in_all_else():
-    watched, plain = meta(), {"rule": 0, LINK_TEXT: "Lamps"}
-    assert json.loads(json.dumps(watched)) == dict(watched) == {**watched} == plain
-    assert watched | {"a": 1} == plain | {"a": 1}
-    assert copy.deepcopy(watched) == pickle.loads(pickle.dumps(watched)) == plain
-    with pytest.raises(KeyError):
-        watched["depth"]
-
-
-LINKS = {"/a": "Lamps", "/b": "Lamps for less", "/c": "Other lamps"}
-
-
-def items_of(callback: Any, kind: type[CrawlSpider] = CrawlSpider, **rule: Any) -> Any:
+def items_of(
+    callback: Any,
+    kind: type[CrawlSpider] = CrawlSpider,
+    *,
+    extractor: type[LinkExtractor] = LinkExtractor,
+    settings: Any = None,
+    html: str = page(article(1), title="Our lamps for less"),
+    links: Any = None,
+    **rule: Any,
+) -> Any:
     """What a CrawlSpider stores of three pages with one text and title, under the links' texts."""
-    site = dict.fromkeys(LINKS, page(article(1), title="Our lamps for less"))
-    site["/"] = "".join(f'<a href="{path}">{text}</a>' for path, text in LINKS.items())
+    links = links or LINKS
+    site = dict.fromkeys(links, html)
+    site["/"] = "".join(f'<a href="{path}">{text}</a>' for path, text in links.items())
 
     class Follow(kind):
         name = "test"
         parse_page = callback
 
+    READ.clear()
     with served(site) as url:
         Follow.start_urls = (f"{url}/",)
-        Follow.rules = (Rule(LinkExtractor(), callback="parse_page", **rule),)
-        result = crawl(Follow)
+        Follow.rules = (Rule(extractor(), callback="parse_page", **rule),)
+        result = crawl(Follow, **settings or {})
     assert "log_count/ERROR" not in result.stats
     return result.items
 
@@ -132,11 +50,11 @@ def item_of(response: Any, **values: Any) -> Any:
     return {"title": response.css("title::text").get(), **values}
 
 
-def not_reading(self: Any, response: Any) -> Iterator[Any]:
+def with_title(self: Any, response: Any) -> Iterator[Any]:
     yield item_of(response, depth=response.meta["depth"])
 
 
-async def not_reading_asynchronously(self: Any, response: Any) -> AsyncIterator[Any]:
+async def with_title_asynchronously(self: Any, response: Any) -> AsyncIterator[Any]:
     yield item_of(response)
 
 
@@ -144,8 +62,15 @@ def returning(self: Any, response: Any) -> Any:
     return [item_of(response)]
 
 
-@pytest.mark.parametrize("callback", [not_reading, not_reading_asynchronously, returning])
-def test_it_does_not_count_though_the_item_has_it_if_nobody_reads_it(callback: Any):
+def reading_in_vain(self: Any, response: Any) -> Any:
+    self.logger.info("%s", response.meta["link_text"])
+    yield item_of(response)
+
+
+@pytest.mark.parametrize(
+    "callback", [with_title, with_title_asynchronously, returning, reading_in_vain]
+)
+def test_it_does_not_count_where_it_stands_in_the_title_of_the_page_alone(callback: Any):
     assert len(items_of(callback)) == 1
 
 
@@ -166,12 +91,33 @@ def reading_a_copy(self: Any, response: Any) -> Iterator[Any]:
     yield item_of(response, group=meta["link_text"].upper())
 
 
+def reading_as_a_part(self: Any, response: Any) -> Iterator[Any]:
+    yield item_of(response, group=f"Shop: {response.meta['link_text']}")
+
+
+class Meta(BaseModel):
+    link_text: str
+
+
+def validating_the_meta(self: Any, response: Any) -> Iterator[Any]:
+    yield item_of(response, group=Meta.model_validate(response.meta).link_text)
+
+
+def reading_in_other_languages(self: Any, response: Any) -> Iterator[Any]:
+    meta = json.loads(pydantic_core.to_json(response.meta, serialize_unknown=True))
+    yield item_of(response, group=meta["link_text"])
+
+
 def storing_the_meta(self: Any, response: Any) -> Iterator[Any]:
     yield item_of(response, meta=response.meta)
 
 
 def storing_the_request(self: Any, response: Any) -> Iterator[Any]:
     yield item_of(response, request=response.request)
+
+
+def storing_the_response(self: Any, response: Any) -> Iterator[Any]:
+    yield {"response": response}
 
 
 def reading_within(self: Any, response: Any) -> Iterator[Any]:
@@ -185,12 +131,16 @@ def reading_within(self: Any, response: Any) -> Iterator[Any]:
         reading_asynchronously,
         reading_by_the_request,
         reading_a_copy,
+        reading_as_a_part,
+        validating_the_meta,
+        reading_in_other_languages,
         storing_the_meta,
         storing_the_request,
+        storing_the_response,
         reading_within,
     ],
 )
-def test_it_counts_where_the_callback_reads_it_and_the_item_has_it(callback: Any):
+def test_it_counts_where_the_item_has_it(callback: Any):
     assert len(items_of(callback)) == len(LINKS)
 
 
@@ -199,41 +149,115 @@ def reading_between_two_items(self: Any, response: Any) -> Iterator[Any]:
     yield item_of(response, group=response.meta["link_text"])
 
 
-def test_an_item_that_was_made_before_is_not_told_apart_by_it():
+def test_an_item_of_the_same_page_that_does_not_have_it_is_not_told_apart_by_it():
     items = items_of(reading_between_two_items)
     assert sorted(item["group"] for item in items if "group" in item) == sorted(LINKS.values())
     assert len([item for item in items if "group" not in item]) == 1
 
 
-def noting_it(request: Any, response: Any) -> Any:
-    GROUPS[request.url] = request.meta["link_text"]
+def note(request: Request) -> Request:
+    if "link_text" in request.meta:
+        READ[request.url] = request.meta["link_text"]
     return request
 
 
-GROUPS: dict[str, str] = {}
-
-
-def knowing_it(self: Any, response: Any) -> Iterator[Any]:
-    yield item_of(response, group=GROUPS[response.url])
-
-
 def noting_the_links(links: Any) -> Any:
-    GROUPS.update((link.url, link.text) for link in links)
+    READ.update((link.url, link.text) for link in links)
     return links
 
 
-@pytest.mark.parametrize(
-    "rule", [{"process_request": noting_it}, {"process_links": noting_the_links}]
-)
-def test_it_counts_where_the_rule_may_have_read_it_and_the_item_has_it(rule: Any):
-    assert len(items_of(knowing_it, **rule)) == len(LINKS)
+def knowing_it(self: Any, response: Any) -> Iterator[Any]:
+    yield item_of(response, group=READ[response.url])
+
+
+class NotingExtractor(LinkExtractor):
+    def extract_links(self, response: Any) -> Any:
+        return noting_the_links(super().extract_links(response))
 
 
 class NotingSpider(CrawlSpider):
     def _build_request(self, rule_index: int, link: Any) -> Request:
-        GROUPS[link.url] = link.text
-        return super()._build_request(rule_index, link)
+        return note(super()._build_request(rule_index, link))
 
 
-def test_it_counts_where_the_spider_makes_requests_in_its_own_way_and_the_item_has_it():
-    assert len(items_of(knowing_it, kind=NotingSpider)) == len(LINKS)
+class NotesRequestsOfSpider:
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for output in result:
+            yield note(output) if isinstance(output, Request) else output
+
+
+class NotesInput:
+    def process_spider_input(self, response: Any) -> None:
+        note(response.request)
+
+
+class NotesDownloads:
+    def process_request(self, request: Request) -> None:
+        note(request)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"process_request": lambda request, response: note(request)},
+        {"process_links": noting_the_links},
+        {"extractor": NotingExtractor},
+        {"kind": NotingSpider},
+        {"settings": {"SPIDER_MIDDLEWARES": {NotesRequestsOfSpider: 10}}},
+        {"settings": {"SPIDER_MIDDLEWARES": {NotesRequestsOfSpider: 999}}},
+        {"settings": {"SPIDER_MIDDLEWARES": {NotesInput: 10}}},
+        {"settings": {"SPIDER_MIDDLEWARES": {NotesInput: 999}}},
+        {"settings": {"DOWNLOADER_MIDDLEWARES": {NotesDownloads: 5}}},
+        {"settings": {"DOWNLOADER_MIDDLEWARES": {NotesDownloads: 999}}},
+    ],
+)
+def test_it_counts_where_other_code_than_the_callback_has_read_it(options: Any):
+    assert len(items_of(knowing_it, **options)) == len(LINKS)
+
+
+class FillsItems:
+    async def process_spider_output(self, response: Any, result: Any) -> Any:
+        async for output in result:
+            if isinstance(output, dict):
+                output["group"] = response.meta["link_text"]
+            yield output
+
+
+@pytest.mark.parametrize("order", [0, 1, 10, 999])
+def test_it_counts_where_a_spider_middleware_sets_it_in_the_item(order: int):
+    settings = {"SPIDER_MIDDLEWARES": {FillsItems: order}}
+    assert len(items_of(returning, settings=settings)) == len(LINKS)
+
+
+def with_names(title: str, *headlines: str, menu: str = "") -> str:
+    heads = "".join(f"<h1>{headline}</h1>" for headline in headlines)
+    html = page(f"{menu} {article(1)}", title=title)
+    return html.replace(f"<h1>{title}</h1>", heads)
+
+
+def headline_of(self: Any, response: Any) -> Iterator[Any]:
+    yield {"headline": response.css("h1::text").get()}
+
+
+def group_alone(self: Any, response: Any) -> Iterator[Any]:
+    yield {"group": response.meta["link_text"]}
+
+
+def test_it_counts_not_where_it_stands_in_the_headline_of_the_page_alone():
+    links = {"/a": "Lamps", "/b": "Our lamps", "/c": "Table lights"}
+    html = with_names("Shop", "Our  lamps")
+    assert len(items_of(headline_of, html=html, links=links)) == 1
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        with_names("Shop", "News", menu="Lamps. Lamps for less. Table lights."),
+        with_names("Shop", "Lamps", "Lamps for less", "Table lights"),
+        with_names("Lamps", "Lamps for less"),
+        with_names("Lamps for less", "Lamps"),
+    ],
+)
+def test_links_that_a_page_names_are_told_apart_by_their_texts(html: str):
+    """As where each page has a menu, or where one link has its title and one its headline."""
+    assert len(items_of(group_alone, html=html)) == len(LINKS)

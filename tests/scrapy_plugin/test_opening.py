@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import scrapy
-from crawls import ADDON, logged, spider_over
+from crawls import ADDON, crawl, logged, spider_over
 from projects import SECONDS, HeldPages, Project, crawl_under_way
 from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page
@@ -331,3 +331,20 @@ def test_a_crawl_that_waits_can_be_stopped(project, pages, setting):
         assert first.poll() is None
     assert feed.read_text() == "of before\n"
     assert stored(project.folder / "pages.sqlite") == [("long", "/0")]
+
+
+def test_the_log_says_how_many_pages_of_earlier_crawls_are_known(tmp_path: Path):
+    with served({"/0": page(article(1)), "/1": page(article(2))}) as url:
+        said = [
+            message
+            for _ in range(3)
+            for path in ("/0", "/1")
+            for message in crawl(
+                spider_over(url + path), DEDUP_INDEX=str(tmp_path / "pages.sqlite")
+            ).messages(logging.INFO)
+            if "earlier crawls" in message
+        ]
+    assert [message.partition(" knows ")[2] for message in said] == [
+        "1 page of earlier crawls",
+        *["2 pages of earlier crawls"] * 4,
+    ]

@@ -213,7 +213,7 @@ class Swallowing:
 
 def test_an_item_that_another_middleware_swallows_bars_nothing_for_long():
     stored, _ = run(
-        "/a", "/b", "/c", SPIDER_MIDDLEWARES={Swallowing: 1}, DEDUP_WAIT_TIMEOUT=5,
+        "/a", "/b", "/c", SPIDER_MIDDLEWARES={Swallowing: -2000}, DEDUP_WAIT_TIMEOUT=5,
     )  # fmt: skip
     assert stored == ["b"]
 

@@ -212,7 +212,7 @@ OURS = "dedup.scrapy_plugin.ItemPipeline"
         {"ITEM_PIPELINES": {DropAll: -1}},
         {"ITEM_PIPELINES": {Replace: -1}},
         {"ITEM_PIPELINES": {DropAll: 500}},
-        {"SPIDER_MIDDLEWARES": {Swallow: 1}},
+        {"SPIDER_MIDDLEWARES": {Swallow: -2000}},
         {"DEDUP_ITEM_FIELD": "url"},
     ],
 )

@@ -42,7 +42,7 @@ from dedup.scrapy_plugin.settings.values import (
     whole_number,
 )
 from dedup.stores.shared.log import LEASE
-from dedup.stores.shared.places import LogUrl
+from dedup.stores.shared.log_url import LogUrl
 from dedup.suggestion import did_you_mean
 
 if TYPE_CHECKING:

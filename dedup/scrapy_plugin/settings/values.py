@@ -13,7 +13,7 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from dedup.scrapy_plugin.settings.paths import Placeholders
-from dedup.stores.shared.places import LogUrl, without_secrets
+from dedup.stores.shared.log_url import LogUrl, without_secrets
 from dedup.suggestion import did_you_mean
 
 PAGE_FIELDS = ("text", "title", "language", "coverage", "canonical")

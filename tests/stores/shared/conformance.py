@@ -134,8 +134,8 @@ class Result:
 class StoredPage(NamedTuple):
     """A page that was stored: by whom, when, and the reason for which it was not compared.
 
-    *gap*: for how long it was not certain then that the lease was renewed. *published*: when that
-    was acknowledged, infinite if never.
+    *gap*: for how long it was not certain then, or when its claim was lost before that, that the
+    lease was renewed. *published*: when that was acknowledged, infinite if never.
     """
 
     page: Page
@@ -539,8 +539,15 @@ def _stored_pages(name: str, pages: dict[str, Page], notes: list[list]) -> list[
             at for at, its_start, its_kind, its_key, *_ in notes[place + 1 :]
             if (its_start, its_kind, its_key) == (start, "published", key)
         )  # fmt: skip
-        stored = StoredPage(pages[key], name, start, at, *more, next(acknowledged, inf))
-        found.append(stored)
+        # Its claim may have been lost in a stop before that, and made again since.
+        gaps = (
+            told[0] for _, its_start, its_kind, its_key, *told in notes[:place]
+            if (its_start, its_kind, its_key) == (start, "lost", key)
+        )  # fmt: skip
+        reason, gap, kind = more
+        gap = max([gap, *gaps])
+        published = next(acknowledged, inf)
+        found.append(StoredPage(pages[key], name, start, at, reason, gap, kind, published))
     return found
 
 

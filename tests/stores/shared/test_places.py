@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from dedup.sqlite_file import LedgerError
-from dedup.stores.shared.places import LogUrl, open_log, without_secrets
+from dedup.stores.shared.log_url import LogUrl, without_secrets
+from dedup.stores.shared.places import open_log
 from dedup.stores.shared.postgres_log import PostgresLog
 from dedup.stores.shared.redis_log import RedisLog
 from dedup.stores.shared.sqlite_log import SqliteLog
