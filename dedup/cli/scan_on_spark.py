@@ -43,6 +43,8 @@ def run_on_spark(options: argparse.Namespace) -> None:
 
     with spark_session(options.master) as session:
         inputs = find_inputs(session, options.inputs)
+        if options.json not in (None, STDOUT) and inputs.have(f"file:{options.json.resolve()}"):
+            raise CommandError(f"{options.json} is an input, or in one")
         job = Job(
             inputs,
             fields_from(options, inputs.kind, scope, keep),

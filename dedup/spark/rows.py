@@ -161,9 +161,30 @@ def _slices(batches: Batches) -> Iterator[pa.RecordBatch]:
 def _data(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
     nothing = [None] * len(batch)
     columns = (
-        batch.column(name).to_pylist() if name in batch.schema.names else nothing for name in PARTS
+        _values(batch.column(name), b"" if name == _CONTENT else None)
+        if name in batch.schema.names
+        else nothing
+        for name in PARTS
     )
     return list(zip(*columns, strict=True))
+
+
+def _values(column: pa.Array, otherwise: bytes | None) -> list[Any]:
+    """Return the values of a *column*, and *otherwise* of those that are not in UTF-8.
+
+    Spark has such strings: it checks neither what it casts nor what it reads.
+    """
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        return [_value(value, otherwise) for value in column]
+
+
+def _value(value: pa.Scalar, otherwise: bytes | None) -> Any:
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return otherwise
 
 
 _TYPES = {

@@ -186,3 +186,19 @@ def test_executors_without_our_python_are_told_in_one_line():
     [line] = run.stdout.splitlines()
     assert "/nowhere/python" in line
     assert "PYSPARK_PYTHON must name a Python 3." in line
+
+
+def test_a_string_that_is_not_utf_8_is_kept_as_bad_and_the_others_are_judged(spark):
+    texts = [article(number % 3) for number in range(6)]
+    rows = [(number, text.encode(), b"http://a/") for number, text in enumerate(texts)]
+    rows += [(6, b"\xff\xfe" + texts[0].encode(), b"http://a/"), (7, texts[1].encode(), b"\xc3(")]
+    pages = spark.createDataFrame(rows, "place long, text binary, url binary").selectExpr(
+        "place", "cast(text as string) as text", "cast(url as string) as url"
+    )
+    judged = deduplicate(pages, text="text", order_by="place").select("place", "kept", "verdict")
+    new, exact = (True, "new"), (False, "exact-duplicate")
+    assert [tuple(row[1:]) for row in sorted(judged.collect())] == [
+        *[new] * 3, *[exact] * 3, (True, "bad"), exact,
+    ]  # fmt: skip
+    [record] = sketches(pages.where("place = 6"), text="text").collect()
+    assert record.dedup_record is None

@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import collections_on_disk as collections
@@ -11,6 +13,9 @@ import pytest
 from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from commands import run
 from texts import CHINESE, article, edited
+
+from dedup.spark.files.scan import checkpoints
+from dedup.spark.files.writing import part_name
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:PySpark does not yet")]
 
@@ -26,6 +31,14 @@ def some_texts(count=60):
 def parts(folder):
     """All that is in the files of a folder, in the order of their names."""
     return b"".join(path.read_bytes() for path in sorted(Path(folder).iterdir()))
+
+
+def rows_of(path):
+    """All rows of a table, or of those in a folder, in the order of their names."""
+    import pyarrow.parquet as pq
+
+    paths = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [row for path in paths for row in pq.read_table(path).to_pylist()]
 
 
 def scan_both(capsys, tmp_path, *arguments, output="unique.jsonl", code=0, partitions=3):
@@ -75,12 +88,8 @@ def test_every_format_is_scanned_as_on_one_machine(spark, capsys, tmp_path, kind
         assert files[here] == files[there]
         assert len(files[here]) == figures[0]["kept"]
     elif kind == "parquet":
-        import pyarrow.parquet as pq
-
-        tables = [pq.read_table(path) for path in sorted(there.iterdir())]
-        assert len(tables) > 1
-        rows = [row for table in tables for row in table.to_pylist()]
-        assert rows == pq.read_table(here).to_pylist()
+        assert len(list(there.iterdir())) > 1
+        assert rows_of(there) == rows_of(here)
     elif "csv" in kind:
         files = [collections.decompressed(path) for path in sorted(there.iterdir())]
         header = b"url,text\r\n"
@@ -321,3 +330,172 @@ def test_what_is_wrong_with_the_options_is_said_in_one_line(
     assert (code, error.count("\n")) == (2, 1)
     assert message in error
     assert sorted(os.listdir(tmp_path)) == ["out", "pages.jsonl"]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_limit_of_rows_per_file_loses_none(spark, capsys, tmp_path, kind):
+    pages = collections.write(tmp_path / collections.NAMES[kind], some_texts())
+    spark.conf.set("spark.sql.files.maxRecordsPerFile", "10")
+    try:
+        [local, on_spark] = scan_both(
+            capsys, tmp_path, pages, partitions=2, output=f"unique{pages.suffix}"
+        )
+        assert spark.conf.get("spark.sql.files.maxRecordsPerFile") == "10"
+    finally:
+        spark.conf.unset("spark.sql.files.maxRecordsPerFile")
+    check_figures(local, on_spark)
+    check_clusters(tmp_path)
+    if kind == "jsonl":
+        assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
+    else:
+        assert rows_of(tmp_path / "unique") == rows_of(tmp_path / "unique.parquet")
+
+
+def test_a_folder_of_records_with_a_readme_is_refused(spark, capsys, tmp_path):
+    folder = tmp_path / "crawl"
+    folder.mkdir()
+    collections.write(folder / "part-0.jsonl", some_texts())
+    (folder / "README.md").write_text("What this is.\n")
+    out = tmp_path / "unique"
+    code, _, error = run(capsys, "scan", folder, "-o", out, "--engine", "spark")
+    assert code == 2
+    assert "has both README.md and part-0.jsonl; name those that are meant" in error
+    assert sorted(os.listdir(tmp_path)) == ["crawl"]
+    # The scan that the message proposes reads the records only.
+    arguments = [f"{folder}/*.jsonl", "-o", out, "--engine", "spark", "--json", "-"]
+    code, told, error = run(capsys, "scan", *arguments)
+    assert (code, json.loads(told)["records"]) == (0, len(some_texts()))
+
+
+@pytest.mark.parametrize("name", ["pages.parquet", "pages.jsonl"])
+def test_a_file_that_is_named_twice_is_refused(spark, capsys, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    collections.write(tmp_path / name, some_texts())
+    inputs = [name, tmp_path / f"*{Path(name).suffix}"]
+    code, _, error = run(capsys, "scan", *inputs, "-o", "unique", "--engine", "spark")
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"{name} is named twice" in error
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_clusters_that_cannot_be_written_are_refused_before_anything_is_read(
+    spark, capsys, tmp_path
+):
+    path = bad_lines(tmp_path)
+    out = ["-o", tmp_path / "unique", "--clusters", tmp_path / "no" / "such"]
+    code, _, error = run(capsys, "scan", path, *out, "--engine", "spark")
+    assert code == 2
+    assert "no/such must be in a folder that exists" in error
+    assert os.listdir(tmp_path) == ["bad.jsonl"]
+
+
+def leave_something_of_a_killed_task(beside, stop):
+    """Wait for the folder that tasks write to, and put a file in it that one has begun."""
+    while not stop.is_set():
+        for folder in beside.glob(".unique.*/new"):
+            (folder / ".0123456789abcdef.part").write_text("half of a page")
+            return True
+        stop.wait(0.001)
+    return False
+
+
+def test_what_a_killed_task_has_begun_is_no_output(spark, capsys, tmp_path):
+    pages = collections.write(tmp_path / "site", some_texts())
+    stop = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        left = pool.submit(leave_something_of_a_killed_task, tmp_path, stop)
+        try:
+            figures = scan_both(capsys, tmp_path, pages, output="here")
+        finally:
+            stop.set()
+    assert left.result()
+    check_figures(*figures)
+    here, there = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
+        for name in ("here", "unique")
+    )
+    assert here == there
+
+
+def test_names_of_parts_are_in_the_order_of_their_numbers_however_many_they_are():
+    names = [part_name(number, 100_001, ".csv") for number in range(100_001)]
+    assert names == sorted(names)
+    assert names[-1] == "part-100000.csv"
+    assert part_name(99_999, 99_999, ".jsonl.gz") == "part-99999.jsonl.gz"
+
+
+def test_tables_of_two_writers_are_scanned_together(spark, capsys, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = some_texts()
+    rows = [{"url": f"http://a/{number}", "text": text} for number, text in enumerate(texts)]
+    pq.write_table(pa.Table.from_pylist(rows[:50]), tmp_path / "a.parquet")
+    own = spark.createDataFrame(rows[50:], "url string, text string").coalesce(1)
+    own.write.parquet(f"{tmp_path}/spark")
+    [part] = (tmp_path / "spark").glob("part-*.parquet")
+    part.rename(tmp_path / "b.parquet")
+    inputs = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    check_figures(*scan_both(capsys, tmp_path, *inputs, output="unique.parquet"))
+    check_clusters(tmp_path)
+
+
+def test_columns_may_have_the_names_of_sparks_own(spark, capsys, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    own = {"_path": "p", "_start": 1, "_row": 2.5, "_metadata": {"file_path": "x"}, "content": b"c"}
+    rows = [{"url": "u", "text": text, **own} for text in some_texts()]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pages.parquet")
+    pages = tmp_path / "pages.parquet"
+    check_figures(*scan_both(capsys, tmp_path, pages, output="unique.parquet"))
+    assert rows_of(tmp_path / "unique") == rows_of(tmp_path / "unique.parquet")
+
+
+@pytest.mark.parametrize("option", ["-o", "--clusters", "--json"])
+def test_an_output_may_not_be_in_an_input(spark, capsys, tmp_path, option):
+    folder = tmp_path / "crawl"
+    folder.mkdir()
+    pages = collections.write(folder / "pages.jsonl", some_texts())
+    before = pages.read_bytes()
+    (tmp_path / "link").symlink_to(folder)
+    target = pages if option == "--json" else tmp_path / "link" / "unique"
+    named = [] if option == "-o" else ["-o", tmp_path / "unique"]
+    arguments = [folder, *named, option, target, "--overwrite", "--engine", "spark"]
+    code, _, error = run(capsys, "scan", *arguments)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "is an input, or in one" in error
+    assert os.listdir(folder) == ["pages.jsonl"]
+    assert pages.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["crawl", "link"]
+
+
+def test_the_folder_of_checkpoints_is_that_of_the_scan_only(spark, tmp_path):
+    context = spark.sparkContext
+    assert context.getCheckpointDir() is None
+    with checkpoints(spark, f"{tmp_path}/rounds"):
+        first = context.getCheckpointDir()
+        assert f"{tmp_path}/rounds/" in first
+        with checkpoints(spark, f"{tmp_path}/others"):
+            assert context.getCheckpointDir() == first
+    assert context.getCheckpointDir() is None
+
+
+def test_links_to_records_are_followed_and_links_to_pages_are_left_out(spark, capsys, tmp_path):
+    other, folder, site = tmp_path / "other", tmp_path / "crawl", tmp_path / "site"
+    for made in (other, folder, site):
+        made.mkdir()
+    collections.write(other / "c.jsonl", [article(2)])
+    collections.write(folder / "a.jsonl", [article(0)])
+    (tmp_path / "b.jsonl").write_text('{"text": "b"}\n')
+    (folder / "b.jsonl").symlink_to(tmp_path / "b.jsonl")
+    (folder / "z").symlink_to(other)
+    out = tmp_path / "unique"
+    arguments = [folder, "-o", out, "--engine", "spark", "--json", "-"]
+    code, told, error = run(capsys, "scan", *arguments)
+    assert (code, error) == (0, "")
+    assert json.loads(told)["records"] == 3
+    (site / "page.html").symlink_to(tmp_path / "b.jsonl")
+    code, _, error = run(capsys, "scan", site, "-o", tmp_path / "new", "--engine", "spark")
+    assert code == 2
+    assert f"there is no record in file:{site}, but 1 link" in error

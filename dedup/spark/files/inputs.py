@@ -33,11 +33,23 @@ class InputFile(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """All files of a scan, in their order, which have one format."""
+    """All files of a scan, in their order, which have one format.
+
+    *named* are the whole paths of the files and folders that were named, or match a glob.
+    """
 
     kind: type[Format]
     files: Sequence[InputFile]
     links_left_out: int = 0
+    named: Sequence[str] = ()
+
+    def have(self, path: str) -> bool:
+        """Return whether a whole *path* is an input, or in one."""
+        wanted = _resolved(path)
+        return any(
+            wanted == root or wanted.startswith(root.rstrip("/") + "/")
+            for root in map(_resolved, self.named)
+        )
 
     @property
     def nbytes(self) -> int:
@@ -90,7 +102,8 @@ def find_inputs(session: SparkSession, names: Sequence[str]) -> Inputs:
     paths = Counter(file.path for file in files)
     if twice := [file.name for file in files if paths[file.path] > 1]:
         raise RecordError(f"{twice[0]} is named twice")
-    return Inputs(kind, files, sum(inputs.links_left_out for inputs in found))
+    named = [path for inputs in found for path in inputs.named]
+    return Inputs(kind, files, sum(inputs.links_left_out for inputs in found), named)
 
 
 def _inputs_of(storage: Storage, name: str) -> Inputs:
@@ -110,7 +123,8 @@ def _inputs_of(storage: Storage, name: str) -> Inputs:
                 f"all inputs must have one format, and {entry.path} is not {parts[0].kind.name}"
             )
     files = [file for inputs in parts for file in inputs.files]
-    return Inputs(parts[0].kind, files, sum(inputs.links_left_out for inputs in parts))
+    links = sum(inputs.links_left_out for inputs in parts)
+    return Inputs(parts[0].kind, files, links, [entry.path for entry in entries])
 
 
 def _of_file(entry: Entry, name: str) -> Inputs:
@@ -124,10 +138,12 @@ def _of_folder(storage: Storage, entry: Entry, name: str) -> Inputs:
     """Return the pages in a folder, or if it has none the files of records in it."""
     here = local_path(entry.path)
     files = sorted(_visible(storage, entry.path))
-    _check_no_doubt(name, [below for below, *_ in files])
+    belows = [below for below, *_ in files]
+    _check_no_doubt(name, belows)
     if here is not None:
         folder = Folder([here], Fields())
-        if folder.names or folder.links_left_out:
+        # Links to records are followed, as Spark does.
+        if folder.names or (folder.links_left_out and not any(map(_has_records, belows))):
             return Inputs(Folder, list(_pages_here(folder, name)), folder.links_left_out)
     pages = [
         InputFile(path, f"{name}/{below}", size, modified, below)
@@ -161,6 +177,12 @@ def _check_no_doubt(name: str, belows: Sequence[str]) -> None:
             f"{name} has both {pages[0]} and {records[0]}; name those that are meant, as in "
             f"'{name}/*{''.join(PurePosixPath(records[0]).suffixes)}'"
         )
+
+
+def _resolved(path: str) -> str:
+    """Return a whole *path*, of this machine without links."""
+    here = local_path(path)
+    return path if here is None else f"file:{here.resolve()}"
 
 
 def _has_records(name: str) -> bool:

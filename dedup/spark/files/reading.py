@@ -26,7 +26,7 @@ from dedup.scan.reader import ReadRecord
 from dedup.scan.record_stream import pool_for, read_raws
 from dedup.scopes import Scope, host
 from dedup.spark.files.inputs import InputFile, Inputs
-from dedup.spark.files.splits import Place
+from dedup.spark.files.splits import PATH, ROW, START, Place
 from dedup.spark.files.storage import as_listed, local_path
 
 READ = pa.schema([
@@ -177,8 +177,8 @@ def lines_of(plan: Plan, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Pl
 
 def piece_of(plan: Plan, batch: pa.RecordBatch, only: Place | None) -> Place:
     """Return the one piece that the rows of *batch* are of, which must be *only*, if any."""
-    [path, *paths] = pa.compute.unique(batch.column("_path")).to_pylist()
-    [start, *starts] = pa.compute.unique(batch.column("_start")).to_pylist()
+    [path, *paths] = pa.compute.unique(batch.column(PATH)).to_pylist()
+    [start, *starts] = pa.compute.unique(batch.column(START)).to_pylist()
     piece = plan.numbers[as_listed(path)], start
     if paths or starts or only not in (None, piece):
         raise RuntimeError("a task has several pieces of files: spark.sql.files.* is not as set")
@@ -206,7 +206,7 @@ def _raws_of_table(
         only = piece_of(plan, batch, only)
         values = batch.to_pydict()
         columns = (values[name] if name else [None] * len(batch) for name in plan.format.columns)
-        for place, *row in zip(values["_row"], *columns, strict=True):
+        for place, *row in zip(values[ROW], *columns, strict=True):
             size = len(row[0]) if isinstance(row[0], str | bytes) else 0
             yield only, place, RawRecord("", place, size, tuple(row))
 
@@ -236,7 +236,7 @@ def rows_of_files(
     """Yield the number of each file of a task, and its content if it is not on this machine."""
     for batch in batches:
         for path, content in zip(
-            batch.column("_path").to_pylist(), batch.column("content").to_pylist(), strict=True
+            batch.column(PATH).to_pylist(), batch.column("content").to_pylist(), strict=True
         ):
             yield plan.numbers[path if content is None else as_listed(path)], content
 

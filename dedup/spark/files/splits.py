@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pyspark.accumulators import AccumulatorParam
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from dedup.records.lines import JsonLines
@@ -19,6 +19,8 @@ _LEAST = 1 << 20
 _MOST = 128 << 20
 _FILES_OF_A_TASK = 100
 
+PATH, START, ROW = PLACES = "__dedup_path", "__dedup_start", "__dedup_row"
+"""The columns that say where a row is from: its file, the start of its piece, of tables its row."""
 Place = tuple[int, int]
 """A piece of a file: the number of the file, and where it begins, in bytes."""
 
@@ -78,27 +80,36 @@ def rows_of(
     What is whole and on this machine has no content, since tasks open it themselves.
     """
     paths = [literal(file.path) for file in files]
-    path = F.col("_metadata.file_path").alias("_path")
-    start = F.col("_metadata.file_block_start").alias("_start")
     if inputs.is_split and inputs.kind is JsonLines:
         # The bytes stay as they are: nothing is decoded on the way.
         value = F.col("value").cast("binary").alias("value")
-        return session.read.text(paths, lineSep="\n").select(path, start, value)
+        lines = session.read.text(paths, lineSep="\n")
+        return lines.select(*_places(lines, PATH, START), value)
     if inputs.is_split and inputs.kind is Parquet:
         table = session.read.parquet(*paths)
-        row = F.col("_metadata.row_index").alias("_row")
         names = table.columns if columns is None else columns
-        return table.select(path, start, row, *map(column, names))
-    zero = F.lit(0).cast("long").alias("_start")
+        return table.select(*_places(table, PATH, START, ROW), *map(column, names))
+    zero = F.lit(0).cast("long").alias(START)
     if all(local_path(file.path) for file in files):
         rows = [(file.path,) for file in files]
         tasks = len(rows) if not files[0].below else -(-len(rows) // _FILES_OF_A_TASK)
         told = session.sparkContext.parallelize(rows, tasks)
-        table = session.createDataFrame(told, "_path string")
-        return table.select("_path", zero, F.lit(None).cast("binary").alias("content"))
-    table = session.read.format("binaryFile").load(paths).select(path, zero, "content")
+        table = session.createDataFrame(told, f"{PATH} string")
+        return table.select(PATH, zero, F.lit(None).cast("binary").alias("content"))
+    table = session.read.format("binaryFile").load(paths)
+    table = table.select(*_places(table, PATH), zero, "content")
     # Spark reads no file that is empty.
     empty = [(quote(file.path), 0, b"") for file in files if not file.size]
     if not empty:
         return table
-    return table.union(session.createDataFrame(empty, "_path string, _start long, content binary"))
+    schema = f"{PATH} string, {START} long, content binary"
+    return table.union(session.createDataFrame(empty, schema))
+
+
+_METADATA = {PATH: "file_path", START: "file_block_start", ROW: "row_index"}
+
+
+def _places(rows: DataFrame, *names: str) -> list[Column]:
+    """Return what says where *rows* are from, although they may have a column _metadata, too."""
+    metadata = rows.metadataColumn("_metadata")
+    return [metadata[_METADATA[name]].alias(name) for name in names]

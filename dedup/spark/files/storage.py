@@ -1,6 +1,7 @@
 """The file systems that Spark reads and writes, as the driver sees them."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,6 +93,10 @@ class Storage:
         path.getFileSystem(self._configuration).create(path).close()
 
     def delete(self, name: str) -> None:
+        """Delete a folder; on this machine, Java need not be there any more."""
+        if here := local_path(name):
+            shutil.rmtree(here)
+            return
         path = self._path(name)
         path.getFileSystem(self._configuration).delete(path, True)
 

@@ -27,11 +27,22 @@ from dedup.spark.files.reading import (
     task,
     whole_files,
 )
-from dedup.spark.files.splits import Place
+from dedup.spark.files.splits import PLACES, ROW, Place
 
 LINES = "value string"
+_LEAST_DIGITS = 5
 _BITS = 1 << 15
 _BYTES_AT_ONCE = 1 << 20
+
+
+def part_name(number: int, parts: int, suffix: str) -> str:
+    """Return the name of a part, one of up to so many, whose order is that of their numbers.
+
+    >>> part_name(7, 20, ".csv")
+    'part-00007.csv'
+    """
+    width = max(_LEAST_DIGITS, len(str(parts)))
+    return f"part-{number:0{width}d}{suffix}"
 
 
 class Flags:
@@ -142,10 +153,10 @@ def kept_rows(kept: Kept, told: Any) -> Callable[[Iterator[pa.RecordBatch]], Ite
             if not len(batch):
                 continue
             piece = piece_of(kept.plan, batch, piece)
-            numbers = kept.bases[piece] + batch.column("_row").to_numpy()
+            numbers = kept.bases[piece] + batch.column(ROW).to_numpy()
             mask = kept.flags.value.are_kept(numbers)
             written += int(mask.sum())
-            yield batch.drop_columns(["_path", "_start", "_row"]).filter(pa.array(mask))
+            yield batch.drop_columns(list(PLACES)).filter(pa.array(mask))
         if piece is not None:
             told.add({task(): (piece, written)})
 
@@ -190,7 +201,7 @@ def copied_archives(
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, path in whole_files(kept.plan, batches):
             suffix = ".warc.gz" if path.suffix.lower() == ".gz" else ".warc"
-            target = folder / f"part-{number:05d}{suffix}"
+            target = folder / part_name(number, len(kept.plan.inputs.files), suffix)
             flags = kept.of_file(number)
             with replacing(target) as file:
                 _write(kept.plan, number, path, file, target.name, flags)
