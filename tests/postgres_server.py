@@ -37,6 +37,9 @@ def programs():
     return found[0]
 
 
+_TEMPORARY = tempfile.gettempdir()
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
@@ -47,8 +50,8 @@ class PostgresServer:
 
     def __init__(self, *options):
         self._programs = programs()
-        # Not pytest's folder, into which only the user of the tests can look.
-        self.folder = Path(tempfile.mkdtemp(prefix="dedup-postgres-"))
+        # Not pytest's folder, nor one of a test, into which only the user of the tests can look.
+        self.folder = Path(tempfile.mkdtemp(prefix="dedup-postgres-", dir=_TEMPORARY))
         self._data = self.folder / "data"
         # It does not run as root.
         self._as = {}

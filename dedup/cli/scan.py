@@ -182,8 +182,12 @@ def _say_memory(reader: RecordReader, options: argparse.Namespace, keep: Prefere
     )
     if expected.growth < _WORTH_SAYING:
         return
-    records, size = f"{float(f'{expected.records:.2g}'):,.0f}", format_bytes(expected.nbytes)
-    print(f"about {size} of memory for some {records} records (an estimate)", file=sys.stderr)
+    records = float(f"{expected.records:.2g}")
+    print(
+        f"about {format_bytes(expected.nbytes)} of memory for some {records:,.0f} records "
+        "(an estimate)",
+        file=sys.stderr,
+    )
     limit = memory_of_machine()
     if limit is not None and expected.nbytes > limit:
         print(

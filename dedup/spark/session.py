@@ -37,6 +37,9 @@ _NOT_IMPORTABLE = re.compile(
     r"name '[^']*'|Can't get attribute '[^']*'|module '[^']*' has no attribute '[^']*')"
 )
 _NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
+_JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_PLACES = re.compile(r"(?:spark://|,)(\[[^]]*\]|[^:,/]+):(\d+)")
+_GONE = re.compile(r"(All masters are unresponsive[^\n]*|SparkContext was shut down)")
 _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH")
 _LAST_ERROR = re.compile(r"^(?:Caused by: )?(?:\w+\.)*(\w*(?:Error|Exception): .+)$", re.MULTILINE)
 
@@ -127,7 +130,7 @@ def _check_java() -> None:
     if shutil.which(java) is None:
         raise SparkError(f"there is no {java}: {remedy}")
     told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(?:1\.)?(\d+)', told)
+    version = _JAVA_VERSION.search(told)
     if version is None or int(version[1]) < _LOWEST_JAVA:
         first = told.partition("\n")[0]
         raise SparkError(f"{java} is {first or 'no Java'}: {remedy}")
@@ -135,7 +138,7 @@ def _check_java() -> None:
 
 def _check_master(master: str) -> None:
     """Raise SparkError if *master* is a server that does not answer."""
-    places = re.findall(r"(?:spark://|,)(\[[^]]*\]|[^:,/]+):(\d+)", master)
+    places = _PLACES.findall(master)
     if not master.startswith("spark://"):
         return
     for host, port in places:
@@ -209,7 +212,7 @@ def _one_line(text: str, lines: list[str] | None = None) -> str:
         )
     if found := _NO_PROGRAM.search(text):
         return f"the executors have no {found[1]}: PYSPARK_PYTHON names their Python"
-    if found := re.search(r"(All masters are unresponsive[^\n]*|SparkContext was shut down)", text):
+    if found := _GONE.search(text):
         return f"the cluster does not answer, or has gone ({found[1]})"
     if told := _LAST_ERROR.findall(text):
         return str(told[-1]).strip()

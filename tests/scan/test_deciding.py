@@ -205,7 +205,7 @@ def test_fields_that_no_record_has_are_told_soon(tmp_path, monkeypatch, fields, 
     with pytest.raises(RecordError, match=f"none of the first 2 records has {message}"):
         scanned(path, fields=fields)
     lines(path, [{"text": "one"}])
-    with pytest.raises(RecordError, match=f"none of the first 1 records has {message}"):
+    with pytest.raises(RecordError, match=f"none of the first 1 record has {message}"):
         scanned(path, fields=fields)
 
 

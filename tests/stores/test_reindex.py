@@ -102,7 +102,7 @@ def test_scopes_are_made_of_the_urls(crawled, tmp_path):
         (["--method", "minhash", "--texts", "missing.jsonl"], "missing.jsonl"),
         (
             ["--method", "minhash", "--texts", "body.jsonl"],
-            "none of the first 1 items of body.jsonl has a string in 'text'; --text-field and",
+            "none of the first 1 item of body.jsonl has a string in 'text'; --text-field and",
         ),
         (["--scope", "host", "-o", "pages.sqlite"], "exists; --overwrite replaces it"),
         (["--scope", "host", "-o", "pages.sqlite", "--overwrite"], "is the ledger itself"),
