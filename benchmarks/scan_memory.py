@@ -9,7 +9,6 @@ process, which is what grows.
 """
 
 import argparse
-import os
 import random
 import re
 import subprocess
@@ -18,6 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from scan import memory_of_tree
 
 SIZE = 1_000
 WORDS = 20_000
@@ -109,22 +110,6 @@ def peak_of(process: int) -> int:
         return 0
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(found[1]) * 1024 if found else 0
-
-
-def memory_of_tree(process: int) -> int:
-    """Return the proportional memory of a process and of all that it started, in bytes."""
-    try:
-        rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
-        pss = int(rollup.partition("Pss:")[2].split()[0]) * 1024
-        tasks = os.listdir(f"/proc/{process}/task")
-        children = [
-            child
-            for task in tasks
-            for child in Path(f"/proc/{process}/task/{task}/children").read_text().split()
-        ]
-    except (OSError, IndexError):
-        return 0
-    return pss + sum(map(memory_of_tree, map(int, children)))
 
 
 if __name__ == "__main__":

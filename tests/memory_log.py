@@ -269,3 +269,13 @@ class MemoryServer(LogServer):
         self._is_down = is_down
         for server in self._servers.values():
             server.is_down = is_down
+
+
+async def publish(detector, store):
+    """Have a process of a fleet send its news, as a crawl does."""
+    news, published = store.take_news(), False
+    try:
+        await detector.exchange(news)
+        published = True
+    finally:
+        store.end_exchange(published=published)

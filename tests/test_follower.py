@@ -6,7 +6,7 @@ from contextlib import nullcontext, suppress
 from random import Random
 
 import pytest
-from memory_log import MemoryLog, Server
+from memory_log import MemoryLog, Server, publish
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -71,12 +71,7 @@ class Process:
         fleet.verdicts[key] = verdict.kind
 
     async def publish(self):
-        news, published = self.store.take_news(), False
-        try:
-            await self.detector.exchange(news)
-            published = True
-        finally:
-            self.store.end_exchange(published=published)
+        await publish(self.detector, self.store)
         await self.detector.expire()
 
     async def beat(self):
@@ -329,12 +324,7 @@ class Refusals:
             self.detector.commit(claim)
 
     async def publish(self):
-        news, published = self.store.take_news(), False
-        try:
-            await self.detector.exchange(news)
-            published = True
-        finally:
-            self.store.end_exchange(published=published)
+        await publish(self.detector, self.store)
 
     async def publish_all(self):
         for _ in range(50):

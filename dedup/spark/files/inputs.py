@@ -1,7 +1,7 @@
 """Names of files and folders on any file system -> the files to read, in the order of a scan."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -87,23 +87,34 @@ def find_inputs(session: SparkSession, names: Sequence[str]) -> Inputs:
     """
     storage = Storage(session)
     found = [_inputs_of(storage, name) for name in names]
-    kind = found[0].kind
-    for name, inputs in zip(names, found, strict=True):
-        if inputs.kind is not kind:
-            raise RecordError(f"all inputs must have one format, and {name} is not {kind.name}")
-    if kind is Folder and len(names) > 1:
-        belows = [file.below for inputs in found for file in inputs.files]
-        if len(set(belows)) < len(belows):
-            repeated = next(name for n, name in enumerate(belows) if name in belows[:n])
-            raise RecordError(
-                f"{repeated} is in more than one of the folders; scan their parent folder instead"
-            )
+    kind = _one_format(zip(names, (inputs.kind for inputs in found), strict=True))
     files = [file for inputs in found for file in inputs.files]
-    paths = Counter(file.path for file in files)
-    if twice := [file.name for file in files if paths[file.path] > 1]:
-        raise RecordError(f"{twice[0]} is named twice")
+    if kind is Folder and (repeated := _first_repeated(file.below for file in files)):
+        raise RecordError(
+            f"{repeated} is in more than one of the folders; scan their parent folder instead"
+        )
+    if twice := _first_repeated(file.path for file in files):
+        name = next(file.name for file in files if file.path == twice)
+        raise RecordError(f"{name} is named twice")
     named = [path for inputs in found for path in inputs.named]
     return Inputs(kind, files, sum(inputs.links_left_out for inputs in found), named)
+
+
+def _one_format(kinds: Iterable[tuple[str, type[Format]]]) -> type[Format]:
+    """Return the format that all have, at least one; raises RecordError, naming one that differs.
+
+    *kinds*: the names of inputs, and the format of each.
+    """
+    (_, kind), *others = kinds
+    for name, other in others:
+        if other is not kind:
+            raise RecordError(f"all inputs must have one format, and {name} is not {kind.name}")
+    return kind
+
+
+def _first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first of *names* that comes again."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def _inputs_of(storage: Storage, name: str) -> Inputs:
@@ -117,14 +128,11 @@ def _inputs_of(storage: Storage, name: str) -> Inputs:
         else _of_file(entry, name if is_itself else entry.path)
         for entry in entries
     ]
-    for entry, inputs in zip(entries, parts, strict=True):
-        if inputs.kind is not parts[0].kind:
-            raise RecordError(
-                f"all inputs must have one format, and {entry.path} is not {parts[0].kind.name}"
-            )
+    paths = [entry.path for entry in entries]
+    kind = _one_format(zip(paths, (inputs.kind for inputs in parts), strict=True))
     files = [file for inputs in parts for file in inputs.files]
     links = sum(inputs.links_left_out for inputs in parts)
-    return Inputs(parts[0].kind, files, links, [entry.path for entry in entries])
+    return Inputs(kind, files, links, paths)
 
 
 def _of_file(entry: Entry, name: str) -> Inputs:
@@ -152,13 +160,7 @@ def _of_folder(storage: Storage, entry: Entry, name: str) -> Inputs:
     ]
     if pages or not files:
         return Inputs(Folder, pages)
-    kinds = {below: format_of_name(Path(name) / below) for below, *_ in files}
-    kind = kinds[files[0][0]]
-    for below, other in kinds.items():
-        if other is not kind:
-            raise RecordError(
-                f"all inputs must have one format, and {name}/{below} is not {kind.name}"
-            )
+    kind = _one_format((f"{name}/{below}", format_of_name(Path(name) / below)) for below in belows)
     return Inputs(
         kind,
         [

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import memory_log
 import pytest
-from memory_log import MemoryLog, Server
+from memory_log import MemoryLog, Server, publish
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
@@ -58,12 +58,7 @@ class Process:
         return reservation
 
     async def publish(self):
-        news, published = self.store.take_news(), False
-        try:
-            await self.detector.exchange(news)
-            published = True
-        finally:
-            self.store.end_exchange(published=published)
+        await publish(self.detector, self.store)
 
     async def follow(self):
         with suppress(HistoryChangedError):
