@@ -21,7 +21,7 @@ from dedup.stores import (
     StoreDownError,
     finished,
 )
-from dedup.view import Look, View
+from dedup.view.view import Look, View
 
 UNCHECKED = "unchecked"
 """Why a page is kept without a comparison while a shared store cannot be asked."""

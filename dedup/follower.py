@@ -11,7 +11,7 @@ from dedup.methods.base import Method
 from dedup.record import Claimed, Event, Lost, PageRecord
 from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
-from dedup.view import View
+from dedup.view.view import View
 
 logger = get_logger(__name__)
 

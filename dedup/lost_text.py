@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix
+from dedup.arrays import Array
+from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.methods.shingles import shingle_hashes_of
 from dedup.text import Document
 from dedup.units import count_of

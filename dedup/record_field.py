@@ -10,7 +10,8 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from dedup.limits import shorten_url
-from dedup.methods import FingerprintMethod, KeyMethod, Method
+from dedup.methods.base import KeyMethod, Method
+from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.record import PageRecord
 from dedup.scopes import base_of, is_scope_name, is_within, parts_of, scope_within
 

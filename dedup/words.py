@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.text import Document, normalise_all
-
-Array = np.ndarray[Any, Any]
 
 BLOCK = 8
 """The bytes of a block of a word."""

@@ -14,6 +14,7 @@ from dedup.cli import COMMANDS
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
     {
+        "arrays",
         "text",
         "evidence",
         "packed",

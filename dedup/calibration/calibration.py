@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.calibration.candidates import Candidates
 from dedup.calibration.judgements import Counts, Pair
 from dedup.calibration.shares import draw_right
-from dedup.methods.hashing import PLAIN, Array, mix
+from dedup.methods.hashing import PLAIN, mix
 
 _INTERVAL = (0.025, 0.975)
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.calibration.judgements import Counts
-from dedup.methods.hashing import Array
 
 _DRAWS = 10_000
 _THIRD = 1 / 3

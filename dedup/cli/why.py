@@ -38,7 +38,7 @@ from dedup.stores.reader import LedgerReader, StoredPage
 from dedup.stores.shared.log_url import LogUrl
 from dedup.text import printable
 from dedup.units import count_of
-from dedup.view import View
+from dedup.view.view import View
 
 EXAMPLES = """\
 examples:

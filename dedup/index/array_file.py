@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import xxhash
 
+from dedup.arrays import Array
 from dedup.atomic_file import replacing
-from dedup.index.arrays import Array
 
 _MAGIC = b"scrapy-dedup index 3\n"
 _ALIGNED = 64

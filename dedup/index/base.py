@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 from dedup.methods.arguments import is_number
 
 PageFilter = Callable[[int], bool]

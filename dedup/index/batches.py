@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 from dedup.index.base import Index, Match
 from dedup.index.key_chains import KeyChains
 from dedup.methods.base import KeyMethod, Method

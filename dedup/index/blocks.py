@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index.arrays import Array, run_positions
+from dedup.arrays import Array, run_positions
 from dedup.index.buckets import Buckets
 from dedup.index.design import Design, most_candidates
 from dedup.methods.fingerprints import Fingerprints

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.arrays import Array, run_positions
+from dedup.arrays import Array, run_positions
 from dedup.index.free_runs import FreeRuns
 
 _FIRST = 4

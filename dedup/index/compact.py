@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dedup.index.arrays import (
+from dedup.arrays import (
     Array,
     lower_limits,
     run_positions,

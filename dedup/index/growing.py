@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 from dedup.index.base import Index, Match, PageFilter
 from dedup.index.design import MOST_KEY_BITS, SCANNED_UP_TO, Design, best_design
 from dedup.index.rows import Rows

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.index.array_file import read_file, write_file
-from dedup.index.arrays import Array
 from dedup.index.base import LAST_PAGE, Match, page_number
 from dedup.index.compact import CompactIndex
 from dedup.index.design import Design, Table, growing_form_bytes, multi_index, permuted_tables

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 
 _FIRST_BITS = 12
 _GROWTH_BITS = 1

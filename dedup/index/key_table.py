@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from dedup.index.arrays import Array, run_positions, sort_unique
+from dedup.arrays import Array, run_positions, sort_unique
 from dedup.index.buckets import Buckets
 
 # The number of buckets starts low because a crawl with one index per host may have many small ones.

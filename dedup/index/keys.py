@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 from dedup.index.base import LAST_PAGE, Index, Match, PageFilter
 from dedup.index.key_table import KeyTable
 from dedup.methods.base import KeyMethod

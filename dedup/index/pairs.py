@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dedup.index.arrays import Array, run_positions, run_positions_in_parts
+from dedup.arrays import Array, run_positions, run_positions_in_parts
 from dedup.index.compact import permute, restore
 from dedup.index.design import Design
 from dedup.index.growing import GrowingIndex

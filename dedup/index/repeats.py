@@ -6,7 +6,7 @@ from sys import getsizeof
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 from dedup.methods.fingerprints import Fingerprints
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dedup.index.arrays import Array, enlarge
+from dedup.arrays import Array, enlarge
 from dedup.methods.fingerprints import Fingerprints
 
 NO_MATCHES = np.empty(0, np.uint32), np.empty(0, np.uint8)

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 from dedup.index.keys import KeyIndex
+from dedup.methods.base import KeyMethod
+from dedup.methods.digests import jaccard_distance
 from dedup.methods.hashing import mix
-from dedup.methods.spotsigs import SpotSigs, jaccard_distance
 
 # More spots than a page can have.
 _LARGEST = 1 << 40
@@ -32,7 +33,7 @@ class SpotIndex(KeyIndex):
     not left out.
     """
 
-    def __init__(self, method: SpotSigs) -> None:
+    def __init__(self, method: KeyMethod) -> None:
         super().__init__(method)
         self._partitions = Partitions(method.max_distance)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dedup.index.arrays import Array, enlarge
+from dedup.arrays import Array, enlarge
 from dedup.index.buckets import Buckets
 from dedup.methods.fingerprints import Fingerprints
 

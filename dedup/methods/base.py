@@ -10,8 +10,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
-from dedup.methods.hashing import PLAIN, Array, Hashing
+from dedup.methods.hashing import PLAIN, Hashing
 from dedup.text import Document
 from dedup.words import Documents
 

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
+from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
 from dedup.methods.base import Components, KeyMethod, as_rows
-from dedup.methods.hashing import Array, Hashing
+from dedup.methods.hashing import Hashing
 from dedup.methods.shingling import Shingling
 from dedup.methods.simhash import RandomProjection
 from dedup.text import Document

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.methods.arguments import check_share, check_whole
 from dedup.methods.base import KeyMethod
-from dedup.methods.hashing import Array
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
 

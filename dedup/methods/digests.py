@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -98,6 +98,23 @@ def count_common(sketch: Digests, other: Digests) -> int:
     """Return how many digests two sketches have in common."""
     places = np.searchsorted(other, sketch)
     return int(np.count_nonzero(other.take(places, mode="clip") == sketch))
+
+
+@overload
+def jaccard_distance(shared: int, size: int, other_size: int) -> float: ...
+
+
+@overload
+def jaccard_distance(shared: Digests, size: int, other_size: Digests) -> Digests: ...
+
+
+def jaccard_distance(shared: Any, size: Any, other_size: Any) -> Any:
+    """Return 1 - J of two multisets of these sizes with *shared* elements in common.
+
+    It is one division of integers, so it is never on the wrong side of a threshold: in floats,
+    1 - .9 is less than .1.
+    """
+    return (size + other_size - 2 * shared) / (size + other_size - shared)
 
 
 def missing_share(sketch: Digests, other: Digests, min_equal: int = 1) -> float:

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.methods.arguments import is_whole
 from dedup.methods.base import KeyMethod, as_rows
 from dedup.methods.bit_runs import split_bits
 from dedup.methods.fingerprints import Fingerprints
-from dedup.methods.hashing import Array, mix, seeds
+from dedup.methods.hashing import mix, seeds
 from dedup.text import Document
 
 

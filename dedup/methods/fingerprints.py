@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.methods.arguments import is_number
-from dedup.methods.hashing import Array
 from dedup.packed import Packed
 
 _NO_DISTANCES = np.empty(0, np.uint8)

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
+from dedup.arrays import Array
 from dedup.text import Document
 from dedup.words import BLOCK, Words
 
-Array = np.ndarray[Any, Any]
 # About 10 MB.
 _TOKENS_REMEMBERED = 1 << 16
 _LONGEST_REMEMBERED = 64

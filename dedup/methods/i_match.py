@@ -5,10 +5,11 @@ from itertools import compress
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_share, check_whole
 from dedup.methods.base import KeyMethod, as_rows
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 
 Digests = tuple[int, ...]

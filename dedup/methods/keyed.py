@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from hashlib import blake2b, scrypt
 from typing import TypeVar
 
+from dedup.arrays import Array
 from dedup.methods.base import Method
-from dedup.methods.hashing import Array, Hashing, TokenHashes, WordCounts, WordHashes
+from dedup.methods.hashing import Hashing, TokenHashes, WordCounts, WordHashes
 from dedup.text import Document
 from dedup.words import Words
 

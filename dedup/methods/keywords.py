@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_choice, check_share, check_whole
 from dedup.methods.digests import SingleDigestMethod
-from dedup.methods.hashing import Array
 from dedup.text import Document, tokenise
 
 VARIANTS = ("description", "order", "sorted", "order-weights", "sorted-weights")

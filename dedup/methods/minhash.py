@@ -5,9 +5,10 @@ from functools import cache, reduce
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
 from dedup.methods.base import Components, KeyMethod, as_rows
-from dedup.methods.hashing import Array, mix, seeds
+from dedup.methods.hashing import mix, seeds
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
 

@@ -4,7 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from dedup.methods.hashing import Array, mix, seeds
+from dedup.arrays import Array
+from dedup.methods.hashing import mix, seeds
 
 _NOTHING = np.uint32(2**32 - 1)
 _PROBES_AT_FIRST, _PROBES_AT_ONCE = 32, 64

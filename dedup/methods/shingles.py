@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix
+from dedup.arrays import Array
+from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.text import Document
 from dedup.words import Words, words_of
 

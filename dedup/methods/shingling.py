@@ -6,9 +6,10 @@ from math import comb
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
 from dedup.methods.base import Components, KeyMethod, as_rows
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.minhash import minimums
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document

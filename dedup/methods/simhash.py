@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.arguments import check_choice, check_whole
 from dedup.methods.fingerprint_method import FingerprintMethod
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.text import Document
 from dedup.words import words_of
 

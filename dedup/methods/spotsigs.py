@@ -2,10 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
 
 from dedup.methods.arguments import check_share, check_whole
-from dedup.methods.digests import DigestMethod, Digests, count_common, digests
+from dedup.methods.digests import (
+    DigestMethod,
+    Digests,
+    count_common,
+    digests,
+    jaccard_distance,
+)
 from dedup.text import Document
 
 STOP_WORDS = frozenset(
@@ -119,20 +124,3 @@ def find_spots(tokens: Iterable[str], antecedents: Mapping[str, Sequence[int]]) 
         last = start + distance * length - 1
         if last < len(words):
             yield ":".join((antecedent, *words[start + distance - 1 : last + 1 : distance]))
-
-
-@overload
-def jaccard_distance(shared: int, size: int, other_size: int) -> float: ...
-
-
-@overload
-def jaccard_distance(shared: Digests, size: int, other_size: Digests) -> Digests: ...
-
-
-def jaccard_distance(shared: Any, size: Any, other_size: Any) -> Any:
-    """Return 1 - J of two multisets of these sizes with *shared* elements in common.
-
-    It is one division of integers, so it is never on the wrong side of a threshold: in floats,
-    1 - .9 is less than .1.
-    """
-    return (size + other_size - 2 * shared) / (size + other_size - shared)

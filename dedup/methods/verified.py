@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.methods.arguments import check_share
 from dedup.methods.base import Components, KeyMethod, as_rows
-from dedup.methods.hashing import PLAIN, Array, Hashing, mix, seeds
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document

@@ -11,7 +11,7 @@ from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
 from dedup.scan.outcome import Fate, Outcome
 from dedup.search import batch_index_for
-from dedup.view import View
+from dedup.view.view import View
 
 _FATES = {
     Kind.SKIPPED: Fate.EMPTY, Kind.EXACT: Fate.EXACT, Kind.NEAR: Fate.NEAR, Kind.NEW: Fate.NEW,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 from dedup.methods import FingerprintMethod, KeyMethod
 from dedup.methods.base import as_rows
 from dedup.methods.fingerprints import Fingerprints

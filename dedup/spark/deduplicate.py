@@ -10,11 +10,12 @@ from pyspark.sql.types import AtomicType, BinaryType, StructType
 from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.rule import Kind
+from dedup.spark.columns import Columns, column
 from dedup.spark.cut import cut
 from dedup.spark.executors import check_executors
 from dedup.spark.judge import judge
 from dedup.spark.rows import READ, READ_COLUMNS, UNREAD, RowReader
-from dedup.spark.settings import Columns, column, method_of, reader_of, rule_of
+from dedup.spark.settings import method_of, reader_of, rule_of
 
 RESULT = ("kept", "original", "distance", "verdict")
 _ROW, _COPY = _IDENTITY = ("__dedup_row", "__dedup_copy")
@@ -61,7 +62,7 @@ def deduplicate(
     is read twice, so it should give the same rows each time; a row that was not there the first
     time is kept, as "unread".
 
-    Raises ValueError or TypeError for arguments that make no sense, and ExecutorError if the
+    Raises ValueError or TypeError for arguments that make no sense, and SparkError if the
     executors cannot do the work.
     """
     columns = Columns(text, html, record, key, date, canonical, order_by)

@@ -1,46 +1,51 @@
 """Whether the executors can run what this process sends them."""
 
-import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
+from threading import Timer
+from uuid import uuid4
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dedup.spark.errors import SparkError, clear_errors
 
-class ExecutorError(RuntimeError):
-    """The executors cannot run Python, or lack a module; the message says what to set."""
+# Of a cluster that has to start machines first.
+_SECONDS_TO_BEGIN = 600.0
 
 
-def check_executors(spark: SparkSession, work: object) -> None:
-    """Have an executor load *work*; raise ExecutorError, in one line, if it cannot."""
+def check_executors(spark: SparkSession, work: object = None) -> None:
+    """Have an executor load *work*; raise SparkError if it cannot, or does not begin in time."""
 
-    def load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from dedup.spark import rows  # what they need at last
+    context = spark.sparkContext
+    tag = f"dedup-begins-{uuid4().hex}"
+    is_late = False
 
-        assert rows
-        assert work
-        yield from batches
+    def cancel() -> None:
+        nonlocal is_late
+        is_late = True
+        context.cancelJobsWithTag(tag)
 
+    timer = Timer(_SECONDS_TO_BEGIN, cancel)
+    timer.daemon = True
+    context.addJobTag(tag)
+    timer.start()
     try:
-        spark.range(1).mapInArrow(load, "id long").collect()
-    except (PySparkException, Py4JJavaError) as error:
-        own = f"{sys.version_info.major}.{sys.version_info.minor}"
-        raise ExecutorError(
-            f"the executors cannot run this: {_cause(str(error))} (PYSPARK_PYTHON must name a "
-            f"Python {own} with scrapy-dedup[spark], and what else you import, on each of them)"
+        with clear_errors():
+            spark.range(1).mapInArrow(partial(_first_task, work), "id long").collect()
+    except SparkError as error:
+        if not is_late:
+            raise
+        raise SparkError(
+            f"{context.master} began no task within {_SECONDS_TO_BEGIN:.0f} seconds: does it "
+            "have executors, with as much memory and as many cores as were asked for?"
         ) from error
+    finally:
+        timer.cancel()
+        context.removeJobTag(tag)
 
 
-def _cause(message: str) -> str:
-    """Return the line that says why, of a message of Spark, which has traces of two languages.
+def _first_task(work: object, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import dedup.spark.rows  # noqa: F401  # with all that it needs
 
-    >>> _cause('Job aborted:\\n  File "a.py"\\nModuleNotFoundError: no x\\n\\n\\tat org.a')
-    'ModuleNotFoundError: no x'
-    """
-    lines = [line.strip() for line in message.splitlines()]
-    lines = [line for line in lines if line and not line.startswith(("at ", "File ", "..."))]
-    wanted = ("Error: ", "Cannot run program", "PYTHON_VERSION_MISMATCH", "Exception: ")
-    telling = (line for word in wanted for line in lines if word in line)
-    return next(telling, lines[0] if lines else "no reason given")[:500]
+    yield from batches

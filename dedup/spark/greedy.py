@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index.arrays import Array
+from dedup.arrays import Array
 
 
 class Standing(IntEnum):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.index.arrays import Array, run_positions, run_positions_in_parts
+from dedup.arrays import Array, run_positions, run_positions_in_parts
 from dedup.methods.base import Components, FeatureSets
 from dedup.methods.hashing import mix, seeds
 

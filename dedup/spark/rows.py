@@ -18,6 +18,7 @@ from dedup.records import Fields, Format, RawRecord, Record
 from dedup.records.base import record_of
 from dedup.records.decoding import decode_html
 from dedup.scan.reader import ReadRecord, ReadTask, RecordReader
+from dedup.spark.columns import PARTS
 from dedup.workers import ReadError, WorkerPool
 
 READ = "read"
@@ -39,10 +40,6 @@ Batches = Iterable[pa.RecordBatch]
 _ROWS_OF_A_TASK = 256
 _SECONDS_OF_A_PAGE = 30.0
 _PAGES_UNDER_WAY = 8
-_CONTENT, _KEY, _DATE, _CANONICAL, _ITEM = PARTS = (
-    "__dedup_content", "__dedup_key", "__dedup_date", "__dedup_canonical", "__dedup_item",
-)  # fmt: skip
-"""The columns that are read of each row, where they are there."""
 
 
 class Rows(Format):
@@ -161,7 +158,7 @@ def _slices(batches: Batches) -> Iterator[pa.RecordBatch]:
 def _data(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
     nothing = [None] * len(batch)
     columns = (
-        _values(batch.column(name), b"" if name == _CONTENT else None)
+        _values(batch.column(name), b"" if name == PARTS[0] else None)
         if name in batch.schema.names
         else nothing
         for name in PARTS

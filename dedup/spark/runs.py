@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dedup.arrays import Array
 from dedup.evidence import VIEW, Evidence
-from dedup.index.arrays import Array
 from dedup.index.spots import min_shared_spots
 from dedup.methods import KeyMethod, SpotSigs
 from dedup.rule import Rule, Witness

@@ -8,9 +8,10 @@ from pyspark.sql.types import StructField, StructType
 
 from dedup.extraction import Extractor
 from dedup.methods import Method
+from dedup.spark.columns import PARTS, Columns, column
 from dedup.spark.executors import check_executors
-from dedup.spark.rows import PARTS, RECORD
-from dedup.spark.settings import Columns, column, method_of, reader_of
+from dedup.spark.rows import RECORD
+from dedup.spark.settings import method_of, reader_of
 
 
 def sketches(
@@ -35,7 +36,7 @@ def sketches(
     not be read. The arguments are those of `deduplicate`; of those, the records must have the same
     *method* with the same *args* and *secret*, and have the *scope* that they were given here.
 
-    Raises ValueError or TypeError for arguments that make no sense, and ExecutorError if the
+    Raises ValueError or TypeError for arguments that make no sense, and SparkError if the
     executors cannot do the work.
     """
     columns = Columns(text, html, key=key)

@@ -5,8 +5,8 @@ from struct import Struct
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Names
-from dedup.index.arrays import Array
 from dedup.rule import Rule
 
 MOST_OBJECTIONS = 256

@@ -11,7 +11,7 @@ import pytest
 from redis_server import free_port
 from test_scan_on_spark import some_texts
 
-from dedup.spark.session import SparkError, _one_line
+from dedup.spark.errors import SparkError, one_line
 
 WITHOUT = "import sys; sys.modules[{module!r}] = None; from dedup.cli import main; sys.exit(main())"
 
@@ -114,5 +114,5 @@ def test_ctrl_c_ends_a_scan_and_leaves_nothing(needs_java, tmp_path):
     ],
 )
 def test_what_spark_tells_is_put_into_one_line(told, line):
-    assert _one_line(told) == line
+    assert one_line(told) == line
     assert issubclass(SparkError, ValueError)

@@ -13,7 +13,7 @@ from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import Scope, scope_within
 from dedup.text import Document
-from dedup.view import Look, View
+from dedup.view.view import Look, View
 
 TEXTS = [ENGLISH, ENGLISH.upper(), *(replaced(ENGLISH, count) for count in (1, 2, 4, 10, 20))]
 TEXTS += [

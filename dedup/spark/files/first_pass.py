@@ -12,13 +12,13 @@ from dedup.records import Folder, RecordError
 from dedup.records.parquet import Parquet
 from dedup.rule import Rule
 from dedup.scan.fields_seen import FieldsSeen
+from dedup.spark.errors import SparkError
 from dedup.spark.files.inputs import Inputs
 from dedup.spark.files.job import Figures, Job
 from dedup.spark.files.reading import READ, Plan, read_records
 from dedup.spark.files.splits import Place, rows_of
 from dedup.spark.files.staging import Staging
 from dedup.spark.files.tables import Tables
-from dedup.spark.session import SparkError
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from dedup.preference import Copy, Preference, first
 from dedup.records import Fields, Folder, Format, RawRecord, RecordError
 from dedup.records.lines import LONGEST_LINE, TOO_LONG, JsonLines
 from dedup.records.parquet import Parquet
-from dedup.scan import RecordReader
 from dedup.scan.fields_seen import FieldsSeen
-from dedup.scan.reader import ReadRecord
+from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_stream import pool_for, read_raws
 from dedup.scopes import Scope, host
 from dedup.spark.files.inputs import InputFile, Inputs

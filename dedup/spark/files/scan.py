@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 from pyspark.sql import SparkSession
 
+from dedup.spark.errors import clear_errors
 from dedup.spark.files.first_pass import read_files
 from dedup.spark.files.inputs import check_unchanged
 from dedup.spark.files.job import Figures, Job, check_outputs
@@ -14,7 +15,6 @@ from dedup.spark.files.staging import Staging, folder_aside
 from dedup.spark.files.storage import Storage, local_path
 from dedup.spark.files.tables import describe_tables
 from dedup.spark.files.verdicts import judge_records
-from dedup.spark.session import clear_errors
 
 _SETTINGS = {
     # A file that cannot be read, or is gone, must end the scan: its pages would be gone, too.

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from dedup.records import Folder
 from dedup.records.parquet import Parquet
 from dedup.records.warc import Warc
+from dedup.spark.errors import SparkError
 from dedup.spark.files.clusters import lines_of_clusters
 from dedup.spark.files.first_pass import Records
 from dedup.spark.files.job import Figures
@@ -28,7 +29,6 @@ from dedup.spark.files.writing import (
     kept_rows,
     part_name,
 )
-from dedup.spark.session import SparkError
 
 NEW = "new"
 """The folder of what is kept, aside."""

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from dedup.records.lines import JsonLines
 from dedup.records.parquet import Parquet
+from dedup.spark.columns import column
 from dedup.spark.files.inputs import InputFile, Inputs
 from dedup.spark.files.storage import literal, local_path
-from dedup.spark.settings import column
 
 _LEAST = 1 << 20
 _MOST = 128 << 20

@@ -4,11 +4,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from dedup.rule import Kind
+from dedup.spark.errors import SparkError
 from dedup.spark.files.first_pass import Records, is_short
 from dedup.spark.files.job import Figures
 from dedup.spark.files.staging import Staging
 from dedup.spark.judge import judge
-from dedup.spark.session import SparkError
 
 _ROWS_OF_A_PARTITION = 33  # bits, as monotonically_increasing_id has them
 _JUDGED = "key", "scope", "tokens", "digest", "sketch", "evidence", "is_binary"

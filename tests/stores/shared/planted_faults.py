@@ -7,7 +7,7 @@ from dedup.earlier import EarlierPages
 from dedup.record import Lost
 from dedup.rule import Kind, Verdict
 from dedup.stores.shared.store import SharedStore
-from dedup.view import View
+from dedup.view.view import View
 
 
 def look_once() -> None:

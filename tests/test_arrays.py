@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.index.arrays import run_positions, run_positions_in_parts
+from dedup.arrays import run_positions, run_positions_in_parts
 
 
 @pytest.mark.slow
@@ -14,7 +14,7 @@ def test_runs_are_spread_the_same_at_once_and_in_parts(at_once, runs):
         np.array(column, np.int64) for column in ([s for s, _ in runs], [n for _, n in runs])
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup.index.arrays._MEMBERS_AT_ONCE", at_once)
+        patch.setattr("dedup.arrays._MEMBERS_AT_ONCE", at_once)
         parts = list(run_positions_in_parts(starts, sizes))
     numbers, together = (
         np.concatenate([np.empty(0, np.int64), *column]).tolist()
