@@ -10,8 +10,8 @@ from itertools import compress, starmap
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dedup.arrays import Array
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import RecordColumns
 from dedup.stores.shared.entries import (
@@ -29,8 +29,6 @@ from dedup.stores.shared.entries import (
 )
 from dedup.stores.shared.log import Entry
 from dedup.stores.shared.url_table import hash_of_url
-
-Array = NDArray[Any]
 
 _HEADS = np.dtype(
     [("kind", "u1"), ("serial", "<u4"), ("run", "<u4"), ("owner", "V8"), ("at", "<f8"),

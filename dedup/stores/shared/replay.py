@@ -1,15 +1,13 @@
 """Entries of a log, from its start -> the pages that are stored, and what is open."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dedup.arrays import Array
 from dedup.stores.shared.columns import Claims, Entries
 from dedup.stores.shared.log import Entry
-
-Array = NDArray[Any]
 
 _OPEN, _STORED, _GONE = range(3)
 
