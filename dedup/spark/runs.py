@@ -1,20 +1,21 @@
 """Nodes -> runs of those that share a key -> what matches, in tables of Arrow."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import xxhash
 
 from dedup.arrays import Array
 from dedup.evidence import VIEW, Evidence
 from dedup.index.spots import min_shared_spots
 from dedup.methods import KeyMethod, SpotSigs
+from dedup.methods.hashing import mix
 from dedup.rule import Rule, Witness
 from dedup.spark.comparison import Comparison, Links, Members, Shared
 from dedup.spark.witnesses import to_bytes
 
-RUN_COLUMNS = ["shared", "scope", "run"]
 ROWS_OF_RUNS = (
     "shared tinyint, scope string, run long, node long, last long, is_kept boolean, "
     "payload binary, witness binary"
@@ -29,7 +30,10 @@ _ROWS_AT_ONCE = 1 << 18
 
 
 def rows_of_runs(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Return what makes rows of `ROWS_OF_RUNS` of nodes: one for each key of each."""
+    """Return what makes rows of `ROWS_OF_RUNS` of nodes: one for each key of each.
+
+    All rows of a run have the same number *run*; others have it by chance at most.
+    """
 
     def explode(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -54,13 +58,18 @@ def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[p
     has_witness = np.array([data is not None for data in evidence], np.bool_)
     is_alone = _numbers(batch, "twins") == 1
     whose = pa.array(witnesses, pa.binary())
+    scopes = batch.column("scope").cast(pa.binary()).dictionary_encode()
 
     def rows(shared: Shared, owners: Array, runs: Array, payloads: pa.Array) -> pa.RecordBatch:
         columns = {name: batch.column(name).take(owners) for name in ("scope", "node", "last")}
         columns |= {"is_kept": batch.column("is_kept").take(owners)}
         columns |= {"payload": payloads, "witness": whose.take(owners)}
         columns["shared"] = pa.array(np.full(len(owners), int(shared), np.int8))
-        columns["run"] = pa.array(runs.view(np.int64))
+        hashes = [
+            xxhash.xxh3_64_intdigest(scope, shared) for scope in scopes.dictionary.to_pylist()
+        ]
+        of_scopes = np.array(hashes, np.uint64)[scopes.indices.to_numpy()]
+        columns["run"] = pa.array(mix(runs ^ of_scopes[owners]).view(np.int64))
         names = [part.split()[0] for part in ROWS_OF_RUNS.split(", ")]
         return pa.RecordBatch.from_arrays([columns[name] for name in names], names)
 
@@ -102,7 +111,7 @@ def _keys(sketches: list[bytes], method: KeyMethod) -> tuple[Array, Array, list[
 
 
 def links_of_runs(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Return what makes `LINKS` of the rows of runs, which are sorted by `RUN_COLUMNS` and node."""
+    """Return what makes `LINKS` of the rows of runs, which are sorted by their numbers."""
 
     def compare(batches: Batches) -> Iterator[pa.RecordBatch]:
         comparison = Comparison(method, rule)
@@ -131,21 +140,22 @@ def links_to_kept(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator
 def _members(batches: Batches) -> Iterator[tuple[Members, Array]]:
     """Yield runs, as many as are compared at once, and whether each of their members is kept."""
     for table in _whole_runs(batches):
-        shared = _numbers(table, "shared")
         scopes = table.column("scope").dictionary_encode().combine_chunks().indices.to_numpy()
-        keys = np.stack([shared.astype(np.int64), scopes, _numbers(table, "run")])
-        changes = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
-        starts = np.append(0, changes)
-        for kind in Shared:
-            first, last = np.searchsorted(shared, [kind, kind + 1]).tolist()
+        shared, run, node = (_numbers(table, name) for name in ("shared", "run", "node"))
+        order = np.lexsort((node, scopes, run, shared))
+        keys = np.stack([run, scopes])[:, order]
+        is_first = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
+        ends = np.searchsorted(shared[order], [kind + 1 for kind in Shared]).tolist()
+        for kind, (first, last) in zip(Shared, pairwise([0, *ends]), strict=True):
             if first == last:
                 continue
-            part = table.slice(first, last - first)
-            of_kind = starts[(starts >= first) & (starts < last)] - first
+            part = table.take(order[first:last])
+            starts = np.flatnonzero(is_first[first:last])
+            starts = starts if is_first[first] else np.append(0, starts)
             yield (
                 Members(
                     kind,
-                    of_kind,
+                    starts,
                     _numbers(part, "node"),
                     _numbers(part, "last"),
                     part.column("payload").to_pylist(),
@@ -158,34 +168,25 @@ def _members(batches: Batches) -> Iterator[tuple[Members, Array]]:
 def _whole_runs(batches: Batches) -> Iterator[pa.Table]:
     """Yield the rows of some whole runs at a time."""
     waiting: list[pa.RecordBatch] = []
-    size = 0
-    last: Any = None
+    size = rows = 0
+    last = None
     for batch in batches:
         if not batch.num_rows:
             continue
-        keys = [batch.column(name) for name in RUN_COLUMNS]
-        is_full = size >= _BYTES_AT_ONCE or sum(part.num_rows for part in waiting) >= _ROWS_AT_ONCE
-        if waiting and is_full:
-            begin = _first_other(keys, last)
+        run = _numbers(batch, "run")
+        if size >= _BYTES_AT_ONCE or rows >= _ROWS_AT_ONCE:
+            is_other = run != last
+            begin = int(is_other.argmax()) if is_other.any() else batch.num_rows
             waiting.append(batch.slice(0, begin))
             if begin < batch.num_rows:
                 yield pa.Table.from_batches(waiting)
-                waiting, size = [], 0
+                waiting, size, rows = [], 0, 0
                 batch = batch.slice(begin)
         waiting.append(batch)
-        size += batch.nbytes
-        last = [column[-1].as_py() for column in keys]
+        size, rows = size + batch.nbytes, rows + batch.num_rows
+        last = run[-1]
     if waiting:
         yield pa.Table.from_batches(waiting)
-
-
-def _first_other(columns: list[pa.Array], values: list[Any]) -> int:
-    """Return the first row whose *columns* have not these *values*, or the number of rows."""
-    rows = len(columns[0])
-    is_other = np.zeros(rows, np.bool_)
-    for column, value in zip(columns, values, strict=True):
-        is_other |= np.array([own != value for own in column.to_pylist()], np.bool_)
-    return int(is_other.argmax()) if is_other.any() else rows
 
 
 def _table(links: Links) -> pa.RecordBatch:
