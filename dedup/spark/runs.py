@@ -146,23 +146,18 @@ def _members(batches: Batches) -> Iterator[tuple[Members, Array]]:
         keys = np.stack([run, scopes])[:, order]
         is_first = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
         ends = np.searchsorted(shared[order], [kind + 1 for kind in Shared]).tolist()
+        # Arrow itself cannot put more than 2 GB of bytes in order.
+        data = [table.column(name).to_pylist() for name in ("payload", "witness")]
         for kind, (first, last) in zip(Shared, pairwise([0, *ends]), strict=True):
             if first == last:
                 continue
-            part = table.take(order[first:last])
+            places = order[first:last]
+            payloads, witnesses = ([values[place] for place in places.tolist()] for values in data)
             starts = np.flatnonzero(is_first[first:last])
             starts = starts if is_first[first] else np.append(0, starts)
-            yield (
-                Members(
-                    kind,
-                    starts,
-                    _numbers(part, "node"),
-                    _numbers(part, "last"),
-                    part.column("payload").to_pylist(),
-                    part.column("witness").to_pylist(),
-                ),
-                _flags(part, "is_kept"),
-            )
+            lasts = _numbers(table, "last")[places]
+            members = Members(kind, starts, node[places], lasts, payloads, witnesses)
+            yield members, _flags(table, "is_kept")[places]
 
 
 def _whole_runs(batches: Batches) -> Iterator[pa.Table]:
@@ -177,9 +172,8 @@ def _whole_runs(batches: Batches) -> Iterator[pa.Table]:
         if size >= _BYTES_AT_ONCE or rows >= _ROWS_AT_ONCE:
             is_other = run != last
             begin = int(is_other.argmax()) if is_other.any() else batch.num_rows
-            waiting.append(batch.slice(0, begin))
             if begin < batch.num_rows:
-                yield pa.Table.from_batches(waiting)
+                yield pa.Table.from_batches([*waiting, batch.slice(0, begin)])
                 waiting, size, rows = [], 0, 0
                 batch = batch.slice(begin)
         waiting.append(batch)
