@@ -12,18 +12,15 @@ from dedup.methods import FingerprintMethod, KeyMethod
 from dedup.methods.base import as_rows
 from dedup.methods.fingerprints import Fingerprints
 from dedup.rule import Rule
-from dedup.spark.kernel import (
+from dedup.spark.pairs import (
     SHORT,
+    Candidates,
     Groups,
     Pairs,
-    Sieve,
     all_pairs,
     near_in_short_runs,
     near_pairs,
-    pairs_by_features,
-    pairs_of_few,
-    pairs_of_leaders,
-)
+)  # fmt: skip
 from dedup.spark.witnesses import MOST_OBJECTIONS, Witnesses
 
 
@@ -169,42 +166,29 @@ class _Compared:
         """
         size = end - start
         left = max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
+        most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * size)
         step = max(1, min(_LINKS_A_MEMBER, _PAIRS_AT_ONCE // size))
-        components, features = None, None
-        if not self._is_exact:
+        if self._is_exact:
+            candidates = Candidates(size)
+        else:
             payloads = self._members.payloads[start:end]
-            components = self._method.components(payloads)
-            features = self._method.feature_sets(payloads)
-        sieve = components and Sieve.of(components)
-        # To sort features takes less time than to compare sets with a few others.
-        first_try = 0 if features else _LINKS_A_MEMBER
-        few: Pairs | None = None
+            candidates = Candidates.of_sketches(self._method, payloads)
+        leaders = 0 if candidates.are_sorted_fast else _LINKS_A_MEMBER
         for first in range(0, size, step):
             if (asked[first:] >= MOST_OBJECTIONS).all():
                 return
             if left <= 0:
                 self._note_incomplete(np.arange(first, size), start, asked)
                 return
-            if first - step < first_try <= first:
-                most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * size)
-                if components and sieve:
-                    few = pairs_of_few(components, sieve, first, most)
-                elif features:
-                    few = pairs_by_features(features, first, most)
-            if few is not None:
-                break
-            last = min(first + step, size)
-            if sieve:
-                pairs = sieve.pairs_of_leaders(first, last)
-            else:
-                pairs = pairs_of_leaders(first, last, size)
+            is_time = first - step < leaders <= first
+            if is_time and (others := candidates.of_all(first, most)) is not None:
+                for part in others.parts(_PAIRS_AT_ONCE):
+                    yield from self._asked(part, start, asked)
+                return
+            pairs = candidates.of_leaders(first, min(first + step, size))
             for links in self._asked(pairs, start, asked):
                 left -= len(links.pages)
                 yield links
-        if few is not None:
-            for begin in range(0, len(few.earlier), _PAIRS_AT_ONCE):
-                part = slice(begin, begin + _PAIRS_AT_ONCE)
-                yield from self._asked(Pairs(*(side[part] for side in few)), start, asked)
 
     def _asked(self, pairs: Pairs, start: int, asked: Array) -> Iterator[Links]:
         """Yield the links of *pairs* of a run; what has had many objections is not asked again."""

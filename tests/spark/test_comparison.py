@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from dedup.evidence import STRICT
 from dedup.methods import METHODS
 from dedup.rule import Rule
-from dedup.spark import comparison, kernel
+from dedup.spark import comparison
 from dedup.spark.comparison import Comparison, Members, Shared
+from dedup.spark.pairs import components, fingerprints
 
 RULES = [Rule(), Rule(min_tokens=40, short_pages="keep"), Rule(demands=STRICT), Rule(demands=None)]
 
@@ -22,13 +23,17 @@ RULES = [Rule(), Rule(min_tokens=40, short_pages="keep"), Rule(demands=STRICT), 
 def limits(request, monkeypatch):
     """Everything is long and more than enough, so that small collections meet all there is."""
     if request.param != "as it is":
-        monkeypatch.setattr(kernel, "SHORT", 4)
-        monkeypatch.setattr(comparison, "SHORT", 4)
-        monkeypatch.setattr(kernel, "_PAIRS_TO_SORT", 0)
+        _have_short_runs(monkeypatch)
     if request.param == "small budgets":
         monkeypatch.setattr(comparison, "_LEAST_BUDGET", 2)
         monkeypatch.setattr(comparison, "_LINKS_A_MEMBER", 1)
         monkeypatch.setattr(comparison, "_PAIRS_AT_ONCE", 3)
+
+
+def _have_short_runs(patch):
+    for module in (comparison, components, fingerprints):
+        patch.setattr(module, "SHORT", 4)
+    patch.setattr(components, "_PAIRS_TO_SORT", 0)
 
 
 @pytest.mark.slow
@@ -79,10 +84,8 @@ def test_of_a_hot_key_all_that_match_are_linked_however_few_pairs_are_compared(
     payloads = payloads_of(name, seed, size)
     nodes = np.arange(size)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "SHORT", 4)
-        patch.setattr(comparison, "SHORT", 4)
+        _have_short_runs(patch)
         patch.setattr(comparison, "_LINKS_A_MEMBER", 4)
-        patch.setattr(kernel, "_PAIRS_TO_SORT", 0)
         compared = Comparison(method, Rule())
         members = Members(Shared.KEY, np.array([0]), nodes, nodes, payloads, [None] * size)
         links = list(compared.links(members))
