@@ -75,7 +75,7 @@ class RedisServer:
 
     def launch(self, after: float = 0.0) -> None:
         """Have it start so many seconds later."""
-        command = ["redis-server"]
+        command = [_program() or "redis-server"]
         for name, value in self._options.items():
             command += [f"--{name}", value]
         if after:
@@ -161,11 +161,15 @@ class RedisLogServer(LogServer):
         super().stop()
 
 
+def _program() -> str | None:
+    return shutil.which("redis-server") or shutil.which("valkey-server")
+
+
 @contextmanager
 def redis_server(**options: Any) -> Iterator[RedisServer]:
     """Run a server; skips the test if there is none to run."""
-    if not shutil.which("redis-server"):
-        skip_without_server("redis-server is not installed")
+    if _program() is None:
+        skip_without_server("neither redis-server nor valkey-server is installed")
     # The path of a socket has little room, so pytest's folder is too long.
     with tempfile.TemporaryDirectory(prefix="redis") as folder:
         server = RedisServer(Path(folder), **options)
