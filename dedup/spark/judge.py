@@ -43,8 +43,7 @@ def judge(
 
     * A method may look at some candidates per key only (`KeyMethod.candidates_per_key`); here it
       looks at all.
-    * In a named scope of up to 32 pages, a scan also compares those that share no key. In batches
-      of texts, it takes keys for equal that agree in their lowest 32 bits.
+    * In batches of texts, a scan takes keys for equal that agree in their lowest 32 bits.
     * A scan forgets the names of pages of more than 10,000 hosts.
     * After 256 objections to a drop, a scan keeps the page. Here, they are counted for each key
       that more than 256 pages share, and not only kept pages object.

@@ -3,7 +3,7 @@
 from typing import Any
 
 from dedup.index.base import Index, Match, PageFilter
-from dedup.methods.base import Method
+from dedup.methods.base import KeyMethod, Method
 from dedup.search import index_for
 
 
@@ -51,10 +51,19 @@ class ScopeIndex:
         """Return the nearest match among the pages that count, ties to the oldest, or ``None``."""
         if self._few is None:
             return self.index.query(sketch, counts)
-        distance = self._method.distance
-        matches = (Match(number, distance(sketch, stored)) for stored, number in self._few)
-        near = sorted(match for match in matches if match.distance <= self._method.max_distance)
-        return next((match for match in near if counts(match.page)), None)
+        near = (
+            Match(number, distance)
+            for stored, number in self._few
+            if (distance := self._method.distance(sketch, stored)) <= self._method.max_distance
+            and self._share_a_key(sketch, stored)
+        )
+        return next((match for match in sorted(near) if counts(match.page)), None)
+
+    def _share_a_key(self, sketch: Any, other: Any) -> bool:
+        """Return whether an index would find one by the other: else, answers would depend on it."""
+        if not isinstance(self._method, KeyMethod):
+            return True
+        return not set(self._method.keys(sketch)).isdisjoint(self._method.keys(other))
 
     @property
     def nbytes(self) -> int:
