@@ -1,13 +1,11 @@
 """Collections of records that are hard to judge, and what a scan on one machine says of them."""
 
-import os
 import random
 
 from texts import article, edited
 
 from dedup.evidence import Evidence
 from dedup.evidence.evidence import digest_of_name
-from dedup.extraction import trafilatura
 from dedup.page import PageReader
 from dedup.record import PageRecord
 from dedup.rule import Kind
@@ -18,13 +16,6 @@ COLUMNS = (
     "rank long, key string, scope string, tokens long, digest binary, sketch binary, "
     "evidence binary, is_binary boolean"
 )
-
-
-def leaving(html):
-    """Extract as trafilatura does, but end the process of a page that says so."""
-    if html.startswith("leave"):
-        os._exit(3)
-    return trafilatura(html)
 
 
 _KINDS = {

@@ -7,8 +7,11 @@ import sys
 
 import judged
 import pytest
+from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
+from bad_extractors import extracting_unless_told
 from texts import article, edited, page
 
+from dedup.extraction import trafilatura
 from dedup.methods import METHODS, SimHash
 from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
@@ -24,11 +27,11 @@ VERDICTS = {
 }  # fmt: skip
 
 
-def scanned(tmp_path, rows, fields, method, keep="first"):
+def scanned(tmp_path, rows, fields, method, keep="first", extractor=trafilatura, **options):
     """Return what a scan says of *rows*: verdict, place of the original and distance of each."""
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    reader = RecordReader(format_of([path])([path], fields), method, judged.leaving)
+    reader = RecordReader(format_of([path])([path], fields), method, extractor, **options)
     keep = load_preference(CRITERIA, keep)
     outcome = scan(reader, workers=1, keep=keep, skip_bad=True)
     pairs = zip(outcome.originals, outcome.distances, strict=True)
@@ -92,21 +95,23 @@ def test_nothing_depends_on_how_rows_are_spread_and_of_equal_rows_one_is_kept(sp
     assert len(answers[0]) == len(rows)
 
 
-def test_pages_have_the_verdicts_of_a_scan_and_those_that_end_their_process_are_kept(
+def test_pages_have_the_verdicts_of_a_scan_and_those_that_end_or_hang_their_process_are_kept(
     spark, tmp_path
 ):
+    spark.sparkContext.addPyFile(BAD_EXTRACTORS)
     texts = [article(n % 5) if n % 3 else edited(article(n % 5)) for n in range(16)]
     pages = [page(text, title=f"Title {n % 2}") for n, text in enumerate(texts)]
-    pages[3:3] = ["leave", "leave now"]
+    pages[3:3] = ["be-killed", "be-killed again", "hang-deaf", "exit", "raise"]
     rows = [
         {"place": place, "url": f"http://a/{place}", "html": html}
         for place, html in enumerate(pages)
     ]
-    expected = scanned(tmp_path, rows, Fields("html", True, "url"), SimHash())
-    assert [row[1] for row in expected].count("unread") == 2
+    options = {"extractor": extracting_unless_told, "page_timeout": 5}
+    expected = scanned(tmp_path, rows, Fields("html", True, "url"), SimHash(), **options)
+    assert [row[0] for row in expected if row[1] == "unread"] == [3, 4, 5, 6, 7]
     got = deduplicate(
         frame(spark, rows).withColumn("html", _as_bytes("html")),
-        html="html", key="place", order_by="place", extractor=judged.leaving,
+        html="html", key="place", order_by="place", **options,
     )  # fmt: skip
     assert found(got) == expected
 
@@ -158,6 +163,7 @@ def test_what_makes_no_sense_is_refused(spark):
             {"text": "text", "method": "simhsh"},
             "method must be an import path or one of simhash, .*did you mean simhash",
         ),
+        ({"text": "text", "page_timeout": 0}, "page_timeout must be from 1 to 86400 seconds, got"),
         ({"text": "text", "evidence": "some"}, "evidence must be one of normal, strict, off"),
         ({"text": "text", "method": SimHash(), "args": {"max_distance": 1}}, "has its own already"),
     ]:
