@@ -66,7 +66,7 @@ PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
 @settings(max_examples=2, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(
     rule=RULES,
-    seeds=st.sets(st.integers(0, 10**6), min_size=32, max_size=32),
+    seeds=st.sets(st.integers(0, 10**6), min_size=28, max_size=28),
     partitions=st.sampled_from([None, 1, 3]),
 )
 def test_random_collections_are_judged_as_in_a_scan(spark, name, rule, seeds, partitions):
