@@ -40,6 +40,7 @@ from dedup.text import printable
 from dedup.units import format_bytes
 
 _WORTH_SAYING = 16 << 20
+_SECONDS_OF_A_DAY = 86_400
 
 EXAMPLES = """\
 examples:
@@ -88,6 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scope", metavar="NAME",
         help="what must be equal in records that are compared, as in DEDUP_SCOPE")  # fmt: skip
     add_extractor(parser)
+    parser.add_argument("--page-timeout", type=int, default=30, metavar="SECONDS",
+        help="give up to extract a page of HTML after so many seconds (default: 30)")  # fmt: skip
     parser.add_argument("--encoding", default="utf-8", metavar="NAME",
         help="the encoding of JSONL, CSV and text files (default: utf-8)")  # fmt: skip
     parser.add_argument("--follow-links", action="store_true",
@@ -111,6 +114,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if not 1 <= options.page_timeout <= _SECONDS_OF_A_DAY:
+        limits = f"from 1 to {_SECONDS_OF_A_DAY}"
+        raise CommandError(f"--page-timeout must be {limits}, got {options.page_timeout}")
     if options.engine == "spark":
         run_on_spark(options)
     elif options.master or options.partitions:
@@ -133,7 +139,8 @@ def _run_here(options: argparse.Namespace) -> None:
     keep = preference_of(options.keep)
     format_ = format_from(options, scope, keep)
     check_scan_outputs(options, format_)
-    reader = RecordReader(format_, method, extractor, scope)
+    limit = options.page_timeout
+    reader = RecordReader(format_, method, extractor, scope, page_timeout=limit)
     with _ledger(options, format_, method, scope) as ledger:
         if not (ledger and ledger.is_whole):
             _say_memory(reader, options, keep)

@@ -57,6 +57,7 @@ def run_on_spark(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
             clusters=options.clusters,
             partitions=options.partitions,
+            page_timeout=options.page_timeout,
         )
         found = scan_files(session, job)
     figures = _figures(found, job, options)

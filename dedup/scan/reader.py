@@ -54,15 +54,23 @@ class RecordReader:
     """Reads records of one format; sent to each worker once."""
 
     def __init__(
-        self, format_: Format, method: Method, extractor: Extractor, scope: Scope | None = None
+        self,
+        format_: Format,
+        method: Method,
+        extractor: Extractor,
+        scope: Scope | None = None,
+        *,
+        page_timeout: float = 30.0,
     ) -> None:
         """Create it; *scope* says where records are compared, by default all with all.
 
-        Records of crawls are compared as the crawl did by default.
+        Records of crawls are compared as the crawl did by default. *page_timeout*: the seconds
+        after which a page of HTML is given up.
         """
         self.format = format_
         self.method = method
         self.scope = scope
+        self.page_timeout = page_timeout
         self._pages = PageReader(extractor, method)
         self._fields = FieldReader(method) if format_.fields.is_object else None
 

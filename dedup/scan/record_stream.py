@@ -16,8 +16,7 @@ from dedup.workers import InlinePool, Pool, ReadError, WorkerPool
 _RECORDS_OF_A_TASK = 256
 _SIZE_OF_A_TASK = 1 << 20
 _TASKS_UNDER_WAY = 3
-# A page of HTML may be hostile; of a text, only the size takes time.
-_SECONDS_OF_A_PAGE = 30.0
+# Of a text, only the size takes time.
 _SECONDS_OF_TEXTS = 600.0
 # To start a process takes as long as to read so many bytes of text.
 _BYTES_OF_A_WORKER = 2 << 20
@@ -61,7 +60,7 @@ def pool_for(reader: RecordReader, workers: int, *, has_html: bool) -> Iterator[
     if workers == 1 and not has_html:
         pool: Pool = InlinePool(reader)
     else:
-        limit = _SECONDS_OF_A_PAGE if has_html else _SECONDS_OF_TEXTS
+        limit = reader.page_timeout if has_html else _SECONDS_OF_TEXTS
         pool = WorkerPool(reader, workers=workers, page_timeout=limit)
     try:
         pool.start()

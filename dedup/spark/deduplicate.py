@@ -38,6 +38,7 @@ def deduplicate(
     order_by: str | Sequence[str] | None = None,
     evidence: str = "normal",
     extractor: str | Extractor = "trafilatura",
+    page_timeout: float = 30.0,
     secret: str | None = None,
     simplify_chinese: bool = False,
     partitions: int | None = None,
@@ -55,8 +56,8 @@ def deduplicate(
     Exactly one of *text*, *html* and *record* names the column of what is compared: main texts,
     pages of HTML, or records that `sketches` or a crawl has made. *key*, *date* (for *keep* newest)
     and *canonical* name others, the first that of URLs. The other arguments are those of ``dedup
-    scan``; *method*, *scope*, *keep* and *extractor* may also be what names stand for. *partitions*
-    as in `judge`.
+    scan``; *method*, *scope*, *keep* and *extractor* may also be what names stand for.
+    *page_timeout*: the seconds after which a page of HTML is given up. *partitions* as in `judge`.
 
     Work begins at once, and its results are in the executors until the DataFrame is forgotten. *df*
     is read twice, so it should give the same rows each time; a row that was not there the first
@@ -70,7 +71,7 @@ def deduplicate(
     if taken := [name for name in df.columns if name in RESULT]:
         raise ValueError(f"the DataFrame has columns of the result already: {', '.join(taken)}")
     chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
-    reader = reader_of(columns, chosen, extractor, scope, keep)
+    reader = reader_of(columns, chosen, extractor, scope, keep, page_timeout)
     rule = rule_of(min_tokens, evidence)
     check_executors(df.sparkSession, reader)
     marked = df.withColumn(_ROW, _row(df, columns, reader))

@@ -38,7 +38,6 @@ RECORD = (
 
 Batches = Iterable[pa.RecordBatch]
 _ROWS_OF_A_TASK = 256
-_SECONDS_OF_A_PAGE = 30.0
 _PAGES_UNDER_WAY = 8
 
 
@@ -107,7 +106,7 @@ class RowReader:
         if not self.reader.format.has_html:
             yield self.reader.read
             return
-        pool = WorkerPool(self.reader, page_timeout=_SECONDS_OF_A_PAGE)
+        pool = WorkerPool(self.reader, page_timeout=self.reader.page_timeout)
         try:
             pool.start()
             yield lambda data: _read_by(pool, data)

@@ -19,6 +19,8 @@ from dedup.scopes import Scope
 from dedup.spark.columns import Columns
 from dedup.spark.rows import RowReader, Rows
 
+_SECONDS_OF_A_DAY = 86_400
+
 
 def method_of(
     method: str | Method | type[Method],
@@ -56,6 +58,7 @@ def reader_of(
     extractor: str | Extractor,
     scope: Any = None,
     keep: Any = "first",
+    page_timeout: float = 30.0,
 ) -> RowReader:
     """Return the reader of rows; raises ValueError for settings that do not go together."""
     with _naming("scope"):
@@ -80,6 +83,10 @@ def reader_of(
             bool(columns.canonical) and canonical not in preference.criteria,
             "canonical is for keep canonical",
         ),
+        (
+            not 1 <= page_timeout <= _SECONDS_OF_A_DAY,
+            f"page_timeout must be from 1 to {_SECONDS_OF_A_DAY} seconds, got {page_timeout}",
+        ),
     )
     for is_wrong, problem in checks:
         if is_wrong:
@@ -101,7 +108,8 @@ def reader_of(
             "scope": "crawl" if where is None else where.name,
         },
     )
-    reader = RecordReader(Rows(fields), method, extract, where)
+    rows = Rows(fields)
+    reader = RecordReader(rows, method, extract, where, page_timeout=page_timeout)
     return RowReader(reader, preference, made_with)
 
 

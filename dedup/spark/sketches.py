@@ -24,6 +24,7 @@ def sketches(
     args: Mapping[str, Any] | None = None,
     scope: Any = None,
     extractor: str | Extractor = "trafilatura",
+    page_timeout: float = 30.0,
     secret: str | None = None,
     simplify_chinese: bool = False,
     field: str = "dedup_record",
@@ -45,7 +46,7 @@ def sketches(
     if field in others:
         raise ValueError(f"the DataFrame has a column {field!r} already")
     chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
-    reader = reader_of(columns, chosen, extractor, scope)
+    reader = reader_of(columns, chosen, extractor, scope, page_timeout=page_timeout)
     check_executors(df.sparkSession, reader)
     parts = columns.parts(df.columns if reader.needs_item else ())
     wanted = df.select(*(column(name) for name in others), *parts)

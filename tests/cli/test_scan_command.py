@@ -269,6 +269,10 @@ WRONG = [
     (["site", "-o", "new", "--json", "site/figures"], "site/figures is an input, or in one"),
     (["a.warc", "-o", "n.warc", "--keep", "newest", "--date-field", "d"], "--date-field is for --"),
     (["a.jsonl", "-o", "n.jsonl", "--workers", "0"], "--workers must be 1 or more, got 0"),
+    (
+        ["a.jsonl", "-o", "n.jsonl", "--page-timeout", "0"],
+        "--page-timeout must be from 1 to 86400, got 0",
+    ),
     (["a.jsonl", "-o", "n.jsonl", "--min-tokens", "-1"], "--min-tokens must be 0 or more, got -1"),
     (["a.jsonl", "-o", "n.jsonl", "--method", "x"], "--method must be an import path or one of"),
     (["a.jsonl", "-o", "n.jsonl", "--extractor", "x"], "--extractor must be an import path or one"),

@@ -35,9 +35,9 @@ def lines(path, objects):
     return path
 
 
-def reader_of(path, method, extractor=misbehaving, **fields):
+def reader_of(path, method, extractor=misbehaving, page_timeout=30.0, **fields):
     format_ = format_of([path])([path], Fields(**fields))
-    return RecordReader(format_, method, extractor)
+    return RecordReader(format_, method, extractor, page_timeout=page_timeout)
 
 
 def scanned(path, method=None, fields=None, extractor=misbehaving, **options):
@@ -230,11 +230,11 @@ def test_no_record_at_all_is_an_error(tmp_path):
 
 class TestHtml:
     @pytest.mark.slow
-    def test_pages_that_cannot_be_read_are_kept_and_counted(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(record_stream, "_SECONDS_OF_A_PAGE", 1.0)
+    def test_pages_that_cannot_be_read_are_kept_and_counted(self, tmp_path):
         pages = ["same", "crash", "same", "raise", "hang", "same", None]
         path = lines(tmp_path / "a.jsonl", [{"html": page} for page in pages])
-        outcome = scanned(path, fields={"content": "html", "is_html": True}, workers=2)
+        fields = {"content": "html", "is_html": True, "page_timeout": 1}
+        outcome = scanned(path, fields=fields, workers=2)
         assert fates(outcome) == ["new", "unread", "exact", "unread", "unread", "exact", "empty"]
         assert "a.jsonl, record 2: crash: worker died (exit status -11)" in outcome.first_unread
 

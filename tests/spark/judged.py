@@ -1,13 +1,12 @@
 """Collections of records that are hard to judge, and what a scan on one machine says of them."""
 
-import os
 import random
 
 from texts import article, edited
 
 from dedup.evidence import Evidence
 from dedup.evidence.evidence import digest_of_name
-from dedup.extraction import trafilatura
+from dedup.methods import FingerprintMethod
 from dedup.page import PageReader
 from dedup.record import PageRecord
 from dedup.rule import Kind
@@ -18,13 +17,6 @@ COLUMNS = (
     "rank long, key string, scope string, tokens long, digest binary, sketch binary, "
     "evidence binary, is_binary boolean"
 )
-
-
-def leaving(html):
-    """Extract as trafilatura does, but end the process of a page that says so."""
-    if html.startswith("leave"):
-        os._exit(3)
-    return trafilatura(html)
 
 
 _KINDS = {
@@ -67,27 +59,87 @@ def _with_stop_words(text):
 
 def records(method, seed, count=40):
     """Return records of random texts."""
-    chooser = random.Random(seed)
-    pages = PageReader(None, method).read_texts(texts(chooser, count))
-    return [page.record.under(f"http://a/{place}") for place, page in enumerate(pages)]
+    return _read(method, texts(random.Random(seed), count))
 
 
 def pages(method, seed, count=40):
     """Return records of pages of a few hosts, which show this and that besides their texts."""
     chooser = random.Random(seed)
-    made = []
-    for place, record in enumerate(records(method, seed, count)):
-        evidence = Evidence(
-            coverage=chooser.choice([0.2, 0.49, 0.6, 0.95, 1.0]),
-            view=bytes([chooser.randrange(3)] * 16),
-            size=chooser.choice([1000, 1100, 1500, 4000]),
-            title=chooser.choice([b"", *(digest_of_name(name) for name in "aabc")]),
-            headline=chooser.choice([b"", *(digest_of_name(name) for name in "xxyz")]),
-        ).to_bytes()
-        key = f"http://{seed}.host{chooser.randrange(2)}.example/{place}"
-        made.append(record.under(key)._replace(evidence=chooser.choice([None, *[evidence] * 7])))
+    made = [_shown(record, seed, chooser) for record in records(method, seed, count)]
     binary = [PageRecord("b", digest=bytes([n % 2] * 16), is_binary=True) for n in range(4)]
     return chooser.sample(made + binary, len(made) + 4)
+
+
+def _shown(record, seed, chooser):
+    """Return *record* as that of a page of some host, which shows this and that, or of nothing."""
+    evidence = Evidence(
+        coverage=chooser.choice([0.2, 0.49, 0.6, 0.95, 1.0]),
+        view=bytes([chooser.randrange(3)] * 16),
+        size=chooser.choice([1000, 1100, 1500, 4000]),
+        title=chooser.choice([b"", *(digest_of_name(name) for name in "aabc")]),
+        headline=chooser.choice([b"", *(digest_of_name(name) for name in "xxyz")]),
+    ).to_bytes()
+    key = f"http://{seed}.host{chooser.randrange(2)}.example/{record.key[9:]}"
+    return record.under(key)._replace(evidence=chooser.choice([None, *[evidence] * 7]))
+
+
+def hot(method, seed):
+    """Return records of which so many share each key that not all are compared with all.
+
+    No more than 100 of them have evidence: of what has had so many objections as nobody is asked
+    any more, a scan and Spark may say different things.
+    """
+    chooser = random.Random(seed)
+    base = _with_stop_words(article(seed, 60)).split()
+    size = 90 if method.candidates_per_key else chooser.randrange(270, 330)
+    share = chooser.choice([0.02, 0.1, 0.4])
+    texts = []
+    for _ in range(size):
+        own = [f"own{chooser.randrange(999)}" if chooser.random() < share else w for w in base]
+        texts.append(" ".join(chooser.choice([own, own, base])))
+    made = _read(method, texts)
+    if isinstance(method, FingerprintMethod):
+        middle = chooser.getrandbits(method.bits)
+        places = chooser.sample(range(method.bits), 12)
+        for number, record in enumerate(made):
+            flips = sum(1 << place for place in chooser.sample(places, chooser.randrange(7)))
+            made[number] = record._replace(sketch=method.to_bytes(middle ^ flips))
+    if chooser.random() < 0.5:
+        for number in chooser.sample(range(size), min(size, 100)):
+            made[number] = _shown(made[number], seed, chooser)
+    return made
+
+
+def huge(method, seed):
+    """Return records of texts of which some are huge, and nearly so."""
+    chooser = random.Random(seed)
+    text = article(seed, chooser.choice([5_000, 20_000]))
+    others = [text, edited(text), f"{text} and more", text.upper(), article(seed + 1, 3_000), "a"]
+    return _read(method, chooser.choices(others, k=8))
+
+
+def repeated(method, seed):
+    """Return records of a few texts, each many times, with this and that besides."""
+    chooser = random.Random(seed)
+    few = ["", "short", *(_with_stop_words(article(seed + n, 60)) for n in range(2))]
+    made = _read(method, chooser.choices(few, k=80))
+    return [_shown(record, seed, chooser) if chooser.random() < 0.8 else record for record in made]
+
+
+def nothing(method, seed):
+    """Return records without a text."""
+    return _read(method, ["", " ", "\n"][: seed % 4])
+
+
+def by_chance(method, seed):
+    """Return records of one of the kinds here, mostly of a few dozen."""
+    kinds = [records] * 6 + [pages] * 6 + [hot] * 3 + [repeated] * 3 + [huge, nothing]
+    return random.Random(seed).choice(kinds)(method, seed)
+
+
+def _read(method, texts):
+    made = PageReader(None, method).read_texts(texts)
+    return [page.record.under(f"http://a/{place}") for place, page in enumerate(made)]
 
 
 def expected(method, rule, collection, *, has_pages=True):

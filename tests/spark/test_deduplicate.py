@@ -7,13 +7,21 @@ import sys
 
 import judged
 import pytest
+from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
+from bad_extractors import extracting_unless_told
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from texts import article, edited, page
 
+from dedup.evidence import DEMANDS
+from dedup.extraction import trafilatura
 from dedup.methods import METHODS, SimHash
 from dedup.plugins import load_preference
 from dedup.preference import CRITERIA
 from dedup.records import Fields, format_of
+from dedup.rule import Rule
 from dedup.scan import Fate, RecordReader, scan
+from dedup.scopes import Scope
 from dedup.spark import deduplicate, sketches
 
 pytestmark = pytest.mark.slow
@@ -24,13 +32,15 @@ VERDICTS = {
 }  # fmt: skip
 
 
-def scanned(tmp_path, rows, fields, method, keep="first"):
+def scanned(
+    tmp_path, rows, fields, method, keep="first", extractor=trafilatura, rule=None, **options
+):
     """Return what a scan says of *rows*: verdict, place of the original and distance of each."""
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    reader = RecordReader(format_of([path])([path], fields), method, judged.leaving)
+    reader = RecordReader(format_of([path])([path], fields), method, extractor, **options)
     keep = load_preference(CRITERIA, keep)
-    outcome = scan(reader, workers=1, keep=keep, skip_bad=True)
+    outcome = scan(reader, workers=1, keep=keep, rule=rule or Rule(), skip_bad=True)
     pairs = zip(outcome.originals, outcome.distances, strict=True)
     matches = dict(zip(outcome.duplicates, pairs, strict=True))
     return [
@@ -40,9 +50,9 @@ def scanned(tmp_path, rows, fields, method, keep="first"):
 
 
 def found(df):
-    """Return the same of a DataFrame whose key is the place."""
+    """Return the same of a DataFrame whose keys end with the place."""
     return [
-        (row.place, row.verdict, None if row.original is None else int(row.original), row.distance)
+        (row.place, row.verdict, row.original and int(row.original.split("/")[-1]), row.distance)
         for row in sorted(df.collect(), key=lambda row: row.place)
         if row.kept == (row.verdict not in ("exact-duplicate", "near-duplicate"))
     ]
@@ -77,6 +87,61 @@ def test_texts_have_the_verdicts_of_a_scan(spark, tmp_path, keep):
     assert found(got) == expected
 
 
+def collection_of(seed, is_html):
+    """Return rows of texts, or of pages with titles and menus, of a few dozen kinds of content."""
+    chooser = random.Random(seed)
+    texts = judged.texts(chooser, 12 if is_html else 40)
+    if seed % 5 == 0:
+        texts += [article(seed, 5_000), edited(article(seed, 5_000))]
+    rows = []
+    for text in chooser.choices(texts, k=len(texts)):
+        title, links = chooser.choice("AAB"), ["menu"] * chooser.choice([1, 1, 40])
+        rows.append(
+            {
+                "site": chooser.choice([f"{seed}"] * 9 + [None]),
+                "url": f"http://{seed}.example/{'x' * chooser.randrange(4)}",
+                "date": chooser.choice([None, 5.0, 7.0]),
+                "content": page(text, *links, title=title) if is_html and text else text or None,
+            }
+        )
+    return rows
+
+
+# What matches shares a key for sure, so that it does not matter that scans compare those of small
+# scopes that share none. As for `judge`, each job of Spark has many collections.
+@settings(
+    max_examples=3,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    name=st.sampled_from(["segments", "simhash", "shingling", "random-projection"]),
+    keep=st.sampled_from(["first", "longest", "newest,longest", "shorter-url,newest"]),
+    seeds=st.sets(st.integers(0, 10**6), min_size=12, max_size=12),
+    is_html=st.booleans(),
+    evidence=st.sampled_from(["normal", "strict", "off"]),
+    min_tokens=st.sampled_from([20, 0, 40]),
+)
+def test_random_collections_have_the_verdicts_of_a_scan(
+    spark, tmp_path_factory, name, keep, seeds, is_html, evidence, min_tokens
+):
+    rows = [row for seed in sorted(seeds) for row in collection_of(seed, is_html)]
+    for place, row in enumerate(rows):
+        row["place"], row["url"] = place, f"{row['url']}/{place}"
+    date = "date" if "newest" in keep else None
+    expected = scanned(
+        tmp_path_factory.mktemp("scan"), rows, Fields("content", is_html, date=date, with_all=True),
+        METHODS[name](), keep, scope=Scope.of("field:site"),
+        rule=Rule(min_tokens, demands=DEMANDS[evidence]),
+    )  # fmt: skip
+    got = deduplicate(
+        frame(spark, rows, random.Random(min(seeds))), order_by="place", method=name, keep=keep,
+        scope="field:site", evidence=evidence, min_tokens=min_tokens, date=date,
+        **{"html" if is_html else "text": "content"},
+    )  # fmt: skip
+    assert found(got) == expected
+
+
 def test_nothing_depends_on_how_rows_are_spread_and_of_equal_rows_one_is_kept(spark):
     texts = judged.texts(random.Random(4), 60)
     rows = [(f"http://a/{place % 7}", text) for place, text in enumerate(texts)] * 2
@@ -92,21 +157,23 @@ def test_nothing_depends_on_how_rows_are_spread_and_of_equal_rows_one_is_kept(sp
     assert len(answers[0]) == len(rows)
 
 
-def test_pages_have_the_verdicts_of_a_scan_and_those_that_end_their_process_are_kept(
+def test_pages_have_the_verdicts_of_a_scan_and_those_that_end_or_hang_their_process_are_kept(
     spark, tmp_path
 ):
+    spark.sparkContext.addPyFile(BAD_EXTRACTORS)
     texts = [article(n % 5) if n % 3 else edited(article(n % 5)) for n in range(16)]
     pages = [page(text, title=f"Title {n % 2}") for n, text in enumerate(texts)]
-    pages[3:3] = ["leave", "leave now"]
+    pages[3:3] = ["be-killed", "be-killed again", "hang-deaf", "exit", "raise"]
     rows = [
         {"place": place, "url": f"http://a/{place}", "html": html}
         for place, html in enumerate(pages)
     ]
-    expected = scanned(tmp_path, rows, Fields("html", True, "url"), SimHash())
-    assert [row[1] for row in expected].count("unread") == 2
+    options = {"extractor": extracting_unless_told, "page_timeout": 5}
+    expected = scanned(tmp_path, rows, Fields("html", True, "url"), SimHash(), **options)
+    assert [row[0] for row in expected if row[1] == "unread"] == [3, 4, 5, 6, 7]
     got = deduplicate(
         frame(spark, rows).withColumn("html", _as_bytes("html")),
-        html="html", key="place", order_by="place", extractor=judged.leaving,
+        html="html", key="place", order_by="place", **options,
     )  # fmt: skip
     assert found(got) == expected
 
@@ -158,6 +225,7 @@ def test_what_makes_no_sense_is_refused(spark):
             {"text": "text", "method": "simhsh"},
             "method must be an import path or one of simhash, .*did you mean simhash",
         ),
+        ({"text": "text", "page_timeout": 0}, "page_timeout must be from 1 to 86400 seconds, got"),
         ({"text": "text", "evidence": "some"}, "evidence must be one of normal, strict, off"),
         ({"text": "text", "method": SimHash(), "args": {"max_distance": 1}}, "has its own already"),
     ]:

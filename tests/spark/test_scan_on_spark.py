@@ -12,7 +12,7 @@ import collections_on_disk as collections
 import pytest
 from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from commands import run
-from texts import CHINESE, article, edited
+from texts import CHINESE, article, edited, page
 
 from dedup.spark.files.scan import checkpoints
 from dedup.spark.files.writing import part_name
@@ -229,14 +229,43 @@ def test_columns_and_schemas_that_differ_are_refused(spark, capsys, tmp_path):
         assert "no columns named 'body'" in local
 
 
+def test_pages_that_kill_or_hang_their_process_cost_no_others(spark, capsys, tmp_path):
+    """Records in lines, which tasks share among them, in an order that is not theirs."""
+    spark.sparkContext.addPyFile(BAD_EXTRACTORS)
+    texts = [
+        article(number % 9) if number % 2 else edited(article(number % 9)) for number in range(40)
+    ]
+    pages = [page(text, title="Title") for text in texts]
+    for place, does in ((30, "be-killed"), (25, "be-killed now"), (12, "hang"), (2, "hang-deaf")):
+        pages.insert(place, does)
+    lines = [
+        {"url": f"http://a/{number}", "html": html, "on": float(-number % 7)}
+        for number, html in enumerate(pages)
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    options = ["--html-field", "html", "--page-timeout", "5", "--keep", "newest"]
+    options += ["--date-field", "on", "--extractor", "bad_extractors.extracting_unless_told"]
+    figures = scan_both(capsys, tmp_path, path, *options, partitions=4)
+    check_figures(*figures)
+    check_clusters(tmp_path)
+    kept = parts(tmp_path / "unique")
+    assert kept == (tmp_path / "unique.jsonl").read_bytes()
+    assert figures[1]["kept_unread"] == 4
+    assert "record 3: timeout: not read within 5 seconds" in figures[1]["first_unread"]
+    assert kept.count(b"be-killed") == kept.count(b"hang") == 2
+    assert figures[1]["exact_duplicates"] > 0
+    assert figures[1]["near_duplicates"] > 0
+
+
 def test_a_page_on_which_the_extractor_crashes_or_raises_is_kept(spark, capsys, tmp_path):
-    spark.sparkContext.addPyFile(str(Path(BAD_EXTRACTORS)))
+    spark.sparkContext.addPyFile(BAD_EXTRACTORS)
     folder = tmp_path / "site"
     folder.mkdir()
     pages = [f"<html><body><p>{article(number % 6)}</p>" for number in range(12)]
     pages[3:3] = ["crash in the extractor", "raise an error"]
-    for number, page in enumerate(pages):
-        (folder / f"{number:02d}.html").write_text(page)
+    for number, html in enumerate(pages):
+        (folder / f"{number:02d}.html").write_text(html)
     (folder / "link.html").symlink_to(folder / "00.html")
     figures = scan_both(
         capsys, tmp_path, folder, "--extractor", "bad_extractors.misbehaving", output="here"

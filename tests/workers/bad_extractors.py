@@ -8,6 +8,8 @@ import signal
 import sys
 import time
 
+from dedup.extraction import trafilatura
+
 
 def well(html):
     return html.removeprefix("well ")
@@ -17,6 +19,12 @@ def misbehaving(html):
     """Do what the first word of the page says; else return the page."""
     action = ACTIONS.get(html.partition(" ")[0])
     return action() if action else html
+
+
+def extracting_unless_told(html):
+    """Extract as trafilatura does, but of a page whose first word says so, do that."""
+    action = ACTIONS.get(html.partition(" ")[0])
+    return action() if action else trafilatura(html)
 
 
 def raising_always(html):
@@ -73,6 +81,11 @@ def _crash():
     signal.raise_signal(signal.SIGSEGV)
 
 
+def _be_killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(60)
+
+
 def _hang():
     time.sleep(60)
 
@@ -125,6 +138,7 @@ ACTIONS = {
     "leave": _leave,
     "interrupt": _interrupt,
     "crash": _crash,
+    "be-killed": _be_killed,
     "hang": _hang,
     "hang-deaf": _hang_deaf,
     "print": _print,

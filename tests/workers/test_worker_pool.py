@@ -61,6 +61,7 @@ def read(pool, text):
         ("leave", "(crash)"),
         ("interrupt", "(crash)"),
         ("crash", "(crash)"),
+        ("be-killed", "(crash)"),
         ("hang", "(timeout)"),
         ("hang-deaf", "(timeout)"),
         ("print", "printed"),

@@ -67,7 +67,7 @@ def read_files(staging: Staging, tables: Tables, figures: Figures) -> Records:
     job = staging.job
     plan = Plan(
         job.inputs, job.fields, job.method, job.extractor, job.scope, job.keep,
-        job.clusters is not None, tables.columns,
+        job.clusters is not None, job.page_timeout, tables.columns,
     )  # fmt: skip
     told, headers = staging.notes(), staging.notes()
     columns = None

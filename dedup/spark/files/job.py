@@ -28,6 +28,7 @@ class Job:
     skip_bad: bool = False
     clusters: str | None = None
     partitions: int | None = None
+    page_timeout: float = 30.0
 
 
 @dataclass

@@ -57,6 +57,7 @@ class Plan:
     scope: Scope | None
     keep: Preference
     with_keys: bool
+    page_timeout: float
     columns: tuple[str, ...] = ()
     """All columns, of Parquet."""
 
@@ -152,7 +153,9 @@ def _read_raws(
             under_way.append((piece, place))
             yield raw
 
-    reader = RecordReader(format_, plan.method, plan.extractor, plan.scope)
+    reader = RecordReader(
+        format_, plan.method, plan.extractor, plan.scope, page_timeout=plan.page_timeout
+    )
     has_html = plan.has_html
     with pool_for(reader, 1, has_html=has_html) as pool:
         for pairs in read_raws(noted(), pool, 1, lambda: None, has_html=has_html):
