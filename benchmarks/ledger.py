@@ -121,7 +121,7 @@ def read_at_the_start(path: Path, name: str, lengths: list[int]) -> dict[str, An
         part = finished(ledger.since(0))
         assert part
         pick = random.Random(3)
-        known = [sketch for sketch in pick.choices(part.sketches, k=QUERIES) if sketch]
+        known = pick.choices(part.sketches, k=QUERIES)
         new = next(random_sketches(method, lengths, np.random.default_rng(3), QUERIES))
         return {
             "read_in_s": round(read_in, 2),

@@ -2,13 +2,13 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import compress
 from struct import Struct
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence
+from dedup.packed import Packed
 
 
 class EvidenceTable:
@@ -35,21 +35,21 @@ class EvidenceTable:
         self._numbers.insert(place, number)
         self._rows[place * _ROW.size : place * _ROW.size] = row
 
-    def add_many(
-        self, numbers: Sequence[int], tokens: Sequence[int], evidence: Sequence[bytes | None]
-    ) -> None:
-        """Keep what `add` would of many pages, by columns, in the order of their *numbers*."""
-        if self._numbers and numbers and numbers[0] <= self._numbers[-1]:
-            for row in zip(numbers, tokens, evidence, strict=True):
+    def add_many(self, numbers: Array, tokens: Array, evidence: Array) -> None:
+        """Keep what `add` would of many pages with evidence, in the order of their *numbers*.
+
+        *numbers* and *tokens*: shape (n,), int64; *evidence*: shape (n, `SIZE_OF_EVIDENCE`), uint8.
+        """
+        if len(numbers) and self._numbers and numbers[0] <= self._numbers[-1]:
+            columns = numbers.tolist(), tokens.tolist(), Packed.of_rows(evidence)
+            for row in zip(*columns, strict=True):
                 self.add(*row)
             return
-        has = [data is not None for data in evidence]
-        shown = b"".join([data for data in evidence if data is not None])
-        rows = np.empty((sum(has), _ROW.size), np.uint8)
-        lengths = np.minimum(np.array(tokens, np.int64)[has], _MOST_TOKENS).astype("<u4")
+        rows = np.empty((len(numbers), _ROW.size), np.uint8)
+        lengths = np.minimum(tokens, _MOST_TOKENS).astype("<u4")
         rows[:, :4] = lengths.view(np.uint8).reshape(-1, 4)
-        rows[:, 4:] = np.frombuffer(shown, np.uint8).reshape(-1, SIZE_OF_EVIDENCE)
-        self._numbers.extend(compress(numbers, has))
+        rows[:, 4:] = evidence
+        self._numbers.frombytes(numbers.astype(np.uint32).tobytes())
         self._rows += rows.tobytes()
 
     def discard(self, number: int) -> None:

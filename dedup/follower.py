@@ -76,7 +76,7 @@ class Follower:
         with _without_collection():
             while piece := await self._store.since(number):
                 view.load(piece)
-                number = piece.numbers[-1]
+                number = piece.last
                 tell(number)
             view.finish_loading()
         self.view = view

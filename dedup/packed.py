@@ -2,16 +2,17 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from sys import getsizeof
-from typing import Any
+from typing import Self
 
 import numpy as np
+
+from dedup.arrays import Array
 
 _ROWS_AT_ONCE = 10_000
 
 
-class Packed:
+class Packed(Sequence[bytes]):
     """An append-only list of byte strings; while all have one length, it stores no offsets."""
 
     def __init__(self) -> None:
@@ -20,6 +21,25 @@ class Packed:
         self._width = 0
         # The offset at which each string ends, once their lengths differ.
         self._ends: array[int] | None = None
+
+    @classmethod
+    def of(cls, data: bytes | bytearray, lengths: Array) -> Self:
+        """Return the strings that follow one another in *data*, with *lengths*, shape (n,), int64.
+
+        The lengths together are that of *data*.
+        """
+        packed = cls()
+        packed._data += data
+        packed._size = len(lengths)
+        packed._width = int(lengths[0]) if len(lengths) else 0
+        if (lengths != packed._width).any():
+            packed._ends = array("Q", np.cumsum(lengths).tobytes())
+        return packed
+
+    @classmethod
+    def of_rows(cls, rows: Array) -> Self:
+        """Return the rows of an array, shape (n, size), uint8."""
+        return cls.of(rows.tobytes(), np.full(len(rows), rows.shape[1]))
 
     def append(self, value: bytes) -> int:
         """Add *value* and return its number: 0, 1, 2, ..."""
@@ -35,25 +55,38 @@ class Packed:
 
     def extend(self, values: Sequence[bytes]) -> None:
         """Add all of *values*."""
-        widths = set(map(len, values))
-        if not self._size and widths:
-            self._width = len(values[0])
-        if self._ends is None and not widths <= {self._width}:
+        if not isinstance(values, Packed):
+            values = Packed.of(b"".join(values), lengths_of(values))
+        if not self._size:
+            self._width = values._width
+        differ = values._ends is not None or values._width != self._width
+        if self._ends is None and differ and len(values):
             self._ends = self._equal_ends()
         if self._ends is not None:
-            self._ends.extend(accumulate(map(len, values), initial=len(self._data)))
-            del self._ends[self._size]  # the start of the first one
-        self._data += b"".join(values)
+            self._ends.frombytes((np.cumsum(values.lengths()) + len(self._data)).tobytes())
+        self._data += values._data
         self._size += len(values)
 
     def _equal_ends(self) -> "array[int]":
-        return array("Q", (self._width * (number + 1) for number in range(self._size)))
+        return array("Q", (np.arange(1, self._size + 1) * self._width).tobytes())
 
-    def rows(self, width: int) -> bytearray:
-        """Return all strings concatenated; raises ValueError unless each has *width* bytes."""
-        if self._size and (self._ends is not None or self._width != width):
-            raise ValueError(f"not all of {self._size} have {width} bytes")
-        return self._data
+    def rows(self, size: int) -> Array:
+        """Return all strings as the rows of an array, shape (n, size), uint8.
+
+        Nothing can be added while that is used. Raises ValueError unless each has *size* bytes.
+        """
+        if self._size and (self._ends is not None or self._width != size):
+            raise ValueError(f"not all of {self._size} have {size} bytes")
+        return np.frombuffer(self._data, np.uint8).reshape(self._size, size)
+
+    def where(self, which: Array) -> "Packed":
+        """Return those for which *which*, shape (n,), is true."""
+        lengths = self.lengths()
+        if self._ends is None:
+            octets = self.rows(self._width)[which]
+        else:
+            octets = np.frombuffer(self._data, np.uint8)[np.repeat(which, lengths)]
+        return Packed.of(octets.tobytes(), lengths[which])
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the strings that are present when the iteration starts."""
@@ -68,7 +101,7 @@ class Packed:
             yield data[start:end]
             start = end
 
-    def __getitem__(self, number: int) -> bytes:
+    def __getitem__(self, number: int) -> bytes:  # type: ignore[override]  # no part of it
         if not 0 <= number < self._size:
             raise IndexError(f"number must be from 0 to {self._size - 1}, got {number}")
         if self._ends is None:
@@ -77,11 +110,13 @@ class Packed:
             start, end = self._ends[number - 1] if number else 0, self._ends[number]
         return bytes(self._data[start:end])
 
-    def lengths(self, numbers: Any) -> Any:
-        """Return the lengths in bytes of the strings at *numbers*, shape (n,), int64."""
+    def lengths(self, numbers: Array | None = None) -> Array:
+        """Return the lengths in bytes of the strings at *numbers*, or of all: shape (n,), int64."""
         if self._ends is None:
-            return np.full(len(numbers), self._width)
+            return np.full(len(self) if numbers is None else len(numbers), self._width)
         ends = np.frombuffer(self._ends, np.int64)
+        if numbers is None:
+            return np.diff(ends, prepend=0)
         return ends[numbers] - np.where(numbers, ends[np.maximum(numbers, 1) - 1], 0)
 
     def __len__(self) -> int:
@@ -91,3 +126,10 @@ class Packed:
     def nbytes(self) -> int:
         """The memory that this takes, in bytes."""
         return getsizeof(self._data) + (0 if self._ends is None else getsizeof(self._ends))
+
+
+def lengths_of(values: Sequence[bytes]) -> Array:
+    """Return the lengths of byte strings, shape (n,), int64."""
+    if isinstance(values, Packed):
+        return values.lengths()
+    return np.fromiter(map(len, values), np.int64, len(values))

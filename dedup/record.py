@@ -2,11 +2,16 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import compress
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
+from dedup.arrays import Array
 from dedup.evidence.evidence import SIZE_OF_EVIDENCE
+from dedup.packed import Packed, lengths_of
 from dedup.text import Document
 
 MOST_TOKENS = 2**63 - 1
@@ -122,56 +127,129 @@ Event = Claimed | Committed | Released | Preferred | Lost
 
 @dataclass(slots=True)
 class RecordColumns:
-    """What is compared of many stored pages, with their numbers, column by column.
+    """What is compared of n stored pages, column by column, with no object for each of them.
 
-    *keys* has the keys of some of them, ``None`` for the others; or it is empty. *replaced* are the
-    numbers of pages that came before, whose place these take.
+    *numbers* rise: shape (n,), int64, as *tokens*. *digests*: shape (n, 16), uint8. Of those for
+    which *has_sketch*, shape (n,), is true, *sketches* has the sketches; of those for which
+    *has_evidence* is, *evidence* has the rows, shape (m, `SIZE_OF_EVIDENCE`), uint8. The scope of a
+    page is that of *scopes* at its place in *of_scope*, shape (n,), int64. *keys* has the keys of
+    some pages with evidence, by number. *replaced* are the numbers of pages that came before, whose
+    place these take.
     """
 
-    numbers: list[int] = field(default_factory=list)
-    digests: list[bytes] = field(default_factory=list)
-    sketches: list[bytes | None] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-    evidence: list[bytes | None] = field(default_factory=list)
-    scopes: list[str] = field(default_factory=list)
-    keys: list[str | None] = field(default_factory=list)
-    replaced: list[int] = field(default_factory=list)
+    numbers: Array
+    digests: Array
+    tokens: Array
+    has_sketch: Array
+    sketches: Packed
+    has_evidence: Array
+    evidence: Array
+    of_scope: Array
+    scopes: Sequence[str]
+    keys: Mapping[int, str] = field(default_factory=dict)
+    replaced: Sequence[int] = ()
 
-    def append(self, number: int, record: PageRecord) -> None:
-        """Add the page *number*, which has a digest, and its key."""
-        assert record.digest is not None
-        self.numbers.append(number)
-        self.digests.append(record.digest)
-        self.sketches.append(record.sketch)
-        self.tokens.append(record.tokens)
-        self.evidence.append(record.evidence)
-        self.scopes.append(record.scope)
-        self.keys.append(record.key)
+    @classmethod
+    def of(
+        cls,
+        numbers: Sequence[int],
+        digests: Sequence[bytes],
+        sketches: Sequence[bytes | None],
+        tokens: Sequence[int],
+        evidence: Sequence[bytes | None],
+        scopes: Sequence[str],
+    ) -> Self:
+        """Return columns of what is there of each page, without keys.
+
+        Raises ValueError for a value that cannot be right, OverflowError for too large a number.
+        """
+        if set(map(type, tokens)) - {int} or set(map(type, scopes)) - {str}:
+            raise ValueError("a column has values of a wrong type")
+        places = {scope: place for place, scope in enumerate(dict.fromkeys(scopes))}
+        has_sketch, own_sketches = _present(sketches)
+        has_evidence, own_evidence = _present(evidence)
+        return cls(
+            np.array(numbers, np.int64),
+            _rows(digests, 16, "a digest has not 16 bytes"),
+            np.array(tokens, np.int64),
+            has_sketch,
+            _packed(own_sketches, "a sketch is no blob"),
+            has_evidence,
+            _rows(own_evidence, SIZE_OF_EVIDENCE, "evidence of a page is of a wrong length"),
+            np.fromiter(map(places.__getitem__, scopes), np.int64, len(scopes)),
+            list(places),
+        )
 
     @property
-    def lists(self) -> tuple[list[Any], ...]:
-        """What is there of each page, as lists in the order of the fields; all are as long."""
-        return (self.numbers, self.digests, self.sketches, self.tokens, self.evidence, self.scopes,
-                self.keys)  # fmt: skip
+    def last(self) -> int:
+        """The number of the last page."""
+        return int(self.numbers[-1])
 
-    def by_scope(self) -> Iterator[tuple[str, "RecordColumns"]]:
-        """Yield the pages of each scope."""
-        if len(set(self.scopes)) == 1:
-            yield self.scopes[0], self
+    def only(self, which: Array) -> Self:
+        """Return the pages for which *which*, shape (n,), is true."""
+        if which.all():
+            return self
+        has_key = which[np.searchsorted(self.numbers, list(self.keys))].tolist()
+        return replace(
+            self,
+            numbers=self.numbers[which],
+            digests=self.digests[which],
+            tokens=self.tokens[which],
+            has_sketch=self.has_sketch[which],
+            sketches=self.sketches.where(which[self.has_sketch]),
+            has_evidence=self.has_evidence[which],
+            evidence=self.evidence[which[self.has_evidence]],
+            of_scope=self.of_scope[which],
+            keys=dict(compress(self.keys.items(), has_key)),
+        )
+
+    def named_evidence(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the keys, and what their pages show."""
+        places = np.searchsorted(self.numbers[self.has_evidence], list(self.keys))
+        shown = Packed.of_rows(self.evidence[places])
+        return zip(self.keys.values(), shown, strict=True)
+
+    def sketches_by_scope(
+        self, min_tokens: int
+    ) -> Iterator[tuple[str, Sequence[int] | Array, Sequence[bytes]]]:
+        """Yield each scope with the numbers and sketches of those pages that can be near others.
+
+        These have a sketch, and *min_tokens* or more.
+        """
+        pages = self.only(self.has_sketch & (self.tokens >= min_tokens))
+        if len(pages.scopes) == 1:
+            yield pages.scopes[0], pages.numbers, pages.sketches
             return
-        parts: dict[str, RecordColumns] = {}
-        columns = (self.numbers, self.digests, self.sketches, self.tokens, self.evidence)
-        for number, digest, sketch, tokens, evidence, scope in zip(
-            *columns, self.scopes, strict=True
-        ):
-            part = parts.setdefault(scope, RecordColumns())
-            part.numbers.append(number)
-            part.digests.append(digest)
-            part.sketches.append(sketch)
-            part.tokens.append(tokens)
-            part.evidence.append(evidence)
-            part.scopes.append(scope)
-        yield from parts.items()
+        parts: dict[str, tuple[list[int], list[bytes]]] = {}
+        rows = zip(pages.of_scope.tolist(), pages.numbers.tolist(), pages.sketches, strict=True)
+        for place, number, sketch in rows:
+            numbers, sketches = parts.setdefault(pages.scopes[place], ([], []))
+            numbers.append(number)
+            sketches.append(sketch)
+        for scope, (numbers, sketches) in parts.items():
+            yield scope, numbers, sketches
+
+
+def _present(values: Sequence[bytes | None]) -> tuple[Array, list[bytes]]:
+    """Return which of *values* are there, and these."""
+    present = [value for value in values if value is not None]
+    if len(present) == len(values):
+        return np.ones(len(values), np.bool_), present
+    return np.array([value is not None for value in values]), present
+
+
+def _packed(values: Sequence[bytes], error: str) -> Packed:
+    try:
+        return Packed.of(b"".join(values), lengths_of(values))
+    except TypeError as cause:
+        raise ValueError(error) from cause
+
+
+def _rows(values: Sequence[bytes], size: int, error: str) -> Array:
+    try:
+        return _packed(values, error).rows(size)
+    except ValueError as cause:
+        raise ValueError(error) from cause
 
 
 def digest_with(digest: bytes, parts: bytes) -> bytes:

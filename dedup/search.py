@@ -1,11 +1,11 @@
 """The choice of an index for the sketches of a method, and the loading of stored sketches."""
 
-from array import array
 from collections.abc import Sequence
 from functools import singledispatch
 
 import numpy as np
 
+from dedup.arrays import Array
 from dedup.index.base import Index
 from dedup.index.batches import BatchIndex, KeyBatches, OneByOne
 from dedup.index.growing import GrowingIndex
@@ -80,19 +80,19 @@ class Loader:
 
     def _begin(self) -> None:
         self._sketches = Packed()
-        self._pages = array("I")
+        self._pages = [np.empty(0, np.int64)]
 
-    def add(self, sketches: Sequence[bytes], pages: Sequence[int]) -> None:
+    def add(self, sketches: Sequence[bytes], pages: Sequence[int] | Array) -> None:
         """Add *sketches* under the numbers *pages*; some may be added only by `finish`.
 
         Raises ValueError for bytes that are not a sketch of the method.
         """
         self._sketches.extend(sketches)
-        self._pages.extend(pages)
+        self._pages.append(np.asarray(pages, np.int64))
         if self._sketches.nbytes >= self._index.loaded_at_once:
             self.finish()
 
     def finish(self) -> None:
         """Add the remaining sketches to the index; raises ValueError as `add` does."""
-        self._index.add_many(self._sketches, np.asarray(self._pages))
+        self._index.add_many(self._sketches, np.concatenate(self._pages))
         self._begin()

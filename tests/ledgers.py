@@ -51,9 +51,9 @@ def pieces(store):
     """All that is stored, in pieces."""
     number = 0
     while piece := finished(store.since(number)):
-        number = piece.numbers[-1]
+        number = piece.last
         yield piece
 
 
 def numbers(store):
-    return [number for piece in pieces(store) for number in piece.numbers]
+    return [number for piece in pieces(store) for number in piece.numbers.tolist()]

@@ -1,8 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from record_columns import columns_of
 
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
 from dedup.evidence_table import EvidenceTable
+from dedup.record import PageRecord
 
 NUMBERS = st.integers(0, 2**32 - 1)
 EVIDENCE = st.builds(
@@ -42,7 +44,11 @@ def test_a_page_of_more_tokens_than_it_can_hold_has_the_most():
 def test_pages_that_come_together_are_held_as_if_they_came_one_by_one(rows, several):
     table, expected, numbers = EvidenceTable(), EvidenceTable(), sorted(rows)
     for part in (numbers[several:], numbers[:several]):
-        table.add_many(part, *zip(*(rows[n] for n in part), strict=True) if part else ([], []))
+        columns = columns_of(
+            {n: PageRecord("", "", rows[n][0], bytes(16), None, rows[n][1]) for n in part}
+        )
+        has = columns.has_evidence
+        table.add_many(columns.numbers[has], columns.tokens[has], columns.evidence)
     for number in numbers:
         expected.add(number, *rows[number])
     for number in numbers:

@@ -13,8 +13,8 @@ from dedup.cli import COMMANDS
 
 PACKAGE = Path(dedup.__file__).parent
 LAYERS = [
+    {"arrays"},
     {
-        "arrays",
         "text",
         "evidence",
         "packed",

@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from record_columns import columns_of, pages_of
 
+from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import PageRecord, RecordColumns, digest_of, digest_with
 from dedup.text import Document
 
@@ -85,27 +88,95 @@ def test_a_record_is_put_under_another_key_and_scope():
     assert record.under("b", "c") == record._replace(key="b", scope="c")
 
 
-@given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.integers(0, 9)), max_size=10))
-def test_columns_are_told_apart_by_scope(rows):
-    columns = RecordColumns()
-    for number, (scope, tokens) in enumerate(rows):
-        columns.numbers.append(number)
-        columns.digests.append(bytes([number]))
-        columns.sketches.append(None if tokens < 5 else bytes([tokens]))
-        columns.tokens.append(tokens)
-        columns.evidence.append(bytes([number, tokens]))
-        columns.scopes.append(scope)
-    found = []
-    for scope, part in columns.by_scope():
-        assert set(part.scopes) == {scope}
-        columns_of = part.numbers, part.digests, part.sketches, part.scopes, part.tokens
-        assert part.evidence == [bytes(row) for row in zip(part.numbers, part.tokens, strict=True)]
-        found += zip(*columns_of, strict=True)
-    assert len(list(columns.by_scope())) == len({scope for scope, _ in rows})
-    assert sorted(found) == [
-        (number, bytes([number]), None if tokens < 5 else bytes([tokens]), scope, tokens)
-        for number, (scope, tokens) in enumerate(rows)
+PAGE = st.builds(
+    PageRecord,
+    st.text(max_size=3),
+    st.sampled_from(["", "a", "b", "\0"]),
+    st.integers(0, 2**63 - 1) | st.integers(0, 9),
+    st.binary(min_size=16, max_size=16),
+    st.none() | st.binary(max_size=3) | st.just(b"ab"),
+    st.none() | st.binary(min_size=SIZE_OF_EVIDENCE, max_size=SIZE_OF_EVIDENCE),
+    st.just(False),
+)
+PAGES = st.dictionaries(st.integers(0, 2**63 - 1), PAGE, max_size=8).map(
+    lambda pages: dict(sorted(pages.items()))
+)
+
+
+def with_keys_that_are_told(pages):
+    return {
+        number: page if page.evidence is not None else page.under("", page.scope)
+        for number, page in pages.items()
+    }
+
+
+@given(PAGES, st.sets(st.integers(0, 7)))
+def test_columns_have_what_the_records_have_and_so_has_a_part_of_them(pages, places):
+    columns, expected = columns_of(pages), with_keys_that_are_told(pages)
+    assert pages_of(columns) == expected
+    which = np.array([place in places for place in range(len(pages))], np.bool_)
+    part = columns.only(which)
+    chosen = [number for place, number in enumerate(pages) if place in places]
+    assert pages_of(part) == {number: expected[number] for number in chosen}
+    assert part.keys.keys() <= set(chosen)
+    assert pages_of(columns) == expected, "which is as it was"
+    if chosen:
+        assert part.last == chosen[-1]
+
+
+@given(PAGES)
+def test_keys_are_told_with_what_their_pages_show(pages):
+    columns = columns_of(pages)
+    expected = [(page.key, page.evidence) for page in pages.values() if page.evidence and page.key]
+    assert list(columns.named_evidence()) == expected
+
+
+@given(PAGES, st.sampled_from([0, 5, 2**63 - 1]))
+def test_sketches_of_pages_that_are_long_are_told_apart_by_scope(pages, least):
+    found = {}
+    for scope, numbers, sketches in columns_of(pages).sketches_by_scope(least):
+        assert scope not in found
+        found[scope] = dict(zip(np.asarray(numbers).tolist(), sketches, strict=True))
+    expected = {}
+    for number, page in pages.items():
+        if page.sketch is not None and page.tokens >= least:
+            expected.setdefault(page.scope, {})[number] = page.sketch
+    assert {scope: part for scope, part in found.items() if part} == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "error"),
+    [
+        (1, b"short", "a digest has not 16 bytes"),
+        (1, None, "a digest has not 16 bytes"),
+        (1, "sixteen letters!", "a digest has not 16 bytes"),
+        (2, "text", "a sketch is no blob"),
+        (2, 7, "a sketch is no blob"),
+        (3, "7", "a column has values of a wrong type"),
+        (3, 7.5, "a column has values of a wrong type"),
+        (3, True, "a column has values of a wrong type"),
+        (3, None, "a column has values of a wrong type"),
+        (4, bytes(SIZE_OF_EVIDENCE - 1), "evidence of a page is of a wrong length"),
+        (4, "x" * SIZE_OF_EVIDENCE, "evidence of a page is of a wrong length"),
+        (5, b"scope", "a column has values of a wrong type"),
+        (5, None, "a column has values of a wrong type"),
+    ],
+)
+def test_values_that_cannot_be_right_are_refused(place, value, error):
+    right = [1, bytes(16), b"sketch", 7, bytes(SIZE_OF_EVIDENCE), ""]
+    wrong = [*right[:place], value, *right[place + 1 :]]
+    for rows in ([wrong], [right, wrong], [wrong, right, right]):
+        with pytest.raises(ValueError, match=error):
+            RecordColumns.of(*zip(*rows, strict=True))
+
+
+def test_lengths_that_only_together_are_right_are_refused():
+    rows = [
+        [1, bytes(15), None, 7, bytes(SIZE_OF_EVIDENCE), ""],
+        [2, bytes(17), None, 7, bytes(SIZE_OF_EVIDENCE), ""],
     ]
+    with pytest.raises(ValueError, match="a digest has not 16 bytes"):
+        RecordColumns.of(*zip(*rows, strict=True))
 
 
 def test_digests_are_of_the_text_and_of_what_else_belongs_to_it():

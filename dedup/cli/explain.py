@@ -158,9 +158,9 @@ def _names(ledger: LedgerReader, of_host: str) -> Names:
     """Return what the pages of a host share in their titles, which crawls learn while they run."""
     names, number = Names(), 0
     while piece := ledger.columns_since(number):
-        number = piece.numbers[-1]
-        for key, evidence in zip(piece.keys, piece.evidence, strict=False):
-            if key is not None and evidence is not None and host(key) == of_host:
+        number = piece.last
+        for key, evidence in piece.named_evidence():
+            if host(key) == of_host:
                 names.learn(of_host, Evidence.from_bytes(evidence))
     return names
 

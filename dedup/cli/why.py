@@ -134,10 +134,10 @@ class _Ledger:
         self, method: Method, rule: Rule, *, is_one_scope: bool = False
     ) -> tuple[View, set[str]]:
         """Return all pages, and their scopes; *is_one_scope*: as if they had one."""
-        view, scopes = View(method, rule), set()
+        view, scopes = View(method, rule), set[str]()
         number = 0
         while piece := self._reader.columns_since(number):
-            number = piece.numbers[-1]
+            number = piece.last
             scopes.update(piece.scopes)
             if is_one_scope:
                 piece.scopes = [""] * len(piece.scopes)

@@ -40,8 +40,8 @@ class KeyIndex(Index):
         self._table.add(keys, position)
         self._count += 1
 
-    def _store_many(self, sketches: Iterable[bytes], pages: Array) -> None:
-        keys, counts, payloads = self._keys_of_many(list(sketches))
+    def _store_many(self, sketches: Sequence[bytes], pages: Array) -> None:
+        keys, counts, payloads = self._keys_of_many(sketches)
         first = len(self._payloads)
         positions = np.arange(first, first + len(payloads), dtype=np.uint32)
         self._payloads.extend(payloads)
@@ -115,7 +115,7 @@ class KeyIndex(Index):
             self._last = (sketch, set(self._method.keys(sketch)))
         return self._last[1]
 
-    def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         return self._method.keys_of_many(sketches)
 
     def __len__(self) -> int:

@@ -41,7 +41,7 @@ class SpotIndex(KeyIndex):
         partition = np.uint64(self._partitions.number(len(sketch)))
         return _keys(sketch, partition).tolist()  # type: ignore[no-any-return]
 
-    def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def _keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         spots, sizes, payloads = super()._keys_of_many(sketches)
         different, which = np.unique(sizes, return_inverse=True)
         partitions = np.array([self._partitions.number(size) for size in different.tolist()])

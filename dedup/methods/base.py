@@ -13,6 +13,7 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.hashing import PLAIN, Hashing
+from dedup.packed import Packed
 from dedup.text import Document
 from dedup.words import Documents
 
@@ -217,7 +218,7 @@ class KeyMethod(Method):
         Sketches without a common key are not compared, so they do not match.
         """
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         """Return the keys of all *sketches* in order, the number of each one's keys, and payloads.
 
         *sketches*: what `to_bytes` returns. The keys have the shape (n,), uint64, each key of a
@@ -250,6 +251,8 @@ def as_rows(values: Sequence[bytes], size: int) -> Array:
 
     Raises ValueError if one of them does not have *size* bytes.
     """
+    if isinstance(values, Packed):
+        return values.rows(size)
     if set(map(len, values)) - {size}:
         raise ValueError(f"not all of {len(values)} sketches have {size} bytes")
     return np.frombuffer(b"".join(values), np.uint8).reshape(-1, size)

@@ -88,11 +88,11 @@ class Combined(KeyMethod):
     def keys(self, sketch: CombinedSketch) -> Iterable[int]:
         return self._shingling.keys(sketch.supershingles)
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         border = 8 * self.supershingles
         as_rows(sketches, border + -(-self.bits // 8))
         keys, counts, _ = self._shingling.keys_of_many([data[:border] for data in sketches])
-        return keys, counts, list(sketches)
+        return keys, counts, sketches
 
     def components(self, payloads: Sequence[bytes]) -> Components:
         border = 8 * self.supershingles

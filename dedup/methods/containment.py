@@ -83,13 +83,13 @@ class Containment(KeyMethod):
         keys, _, _ = self.keys_of_many([self.to_bytes(sketch)])
         return keys.tolist()  # type: ignore[no-any-return]
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         hashes, of_sketch, sizes = _join(sketches)
         is_key = hashes % _HASHES_A_KEY == 0
         # Equal sketches always share one.
         is_key[np.cumsum(sizes) - sizes] = True
         counts = np.bincount(of_sketch[is_key], minlength=len(sketches))
-        return hashes[is_key].astype(np.uint64), counts, list(sketches)
+        return hashes[is_key].astype(np.uint64), counts, sketches
 
     def distance(self, sketch: Array, other: Array) -> float:
         return self.distances(sketch, [self.to_bytes(other)])[0]

@@ -7,8 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from dedup.methods.base import FeatureSets, KeyMethod
+from dedup.methods.base import FeatureSets, KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing
+from dedup.packed import lengths_of
 
 Digests = np.ndarray[Any, Any]
 
@@ -24,15 +25,15 @@ class SingleDigestMethod(KeyMethod):
     def keys(self, sketch: bytes) -> Iterable[int]:
         return (int.from_bytes(sketch[:8], "little"),)
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
-        lengths = set(map(len, sketches))
-        if any(length < 16 or length % 4 for length in lengths):
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, Sequence[bytes]]:
+        lengths = lengths_of(sketches)
+        if (lengths < 16).any() or (lengths % 4).any():
             raise ValueError("a sketch is truncated: its digest must have 16 bytes")
-        if lengths == {16}:
-            keys = np.frombuffer(b"".join(sketches), "<u8")[::2]
+        if (lengths == 16).all():
+            keys = as_rows(sketches, 16).view("<u8")[:, 0]
         else:
             keys = np.frombuffer(b"".join([sketch[:8] for sketch in sketches]), "<u8")
-        return keys, np.ones(len(keys), np.int64), list(sketches)
+        return keys, np.ones(len(keys), np.int64), sketches
 
     def distance(self, sketch: bytes, other: bytes) -> float:
         return 0 if sketch == other else 1
@@ -51,11 +52,11 @@ class DigestMethod(KeyMethod):
         keys: list[int] = sketch.tolist()
         return keys
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, list[bytes]]:
-        lengths = np.fromiter(map(len, sketches), np.int64, len(sketches))
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Digests, Digests, Sequence[bytes]]:
+        lengths = lengths_of(sketches)
         if (lengths % 8).any() or not lengths.all():
             raise ValueError("a sketch is truncated: its digests must have 8 bytes each")
-        return self.from_bytes(b"".join(sketches)), lengths // 8, list(sketches)
+        return self.from_bytes(b"".join(sketches)), lengths // 8, sketches
 
     def to_bytes(self, sketch: Digests) -> bytes:
         return sketch.astype("<u8").tobytes()

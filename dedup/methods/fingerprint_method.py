@@ -50,13 +50,13 @@ class FingerprintMethod(KeyMethod):
         keys, _, _ = self.keys_of_many([self.to_bytes(sketch)])
         return keys.tolist()  # type: ignore[no-any-return]
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         prints = Fingerprints(self.bits)
         rows = prints.from_bytes(as_rows(sketches, -(-self.bits // 8)))
         blocks = split_bits(0, self.bits, max(self.max_distance + 1, prints.words))
         values = np.stack([prints.bits_of(rows, *block) for block in blocks], axis=1)
         keys = mix(values ^ seeds(len(blocks)))
-        return keys.reshape(-1), np.full(len(rows), len(blocks)), list(sketches)
+        return keys.reshape(-1), np.full(len(rows), len(blocks)), sketches
 
     def distance(self, sketch: int, other: int) -> int:
         return (sketch ^ other).bit_count()

@@ -44,9 +44,7 @@ class Fingerprints:
         The bytes are those of `FingerprintMethod.to_bytes`. Raises ValueError for anything else.
         """
         if isinstance(fingerprints, Packed):
-            size = -(-self.bits // 8)
-            octets = np.frombuffer(fingerprints.rows(size), np.uint8)
-            fingerprints = self.from_bytes(octets.reshape(-1, size))
+            fingerprints = self.from_bytes(fingerprints.rows(-(-self.bits // 8)))
         if isinstance(fingerprints, np.ndarray):
             wide = self.words > 1 and fingerprints.shape[1:] == (self.words,)
             narrow = self.words == 1 and fingerprints.ndim == 1

@@ -116,9 +116,9 @@ class IMatch(KeyMethod):
         has_key = digests != _MISSING
         return mix(digests ^ seeds(digests.shape[-1]))[has_key], has_key
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         keys, has_key = self._keys(as_rows(sketches, 8 * (1 + self.randomised)).view("<u8"))
-        return keys, has_key.sum(axis=1), list(sketches)
+        return keys, has_key.sum(axis=1), sketches
 
     def distance(self, sketch: Digests, other: Digests) -> int:
         pairs = list(zip(sketch, other, strict=True))

@@ -72,10 +72,10 @@ class MinHash(KeyMethod):
         factors = seeds(self.rows) | np.uint64(1)
         return mix(bands @ factors ^ seeds(self.bands))
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         signatures = as_rows(sketches, 4 * self.bands * self.rows).view("<u4")
         counts = np.full(len(sketches), self.bands)
-        return self._keys(signatures).reshape(-1), counts, list(sketches)
+        return self._keys(signatures).reshape(-1), counts, sketches
 
     def components(self, payloads: Sequence[bytes]) -> Components:
         signatures = as_rows(payloads, 4 * self.bands * self.rows).view("<u4")

@@ -98,9 +98,9 @@ class Shingling(KeyMethod):
             keys = mix(keys ^ sketches[..., places])
         return keys
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Array, Array, Sequence[bytes]]:
         keys = self._keys(as_rows(sketches, 8 * self.supershingles).view("<u8"))
-        return keys.reshape(-1), np.full(len(sketches), len(self._groups)), list(sketches)
+        return keys.reshape(-1), np.full(len(sketches), len(self._groups)), sketches
 
     def components(self, payloads: Sequence[bytes]) -> Components:
         supershingles = as_rows(payloads, 8 * self.supershingles).view("<u8")

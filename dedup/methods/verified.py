@@ -14,6 +14,7 @@ from dedup.methods.base import Components, KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.one_permutation import bin_minimums, one_bit_signatures
 from dedup.methods.shingles import shingle_hashes_of, shingles
+from dedup.packed import Packed
 from dedup.text import Document
 from dedup.words import Words, words_of
 
@@ -164,15 +165,15 @@ class Verified(KeyMethod):
         bands = tuple(int.from_bytes(data[end - _KEY_BYTES : end], "little") for end in ends)
         return VerifiedSketch(bands, data[_KEY_BYTES * _BANDS :])
 
-    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Any, Any, list[bytes]]:
+    def keys_of_many(self, sketches: Sequence[bytes]) -> tuple[Any, Any, Sequence[bytes]]:
         end = _KEY_BYTES * _BANDS
-        octets = as_rows(sketches, end + _CHECKED.itemsize)[:, :end]
+        octets = as_rows(sketches, end + _CHECKED.itemsize)
         units = 1 << 8 * np.arange(_KEY_BYTES, dtype=np.uint64)
-        keys = np.sort(octets.reshape(-1, _BANDS, _KEY_BYTES) @ units, axis=1)
+        keys = np.sort(octets[:, :end].reshape(-1, _BANDS, _KEY_BYTES) @ units, axis=1)
         # With so few bits, two bands may have the same key by chance.
         is_first = np.ones(keys.shape, np.bool_)
         is_first[:, 1:] = keys[:, 1:] != keys[:, :-1]
-        return keys[is_first], is_first.sum(axis=1), [data[end:] for data in sketches]
+        return keys[is_first], is_first.sum(axis=1), Packed.of_rows(octets[:, end:])
 
 
 def _bands(hashes: Array, sizes: Array) -> list[list[int]]:

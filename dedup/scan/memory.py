@@ -1,6 +1,7 @@
 """How much memory a scan will take, estimated before it reads."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -103,7 +104,7 @@ def _bytes_of_index(method: Method, sketches: list[bytes], records: float) -> fl
     return 2 * records * _mean(sketches)
 
 
-def _mean(values: list[bytes]) -> float:
+def _mean(values: Sequence[bytes]) -> float:
     return sum(map(len, values)) / max(1, len(values))
 
 

@@ -1,6 +1,6 @@
 """Nodes -> runs of those that share a key -> what matches, in tables of Arrow."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -91,7 +91,7 @@ def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[p
         yield rows(Shared.KEY, long[owners], np.ascontiguousarray(keys), data)
 
 
-def _keys(sketches: list[bytes], method: KeyMethod) -> tuple[Array, Array, list[bytes]]:
+def _keys(sketches: list[bytes], method: KeyMethod) -> tuple[Array, Array, Sequence[bytes]]:
     """Return the keys of all *sketches* as `keys_of_many`; of SpotSigs, as many as are needed.
 
     Two sketches that match share one of their first spots, in whichever order: those of each that

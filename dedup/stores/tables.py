@@ -4,12 +4,12 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from socket import gethostname
 from time import time
+from types import NoneType
 from typing import Any
 
-from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.limits import shorten
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.stores.base import DuplicateNote, News, Stored, Texts
@@ -218,26 +218,24 @@ def columns_since(
     ).fetchall()
     if not rows:
         return None
-    columns = RecordColumns(*map(list, zip(*rows, strict=True)))
-    check_columns(columns)
-    return columns
+    *columns, urls = zip(*rows, strict=True)
+    records = columns_of(*columns, urls=urls)
+    named = zip(columns[0], urls, strict=True)
+    records.keys = {number: url for number, url in named if url is not None}
+    return records
 
 
-def check_columns(columns: RecordColumns) -> None:
-    """Raise sqlite3.DatabaseError for a value that cannot be right."""
-    digests, sketches, tokens = columns.digests, columns.sketches, columns.tokens
-    scopes, keys = columns.scopes, columns.keys
-    if set(map(type, digests)) != {bytes} or set(map(len, digests)) != {16}:
-        raise sqlite3.DatabaseError("a digest has not 16 bytes")
-    if not set(map(type, sketches)) <= {bytes, type(None)}:
-        raise sqlite3.DatabaseError("a sketch is no blob")
-    if set(map(type, tokens)) != {int} or set(map(type, scopes)) != {str}:
-        raise sqlite3.DatabaseError("a column has values of a wrong type")
-    if not set(map(type, keys)) <= {str, type(None)}:
+def columns_of(*columns: Sequence[Any], urls: Sequence[Any]) -> RecordColumns:
+    """Return what `RecordColumns.of` makes of *columns*.
+
+    Raises sqlite3.DatabaseError for a value that cannot be right, and for a URL that is none.
+    """
+    if set(map(type, urls)) - {str, NoneType}:
         raise sqlite3.DatabaseError("a URL is no text")
-    sizes = {len(data) if type(data) is bytes else data for data in columns.evidence}
-    if sizes - {SIZE_OF_EVIDENCE, None}:
-        raise sqlite3.DatabaseError("evidence of a page is of a wrong length or type")
+    try:
+        return RecordColumns.of(*columns)
+    except (ValueError, OverflowError) as error:
+        raise sqlite3.DatabaseError(str(error)) from error
 
 
 def storable(value: str) -> str:

@@ -1,14 +1,14 @@
 """Record -> pages of its scope with an equal main text, and those that also show the same."""
 
-from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import compress
 
 import numpy as np
 
-from dedup.evidence import SIZE_OF_EVIDENCE, VIEW
+from dedup.arrays import Array
+from dedup.evidence import VIEW
 from dedup.index.base import Match, PageFilter
 from dedup.methods.exact import Exact
+from dedup.packed import Packed
 from dedup.record import PageRecord, RecordColumns
 from dedup.search import Loader, index_for
 
@@ -56,20 +56,14 @@ class EqualPages:
         assert record.evidence is not None
         return self._views.query(_both(_digest_of(record), record.evidence), counts)
 
-    def load(self, pages: RecordColumns, scope: str) -> None:
-        """Add many pages of one *scope*, some only by `finish_loading`."""
+    def load(self, pages: RecordColumns) -> None:
+        """Add many pages, some only by `finish_loading`."""
         texts, views = self._loaders
-        digests = pages.digests
-        if scope:
-            digests = [_in_scope(digest, scope) for digest in digests]
-        texts.add(digests, pages.numbers)
+        digests = _digests_of(pages)
+        texts.add(Packed.of_rows(digests), pages.numbers)
         if self._by_view:
-            numbers = pages.numbers
-            shown = [data for data in pages.evidence if data is not None]
-            if len(shown) < len(numbers):
-                has = [data is not None for data in pages.evidence]
-                digests, numbers = list(compress(digests, has)), list(compress(numbers, has))
-            views.add(_both_of_many(digests, shown), numbers)
+            has = pages.has_evidence
+            views.add(Packed.of_rows(digests[has] ^ pages.evidence[:, VIEW]), pages.numbers[has])
 
     def finish_loading(self) -> None:
         """Add the pages that `load` has left."""
@@ -91,16 +85,19 @@ def _both(digest: bytes, evidence: bytes) -> bytes:
     return (int.from_bytes(digest, "little") ^ view).to_bytes(16, "little")
 
 
-def _both_of_many(digests: Sequence[bytes], evidence: Sequence[bytes]) -> list[bytes]:
-    rows = np.frombuffer(b"".join(evidence), np.uint8).reshape(-1, SIZE_OF_EVIDENCE)
-    both = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16) ^ rows[:, VIEW]
-    return both.view("V16").reshape(-1).tolist()
-
-
 def _digest_of(record: PageRecord) -> bytes:
     """Return what the text of *record* is looked up by."""
     assert record.digest is not None
     return _in_scope(record.digest, record.scope)
+
+
+def _digests_of(pages: RecordColumns) -> Array:
+    """Return what the texts of *pages* are looked up by, shape (n, 16), uint8."""
+    if not any(pages.scopes):
+        return pages.digests
+    scopes = [pages.scopes[place] for place in pages.of_scope.tolist()]
+    digests = map(_in_scope, Packed.of_rows(pages.digests), scopes)
+    return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 16)
 
 
 def _in_scope(digest: bytes, scope: str) -> bytes:

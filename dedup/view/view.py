@@ -5,6 +5,7 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
+from dedup.arrays import Array
 from dedup.claim import Claim
 from dedup.evidence import Evidence, Names, Objection
 from dedup.evidence_table import EvidenceTable
@@ -192,11 +193,14 @@ class View:
         self._ended |= replaced
         self._count += len(pages.numbers) - len(replaced)
         if self._rule.demands:
-            self._evidence.add_many(pages.numbers, pages.tokens, pages.evidence)
-            self._learn_names_of_many(pages)
-        for scope, pages_of_scope in pages.by_scope():
-            self._equal.load(pages_of_scope, scope)
-            self._load_sketches(pages_of_scope, scope)
+            has = pages.has_evidence
+            self._evidence.add_many(pages.numbers[has], pages.tokens[has], pages.evidence)
+            # Of as many pages as are enough to tell what many share.
+            for key, evidence in pages.named_evidence():
+                self._names.learn(host(key), Evidence.from_bytes(evidence))
+        self._equal.load(pages)
+        for part in pages.sketches_by_scope(self._rule.min_tokens):
+            self._load_sketches(*part)
 
     def finish_loading(self) -> None:
         """Take over the pages that `load` has left; raises ValueError as that."""
@@ -205,30 +209,18 @@ class View:
             _, loader = self._loaders.popitem()
             loader.finish()
 
-    def _load_sketches(self, pages: RecordColumns, scope: str) -> None:
+    def _load_sketches(
+        self, scope: str, numbers: Sequence[int] | Array, sketches: Sequence[bytes]
+    ) -> None:
         """Add the sketches of pages of one *scope*, some only when its loader is finished."""
-        index, least = self._scope(scope), self._rule.min_tokens
-        numbers = pages.numbers
-        sketches = [sketch for sketch in pages.sketches if sketch is not None]
-        if len(sketches) < len(numbers) or min(pages.tokens, default=least) < least:
-            rows = zip(numbers, pages.sketches, pages.tokens, strict=True)
-            long = [
-                (n, sketch) for n, sketch, tokens in rows if sketch is not None and tokens >= least
-            ]
-            numbers, sketches = [n for n, _ in long], [sketch for _, sketch in long]
+        index = self._scope(scope)
         if scope not in self._loaders and index.has_room_for(len(sketches)):
             for number, sketch in zip(numbers, sketches, strict=True):
-                index.add(self._method.from_bytes(sketch), number)
+                index.add(self._method.from_bytes(sketch), int(number))
             return
         if scope not in self._loaders:
             self._loaders[scope] = Loader(index.index)
         self._loaders[scope].add(sketches, numbers)
-
-    def _learn_names_of_many(self, pages: RecordColumns) -> None:
-        """Learn the names of stored pages, of as many as are enough to tell what many share."""
-        for key, evidence in zip(pages.keys, pages.evidence, strict=False):
-            if key is not None and evidence is not None:
-                self._names.learn(host(key), Evidence.from_bytes(evidence))
 
     def has_page(self, claimed: Claimed) -> bool:
         """Return whether the page of *claimed* is stored under its number."""

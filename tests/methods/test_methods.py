@@ -19,6 +19,7 @@ from dedup.extraction import trafilatura
 from dedup.index import Index
 from dedup.methods import METHODS, FingerprintMethod, KeyMethod, Method
 from dedup.methods.bit_runs import split_bits
+from dedup.packed import Packed, lengths_of
 from dedup.page import PageReader
 from dedup.search import index_for
 from dedup.text import Document
@@ -268,16 +269,20 @@ def test_its_index_finds_what_a_scan_finds(method, text):
         assert index.add(sketch) == number
 
 
+@pytest.mark.parametrize("are_packed", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 12])
-def test_what_an_index_asks_of_many_sketches_is_what_it_asks_of_each(method, count):
+def test_what_an_index_asks_of_many_sketches_is_what_it_asks_of_each(method, count, are_packed):
     documents = [Document(edited(ENGLISH + " 12 34", 0.03, seed)) for seed in range(count)]
     sketches = [sketch for document in documents if (sketch := method.sketch(document)) is not None]
-    keys, counts, payloads = method.keys_of_many([method.to_bytes(sketch) for sketch in sketches])
+    data = [method.to_bytes(sketch) for sketch in sketches]
+    if are_packed:
+        data = Packed.of(b"".join(data), lengths_of(data))
+    keys, counts, payloads = method.keys_of_many(data)
     borders = np.cumsum(counts)
     assert [set(own.tolist()) for own in np.split(keys, borders)[: len(sketches)]] == [
         set(method.keys(sketch)) for sketch in sketches
     ]
-    assert payloads == [method.payload(sketch) for sketch in sketches]
+    assert list(payloads) == [method.payload(sketch) for sketch in sketches]
     pairs = [(one, other) for one in range(len(sketches)) for other in range(one)]
     columns = ([payloads[pair[n]] for pair in pairs] for n in (0, 1))
     distances = method.distances_of_pairs(*columns)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import add, claim, earlier, leave, numbers, pieces, publish, record, url
 from memory_log import MemoryLog, Server
+from record_columns import pages_of
 
 from dedup.record import Claimed
 from dedup.stores import LedgerError, MemoryStore, News, SqliteStore, Store, StoreState, finished
@@ -163,7 +164,8 @@ def test_any_key_and_scope_is_kept(durable, key):
     assert [found for found, *_ in earlier(store, key or "empty")] == [number]
     assert url(store, number) in (key or "empty", kept)
     [pages] = pieces(store)
-    assert pages.scopes[0] in (scope, f"scope {kept}")
+    [page] = pages_of(pages).values()
+    assert page.scope in (scope, f"scope {kept}")
 
 
 @pytest.mark.parametrize("key", ["\0", "\ud800\udfff", "é" * 100_000])
@@ -178,20 +180,14 @@ def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
         durable.store.commit(claimed)
     publish(durable.store)
     store = durable.again()
-    rows = [
-        row
-        for piece in pieces(store)
-        for row in zip(
-            piece.numbers, piece.digests, piece.sketches, piece.tokens, piece.scopes, strict=True
-        )
-    ]
+    rows = [row for piece in pieces(store) for row in pages_of(piece).items()]
     assert rows == [
-        (claimed.number, page.digest, page.sketch, page.tokens, page.scope)
+        (claimed.number, page.under("", page.scope))
         for claimed, page in zip(stored, pages, strict=True)
     ]
     for claimed in stored:
         piece = finished(store.since(claimed.number))
-        assert (piece.numbers[0] if piece else None) == next(
+        assert (piece.numbers.tolist()[0] if piece else None) == next(
             (other.number for other in stored if other.number > claimed.number), None
         )
 
@@ -200,7 +196,8 @@ def test_a_page_without_a_sketch_is_kept(durable):
     add(durable.store, record(1)._replace(sketch=None, is_binary=True, tokens=0))
     publish(durable.store)
     [pages] = pieces(durable.again())
-    assert (pages.sketches, pages.tokens) == ([None], [0])
+    [page] = pages_of(pages).values()
+    assert (page.sketch, page.tokens) == (None, 0)
 
 
 def test_what_was_replaced_released_or_not_committed_does_not_count(durable):

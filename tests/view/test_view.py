@@ -1,15 +1,17 @@
 """The view against a list of pages: claims, commits and releases in any order."""
 
+from itertools import islice
 from math import inf
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from record_columns import columns_of
 from texts import ENGLISH, article, edited, replaced
 
 from dedup.methods import METHODS, SimHash
-from dedup.record import Claimed, Committed, PageRecord, RecordColumns, Released, digest_of
+from dedup.record import Claimed, Committed, PageRecord, Released, digest_of
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import Scope, scope_within
 from dedup.text import Document
@@ -167,17 +169,10 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(chosen=st.lists(records, min_size=1, max_size=40), several=st.integers(1, 9))
     def load(self, chosen, several):
         for start in range(0, len(chosen), several):
-            columns = RecordColumns()
-            for record in map(self.record, chosen[start : start + several]):
-                columns.numbers.append(self.next)
-                columns.digests.append(record.digest)
-                columns.sketches.append(record.sketch)
-                columns.tokens.append(record.tokens)
-                columns.evidence.append(record.evidence)
-                columns.scopes.append(record.scope)
-                self.oracle.stored[self.next] = record
-                self.next += 1
-            self.view.load(columns)
+            pages = dict(enumerate(map(self.record, chosen[start : start + several]), self.next))
+            self.oracle.stored |= pages
+            self.next += len(pages)
+            self.view.load(columns_of(pages))
         self.view.finish_loading()
 
     @invariant()
@@ -322,12 +317,9 @@ def test_a_scope_of_one_page_takes_little_whatever_told_it(of):
 @pytest.mark.parametrize("counts", [(3,), (20, 20), (20, 60), (60, 3), (20, 5, 20, 60)])
 def test_a_scope_is_loaded_in_pieces_of_any_size(scope, counts):
     pages = [page(number << 20, scope=scope) for number in range(sum(counts))]
-    view, first, pieces = View(SimHash(), Rule()), 0, []
+    view, numbered, pieces = View(SimHash(), Rule()), iter(enumerate(pages)), []
     for count in counts:
-        numbers = range(first, first + count)
-        rows = [(n, pages[n].digest, pages[n].sketch, 100, None, scope) for n in numbers]
-        pieces.append(RecordColumns(*map(list, zip(*rows, strict=True))))
-        first += count
+        pieces.append(columns_of(dict(islice(numbered, count))))
     for piece in pieces:
         view.load(piece)
     view.finish_loading()

@@ -6,14 +6,15 @@ To make an object of each takes ten times as long.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, starmap
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import RecordColumns
+from dedup.packed import Packed
+from dedup.record import MOST_TOKENS, RecordColumns
 from dedup.stores.shared.entries import (
     CLAIMED,
     COMMITTED,
@@ -35,7 +36,7 @@ _HEADS = np.dtype(
      ("number", "<u8")]
 )  # fmt: skip
 _PAGES = np.dtype(
-    [("flags", "u1"), ("tokens", "<u8"), ("digest", "V16"), ("sketch", "<u4"), ("scope", "<u4"),
+    [("flags", "u1"), ("tokens", "<u8"), ("digest", "u1", 16), ("sketch", "<u4"), ("scope", "<u4"),
      ("key", "<u4"), ("replaces", "<u4")]
 )  # fmt: skip
 assert (_HEADS.itemsize, _PAGES.itemsize) == (HEAD.size, PAGE.size)
@@ -46,24 +47,24 @@ _OF_REPLACED = 8
 class Claims:
     """The claims among entries: what is compared of their pages, the runs, and hashes of the URLs.
 
-    *replaces* are the numbers of the pages that one replaces, by its number, if there are any.
+    *runs*: shape (n,), uint32; *urls*: shape (n,), uint64. *replaces* are the numbers of the pages
+    that one replaces, by its number, if there are any.
     """
 
-    records: RecordColumns = field(default_factory=RecordColumns)
-    numbers: Array = field(default_factory=lambda: np.empty(0, np.int64))
-    runs: Array = field(default_factory=lambda: np.empty(0, np.uint32))
-    urls: Array = field(default_factory=lambda: np.empty(0, np.uint64))
+    records: RecordColumns
+    runs: Array
+    urls: Array
     replaces: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> Array:
+        """Their numbers, shape (n,), int64."""
+        return self.records.numbers
 
     def only(self, which: Array) -> "Claims":
         """Return those for which *which*, shape (n,), is true."""
-        if which.all():
-            return self
-        chosen = which.tolist()
-        records = RecordColumns(*(list(compress(values, chosen)) for values in self.records.lists))
-        return Claims(
-            records, self.numbers[which], self.runs[which], self.urls[which], self.replaces
-        )
+        records = self.records.only(which)
+        return Claims(records, self.runs[which], self.urls[which], self.replaces)
 
 
 class Entries(ABC):
@@ -143,25 +144,27 @@ class ListedEntries(Entries):
         ends = replaced + pages["replaces"].astype(np.int64) * _OF_REPLACED
         is_whole[places] = ends == starts[places] + sizes[places]
         self._check(is_whole)
-        numbers = self._positions[places]
-        urls, names = _parts(text, keys, replaced), _parts(text, scopes, keys)
-        scope_of = {name: from_utf8(name) for name in set(names)}
-        from_utf8(b"\0".join(urls))  # which fails if one of them does
+        has_sketch = pages["flags"] & HAS_SKETCH != 0
+        of_scope, names = _scopes(text, scopes, keys)
         records = RecordColumns(
-            numbers.tolist(),
-            pages["digest"].tolist(),
-            _optional_parts(text, sketches, evidence, pages["flags"] & HAS_SKETCH != 0),
-            pages["tokens"].tolist(),
-            _optional_parts(text, evidence, scopes, has_evidence),
-            [scope_of[name] for name in names],
-            some_keys(numbers.tolist(), urls),
+            self._positions[places],
+            np.ascontiguousarray(pages["digest"]),
+            np.minimum(pages["tokens"], MOST_TOKENS).astype(np.int64),
+            has_sketch,
+            _packed(text, sketches[has_sketch], evidence[has_sketch]),
+            has_evidence,
+            _octets(text, evidence[has_evidence], SIZE_OF_EVIDENCE),
+            of_scope,
+            names,
         )
+        urls = _parts(text, keys, replaced)
+        from_utf8(b"\0".join(urls))  # which fails if one of them does
+        records.keys = some_keys(records, urls)
         replacing = places[pages["replaces"] > 0].tolist()
         return Claims(
             records,
-            numbers,
             runs[places],
-            np.fromiter(map(hash_of_url, urls), np.uint64, len(urls)),
+            hashes_of(urls),
             {entry.position: entry.event.replaces for entry in map(self._entry, replacing)},  # type: ignore[union-attr]  # these are claims
         )
 
@@ -186,35 +189,48 @@ class ListedEntries(Entries):
         return starmap(from_bytes, zip(self._positions.tolist(), self._data, strict=True))
 
 
-def some_keys(numbers: Iterable[int], urls: Iterable[bytes]) -> list[str | None]:
+def some_keys(records: RecordColumns, urls: Sequence[bytes]) -> dict[int, str]:
     """Return as many of *urls* as a ledger gives: they tell what the pages of a host share."""
-    return [
-        from_utf8(url) if number <= 2000 or place % 16 == 0 else None
-        for place, (number, url) in enumerate(zip(numbers, urls, strict=True))
-    ]
+    numbers = records.numbers
+    is_one = (numbers <= 2000) | (np.arange(len(numbers)) % 16 == 0)
+    places = np.flatnonzero(is_one & records.has_evidence).tolist()
+    return {int(numbers[place]): from_utf8(urls[place]) for place in places}
+
+
+def hashes_of(urls: Sequence[bytes]) -> Array:
+    """Return the `hash_of_url` of each URL, shape (n,), uint64."""
+    return np.fromiter(map(hash_of_url, urls), np.uint64, len(urls))
+
+
+def _octets(text: bytes, starts: Array, size: int) -> Array:
+    """Return *size* bytes of *text* from each of *starts*, shape (n, size), uint8."""
+    if not len(starts):
+        return np.empty((0, size), np.uint8)
+    octets = np.frombuffer(text, np.uint8)
+    return np.lib.stride_tricks.sliding_window_view(octets, size)[starts]
 
 
 def _rows(text: bytes, starts: Array, kind: np.dtype[Any]) -> Array:
     """Return what is in *text* at *starts*, shape (n,), of a *kind*."""
-    if not len(starts):
-        return np.empty(0, kind)
-    windows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(text, np.uint8), kind.itemsize)
-    return windows[starts].view(kind).reshape(-1)
+    return _octets(text, starts, kind.itemsize).view(kind).reshape(-1)
 
 
-def _parts(text: bytes, starts: Array, ends: Array) -> list[bytes]:
+def _packed(text: bytes, starts: Array, ends: Array) -> Packed:
     """Return the parts of *text* from *starts* to *ends*."""
     lengths = ends - starts
     if len(lengths) and (lengths == lengths[0]).all():
-        if not lengths[0]:
-            return [b""] * len(lengths)
-        return _rows(text, starts, np.dtype(f"V{lengths[0]}")).tolist()  # type: ignore[no-any-return]
+        return Packed.of_rows(_octets(text, starts, lengths[0]))
+    return Packed.of(b"".join(_parts(text, starts, ends)), lengths)
+
+
+def _parts(text: bytes, starts: Array, ends: Array) -> list[bytes]:
     return [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
-def _optional_parts(text: bytes, starts: Array, ends: Array, is_there: Array) -> list[bytes | None]:
-    """Return such parts, ``None`` for what is not there."""
-    parts = _parts(text, starts, ends)
-    if is_there.all():
-        return parts  # type: ignore[return-value]
-    return [part if there else None for part, there in zip(parts, is_there.tolist(), strict=True)]
+def _scopes(text: bytes, starts: Array, ends: Array) -> tuple[Array, list[str]]:
+    """Return the places of scopes, from *starts* to *ends*, among different ones, and these."""
+    if (starts == ends).all():
+        return np.zeros(len(starts), np.int64), [""]
+    names = _parts(text, starts, ends)
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.fromiter(map(places.__getitem__, names), np.int64), list(map(from_utf8, places))

@@ -10,7 +10,7 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import Any, TypeVar
 
-from dedup.record import Claimed, Committed, Preferred, RecordColumns, Released
+from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.base import HistoryChangedError
@@ -299,11 +299,13 @@ class _Move:
 
     def _check(self, pages: Sequence[StoredPage]) -> None:
         """Raise LedgerError for values that no log could tell again."""
-        columns = RecordColumns()
-        for page in pages:
-            columns.append(page.number, page.record)
+        rows = [
+            (page.number, page.record.digest, page.record.sketch, page.record.tokens,
+             page.record.evidence, page.record.scope)
+            for page in pages
+        ]  # fmt: skip
         try:
-            tables.check_columns(columns)
+            tables.columns_of(*zip(*rows, strict=True), urls=[page.record.key for page in pages])
         except sqlite3.DatabaseError as error:
             raise self._reader.damage_error(error) from error
 

@@ -4,26 +4,17 @@ import json
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from dedup.record import (
-    Claimed,
-    Committed,
-    PageRecord,
-    Preferred,
-    RecordColumns,
-    Released,
-)
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores import tables
 from dedup.stores.base import DuplicateNote, Texts
-from dedup.stores.shared.columns import Claims, Entries, ListedEntries, some_keys
+from dedup.stores.shared.columns import Claims, Entries, ListedEntries, hashes_of, some_keys
 from dedup.stores.shared.entries import from_bytes, to_bytes, to_utf8
 from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
-from dedup.stores.shared.url_table import hash_of_url
 
 KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
@@ -339,34 +330,30 @@ class StoredPages(Entries):
 
     def __init__(self, rows: Sequence[Any], runs: Mapping[int, int]) -> None:
         """Take what is there of pages, by number, and the *runs* of crawls."""
-        numbers, *columns, preferred, crawls, stored = map(list, zip(*rows, strict=True))
-        self._records = RecordColumns(numbers, *columns)
-        tables.check_columns(self._records)
-        keys = [to_utf8(key) for key in self._records.keys if key is not None]
+        self._rows = rows
+        *columns, urls, preferred, crawls, stored = zip(*rows, strict=True)
+        records = tables.columns_of(*columns, urls=urls)
+        keys = list(map(to_utf8, urls))
+        records.keys = some_keys(records, keys)
         self._runs = [runs.get(crawl, crawl) for crawl in crawls]
-        self.committed, self.stored = np.array(numbers, np.int64), np.array(stored, float)
+        self.committed, self.stored = records.numbers, np.array(stored, float)
         self.released = np.empty(0, np.int64)
         self.preferred = {
             number: (key, run)
-            for number, key, run in zip(numbers, preferred, self._runs, strict=True)
+            for number, key, run in zip(columns[0], preferred, self._runs, strict=True)
             if key is not None
         }
-        self.claims = Claims(
-            replace(self._records, keys=some_keys(numbers, keys)),
-            self.committed,
-            np.array(self._runs, np.uint32),
-            np.fromiter(map(hash_of_url, keys), np.uint64, len(keys)),
-        )
+        self.claims = Claims(records, np.array(self._runs, np.uint32), hashes_of(keys))
 
     @property
     def last(self) -> Entry:
-        return self._committed(-1)
+        return self._committed(len(self._rows) - 1)
 
     def claim(self, number: int) -> Entry:
-        return self._claimed(self._records.numbers.index(number))
+        return self._claimed(int(np.searchsorted(self.committed, number)))
 
     def __iter__(self) -> Iterator[Entry]:
-        for place, number in enumerate(self._records.numbers):
+        for place, (number, *_) in enumerate(self._rows):
             yield self._claimed(place)
             if number in self.preferred:
                 preferred = Preferred(number, self.preferred[number][0])
@@ -374,14 +361,12 @@ class StoredPages(Entries):
             yield self._committed(place)
 
     def _claimed(self, place: int) -> Entry:
-        number, digest, sketch, tokens, evidence, scope, key = (
-            values[place] for values in self._records.lists
-        )
+        number, digest, sketch, tokens, evidence, scope, key, *_ = self._rows[place]
         record = PageRecord(key, scope, tokens, digest, sketch, evidence)
         return self._committed(place)._replace(event=Claimed(record, (), number))
 
     def _committed(self, place: int) -> Entry:
-        number, run = self._records.numbers[place], self._runs[place]
+        number, run = self._rows[place][0], self._runs[place]
         return Entry(number, NOBODY, 0, run, float(self.stored[place]), Committed(number))
 
 

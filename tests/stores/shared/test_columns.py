@@ -3,9 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from record_columns import pages_of
 from test_entries import ENTRIES
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.shared.columns import ListedEntries
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import Entry
@@ -33,13 +35,13 @@ def test_columns_have_what_the_entries_have(entries):
     assert columns.last == entries[-1]
     assert [columns.claim(claim.position) for claim in claims] == claims
     found = columns.claims.records
-    assert found.numbers == columns.claims.numbers.tolist() == [claim.position for claim in claims]
-    assert found.digests == [record.digest for record in records]
-    assert found.sketches == [record.sketch for record in records]
-    assert found.tokens == [record.tokens for record in records]
-    assert found.evidence == [record.evidence for record in records]
-    assert found.scopes == [record.scope for record in records]
-    assert found.keys == [record.key for record in records]
+    assert pages_of(found) == {
+        claim.position: record._replace(
+            key="" if record.evidence is None else record.key, is_binary=False
+        )
+        for claim, record in zip(claims, records, strict=True)
+    }
+    assert columns.claims.numbers.tolist() == [claim.position for claim in claims]
     assert columns.claims.runs.tolist() == [claim.run for claim in claims]
     assert columns.claims.urls.tolist() == [
         hash_of_url(record.key.encode("utf-8", "surrogatepass")) for record in records
@@ -79,12 +81,27 @@ def test_what_is_no_entry_by_itself_is_none_in_columns(entries, data):
 
 
 def test_of_many_pages_a_part_of_the_keys_is_read():
-    records = [PageRecord(f"http://a/{number}", "", 1, bytes(16)) for number in range(1, 4001)]
+    def key(number):
+        return f"http://a/{number}"
+
+    shown = bytes(SIZE_OF_EVIDENCE)
+    records = {
+        number: PageRecord(key(number), "", 1, bytes(16), None, shown if number % 5 else None)
+        for number in range(1, 4001)
+    }
     keys = ListedEntries.of(
         Entry(number, bytes(8), number, 1, 0.0, Claimed(record))
-        for number, record in enumerate(records, 1)
+        for number, record in records.items()
     ).claims.records.keys
-    assert keys[:2000] == [f"http://a/{number}" for number in range(1, 2001)]
-    assert keys[2000:] == [
-        f"http://a/{number}" if number % 16 == 1 else None for number in range(2001, 4001)
-    ]
+    assert keys == {
+        number: key(number)
+        for number in range(1, 4001)
+        if (number <= 2000 or number % 16 == 1) and number % 5
+    }
+
+
+def test_more_tokens_than_any_page_has_are_as_many_as_a_record_can_say():
+    """What a hostile log says does not make a page a short one."""
+    record = PageRecord("http://a/", "", 2**64 - 1, bytes(16))
+    entries = ListedEntries.of([Entry(1, bytes(8), 1, 1, 0.0, Claimed(record))])
+    assert entries.claims.records.tokens.tolist() == [MOST_TOKENS]

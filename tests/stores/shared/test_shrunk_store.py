@@ -29,7 +29,7 @@ class Process:
     async def load(self):
         number = 0
         while piece := await self.store.since(number):
-            number = piece.numbers[-1]
+            number = piece.last
 
     def keep(self, key):
         """Have a page stored and published; return its number."""

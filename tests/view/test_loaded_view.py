@@ -1,0 +1,191 @@
+"""A view that is loaded by columns knows what one knows that was told of each page."""
+
+from contextlib import closing
+from itertools import count
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledgers import claim, joined, pieces, publish
+from record_columns import pages_of
+from texts import ENGLISH, article, replaced
+
+from dedup.evidence import Evidence
+from dedup.methods import METHODS
+from dedup.record import Claimed, Committed, PageRecord, Released, digest_of
+from dedup.rule import Rule
+from dedup.scopes import scope_within
+from dedup.stores import tables
+from dedup.stores.shared.columns import ListedEntries
+from dedup.stores.shared.log import Entry
+from dedup.stores.shared.replay import Replay
+from dedup.text import Document
+from dedup.view.view import View
+
+TEXTS = [ENGLISH, *(replaced(ENGLISH, count) for count in (1, 4, 12)), ENGLISH + article(1)]
+TEXTS += [article(1), replaced(article(1), 3), article(2), "a few words", "word"]
+SCOPES = ["", "", "a.com", scope_within("a.com", b"\7"), "é"]
+EVIDENCE = [None, None] + [
+    Evidence(coverage, bytes([view]) * 16, 500, title, b"headline").to_bytes()
+    for coverage, view, title in [(1, 1, b"one"), (1, 2, b"two"), (1, 1, b"two"), (0.2, 3, b"one")]
+]
+
+
+def contents(method):
+    """What is compared of pages that are alike to some degree, some of which have no sketch."""
+    for text in TEXTS:
+        document = Document.from_main_text(text)
+        sketch = method.sketch(document)
+        data = None if sketch is None else method.to_bytes(sketch)
+        yield PageRecord("", "", len(document.tokens), digest_of(document), data)
+
+
+def histories(method):
+    """Pages as they were claimed: the record, the place of the one that it replaces, its end."""
+    record = st.builds(
+        lambda page, scope, evidence, url: page._replace(scope=scope, evidence=evidence, key=url),
+        st.sampled_from(list(contents(method))),
+        st.sampled_from(SCOPES),
+        st.sampled_from(EVIDENCE),
+        st.sampled_from([f"http://{name}/é/{number}" for name in "ab" for number in range(3)]),
+    )
+    page = st.tuples(record, st.none() | st.integers(0, 30), st.integers(0, 3).map(bool))
+    return st.lists(page, min_size=1, max_size=30)
+
+
+class Told:
+    """A view that is told of each page, and what it was told."""
+
+    def __init__(self, method):
+        self.view = View(method, Rule())
+        self.records = {}
+        self._stored = []
+
+    def claim(self, number, record, old):
+        """Have a page claimed in the place of a stored one, if there are any, each of them once."""
+        replaces = ()
+        if old is not None and self._stored:
+            replaces = (self._stored.pop(old % len(self._stored)),)
+        claimed = Claimed(record, replaces, number)
+        self.records[number] = record
+        self.view.apply([claimed])
+        return claimed
+
+    def end(self, claimed, is_stored):
+        """Have its page stored, or not; return the event."""
+        event = (Committed if is_stored else Released)(claimed.number)
+        self.view.apply([event])
+        if is_stored:
+            self._stored.append(claimed.number)
+        return event
+
+
+def of_log(history, told, size, chooser):
+    """The columns that are read of a log, some entries at a time."""
+    entries, open_claims = [], []
+
+    def append(event):
+        entries.append(Entry(len(entries) + 1, b"ownerown", 1, 1, 100.0, event))
+
+    def end(most):
+        chooser.shuffle(open_claims)
+        while len(open_claims) > most:
+            append(told.end(*open_claims.pop()))
+
+    for record, old, is_stored in history:
+        claimed = told.claim(len(entries) + 1, record, old)
+        append(claimed)
+        open_claims.append((claimed, is_stored))
+        end(chooser.randrange(4))
+    end(0)
+    replay = Replay(0.0)
+    for start in range(0, len(entries), size):
+        replay.add(ListedEntries.of(entries[start : start + size]))
+        while claims := replay.take():
+            yield claims.records
+
+
+def of_ledger(history, told, size, chooser, path):
+    """The columns that are read of a ledger, some pages at a time."""
+    with closing(joined(path, {})) as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_ROWS_AT_ONCE", size)
+        for record, old, is_stored in history:
+            claimed = told.claim(store.last + 1, record, old)
+            assert claim(store, record, claimed.replaces) == claimed
+            told.end(claimed, is_stored)
+            if is_stored:
+                store.commit(claimed)
+            else:
+                store.release(claimed.number)
+            if chooser.random() < 0.3:
+                publish(store)
+        publish(store)
+        yield from pieces(store)
+
+
+def check(method, columns, told):
+    """Have a view loaded, and compare all that it knows with what it was told of each page."""
+    view, loaded = View(method, Rule()), {}
+    for part in columns:
+        pages = pages_of(part)
+        shown = {n for n, page in pages.items() if page.evidence is not None}
+        assert pages.keys() >= part.keys.keys() == shown
+        for number, page in pages.items():
+            record = told.records[number]
+            assert page == record.under(record.key if number in shown else "", record.scope)
+        loaded |= pages
+        view.load(part)
+    view.finish_loading()
+    assert list(loaded) == sorted(loaded)
+    assert len(view) == len(told.view)
+    for number in loaded:
+        record = told.records[number]
+        told.view.learn_names(record)
+        assert view.has_ended(number) == told.view.has_ended(number)
+        assert view._evidence.get(number) == told.view._evidence.get(number)
+        assert view.has_page(Claimed(record, (), number))
+    assert list(view._names._hosts.items()) == list(told.view._names._hosts.items())
+    for record in told.records.values():
+        for asked in (record, record._replace(digest=b"another digest!!"), record.under("b")):
+            for evidence in EVIDENCE[1:]:
+                page = asked._replace(evidence=evidence)
+                for older_than in (inf, max(loaded, default=0)):
+                    look = view.look(page, (), older_than)
+                    assert look == told.view.look(page, (), older_than)
+    sketched = [record for record in told.records.values() if record.sketch is not None]
+    for scope in SCOPES:
+        assert list(view.nearest_beyond(sketched, scope, 30)) == list(
+            told.view.nearest_beyond(sketched, scope, 30)
+        )
+
+
+METHODS_TO_LOAD = ["simhash", "verified", "spotsigs", "exact", "i-match"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+def test_a_log_is_loaded_as_if_each_page_had_been_told(name):
+    method = METHODS[name]()
+
+    @settings(max_examples=60, deadline=None)
+    @given(histories(method), st.integers(1, 40), st.randoms(use_true_random=False))
+    def look(history, size, chooser):
+        told = Told(method)
+        check(method, list(of_log(history, told, size, chooser)), told)
+
+    look()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS_TO_LOAD)
+def test_a_ledger_is_loaded_as_if_each_page_had_been_told(name, tmp_path):
+    method, numbers = METHODS[name](), count()
+
+    @settings(max_examples=20, deadline=None)
+    @given(histories(method), st.integers(1, 40), st.randoms(use_true_random=False))
+    def look(history, size, chooser):
+        told, path = Told(method), tmp_path / f"{next(numbers)}.sqlite"
+        check(method, list(of_ledger(history, told, size, chooser, path)), told)
+
+    look()
