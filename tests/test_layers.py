@@ -33,6 +33,7 @@ LAYERS = [
         "records",
         "logs",
         "record",
+        "ledger_lock",
         "scopes",
         "extraction",
         "preference",
