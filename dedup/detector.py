@@ -186,7 +186,9 @@ class Detector:
         record = _storable(record)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
-        return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(record))
+        claim = Claim(Claimed(record))
+        self._follower.late_claims.add(claim)
+        return Reservation(self.skipped(UNCHECKED), claim)
 
     @property
     def is_shared(self) -> bool:
@@ -196,12 +198,12 @@ class Detector:
     @property
     def has_claims_to_make(self) -> bool:
         """Whether the next exchange makes claims that a shared store does not have."""
-        return self._follower.has_claims_to_make
+        return bool(self._follower.late_claims)
 
     @property
     def unclaimed(self) -> int:
         """The number of stored pages that a shared store has never heard of."""
-        return self._follower.unclaimed
+        return self._follower.late_claims.stored
 
     @property
     def waits_for_others(self) -> bool:

@@ -41,7 +41,7 @@ LAYERS = [
     },
     {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
     {"record_field", "plugins", "lost_text", "dropped"},
-    {"index", "stores"},
+    {"index", "stores", "late_claims"},
     {"search"},
     {"page", "url_advice", "view", "earlier"},
     {"follower"},
