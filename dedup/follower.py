@@ -57,8 +57,7 @@ class Follower:
         Until all are there, the view is the one of before. Raises LedgerError if they cannot be
         read, ValueError if a sketch is none of the method's.
         """
-        view = View(self._method, self._rule)
-        number = 0
+        view, number = View(self._method, self._rule), 0
         with _without_collection():
             while piece := await self._store.since(number):
                 view.load(piece)

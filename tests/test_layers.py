@@ -44,7 +44,7 @@ LAYERS = [
     {"index", "stores", "late_claims"},
     {"search"},
     {"page", "url_advice", "view", "earlier"},
-    {"follower"},
+    {"follower", "neighbours"},
     {"detector"},
     {"workers", "report", "evaluation", "explanation", "calibration"},
     {"scan", "history"},
