@@ -126,7 +126,7 @@ class Process:
     async def publish(self) -> None:
         news, is_published = self.store.take_news(), False
         try:
-            await self.detector.exchange(news)
+            await self.detector.follower.exchange(news)
             is_published = True
         except (StoreDownError, HistoryChangedError):
             await asyncio.sleep(0.1)
@@ -157,7 +157,7 @@ class Process:
         """Take over all that the others have done; return how many events that were."""
         first = last = self.store.last
         while True:
-            await self.detector.exchange(News())
+            await self.detector.follower.exchange(News())
             if self.store.last == last:
                 return last - first
             last = self.store.last

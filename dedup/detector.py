@@ -1,6 +1,6 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dedup.claim import Claim
@@ -10,13 +10,13 @@ from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
+from dedup.neighbours import Neighbours
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Finding, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
     LedgerError,
     MemoryStore,
-    News,
     Store,
     StoreDownError,
     finished,
@@ -67,26 +67,26 @@ class Detector:
         self._method = method
         self.rule = Rule() if rule is None else rule
         self._several_a_key = several_a_key
-        self._store = MemoryStore() if store is None else store
-        self._follower = Follower(method, self.rule, self._store, count)
+        self.store = MemoryStore() if store is None else store
+        self.follower = Follower(method, self.rule, self.store, count)
         self._earlier = Earlier(
             method,
             self.rule,
-            self._store,
+            self.store,
             lambda number: self._view.has_ended(number),
             several_a_key=several_a_key,
         )
 
     @property
     def _view(self) -> View:
-        return self._follower.view
+        return self.follower.view
 
     async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
 
         Raises LedgerError if they cannot be read, ValueError if a sketch is none of the method's.
         """
-        await self._follower.load(tell)
+        await self.follower.load(tell)
 
     def judge(self, record: PageRecord) -> Verdict:
         """Return the verdict on *record*, and keep it if it is new.
@@ -116,7 +116,7 @@ class Detector:
                 return await self._reserve(record, again=again)
             except HistoryChangedError:
                 continue
-        raise StoreDownError(f"{self._store.name} changes all the time")
+        raise StoreDownError(f"{self.store.name} changes all the time")
 
     async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
         if reason := self.rule.reason_to_skip(record):
@@ -124,13 +124,13 @@ class Detector:
         view = self._view
         earlier = await self._earlier.pages(record.key, record.scope)
         if self._view is not view:
-            raise HistoryChangedError(f"{self._store.name} is read anew: look again")
+            raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         if again:
             verdict, replaces = earlier.replaced_by(record)
-            claim = await self._follower.claim(Claimed(record, replaces), view)
+            claim = await self.follower.claim(Claimed(record, replaces), view)
             return Reservation(verdict, claim)
         if stored := earlier.unchanged(record):
-            self._store.note_seen(stored.number)
+            self.store.note_seen(stored.number)
             original = stored.record.key
             return Reservation(Verdict(Kind.UNCHANGED, self._method.name, original, 0))
         claims_so_far = view.claims_so_far
@@ -140,7 +140,7 @@ class Detector:
         if not look.is_of_new_page:
             return await self._barred(record.key, look)
         verdict, replaces = earlier.replaced_by(record)
-        claim = await self._follower.claim(Claimed(record, replaces), view)
+        claim = await self.follower.claim(Claimed(record, replaces), view)
         if view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
             look = view.look(record, earlier.numbers, claim.number)
@@ -164,20 +164,6 @@ class Detector:
             return False
         return self._view.look(record, earlier.numbers).is_of_new_page
 
-    async def exchange(self, news: News) -> None:
-        """Publish *news* of the store, and take over what others have done.
-
-        Raises LedgerError or OSError if the store cannot be written.
-        """
-        await self._follower.exchange(news)
-
-    async def expire(self) -> float:
-        """Have the claims of other processes end that somebody waits for, if their owners are gone.
-
-        Returns the seconds until the next of them may be; infinite if nobody waits for others.
-        """
-        return await self._follower.expire()
-
     def unchecked(self, record: PageRecord) -> Reservation:
         """Return what is said of a page while a shared store cannot be asked: it is kept.
 
@@ -186,27 +172,9 @@ class Detector:
         record = _storable(record)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
-        return Reservation(self.skipped(UNCHECKED), self._follower.claim_later(record))
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes use the store, which may fail then, and work again."""
-        return self._store.is_shared
-
-    @property
-    def has_claims_to_make(self) -> bool:
-        """Whether the next exchange makes claims that a shared store does not have."""
-        return self._follower.has_claims_to_make
-
-    @property
-    def unclaimed(self) -> int:
-        """The number of stored pages that a shared store has never heard of."""
-        return self._follower.unclaimed
-
-    @property
-    def waits_for_others(self) -> bool:
-        """Whether somebody waits for a claim of another process."""
-        return self._follower.waits_for_others
+        claim = Claim(Claimed(record))
+        self.follower.late_claims.add(claim)
+        return Reservation(self.skipped(UNCHECKED), claim)
 
     async def _objected(self, objection: Objection, number: int) -> Verdict:
         """Return the verdict on a new page whose main text matches that of page *number*."""
@@ -225,75 +193,30 @@ class Detector:
         distance = 0 if kind is Kind.EXACT else match.distance
         original = await self._key(match.page)
         if original != key:
-            self._store.note_duplicate(key, match.page, kind.value, distance)
+            self.store.note_duplicate(key, match.page, kind.value, distance)
         elif not self._several_a_key:
             kind = Kind.REPEATED
         return Verdict(kind, self._method.name, original, distance)
 
-    async def preferred(self, number: int) -> str:
-        """Return the best known key of the content of page *number*: its own, or one noted.
-
-        Raises StoreDownError if a shared store cannot be asked now.
-        """
-        if key := await self._store.preferred(number):
-            return key
-        return (await self._store.pages([number]))[number].key
-
-    def note_preferred(self, number: int, key: str) -> None:
-        """Take note of *key* as the best one under which the content of page *number* was met.
-
-        Later crawls that meet the same content under *key* take it for unchanged.
-        """
-        self._store.note_preferred(number, key)
-
     async def _key(self, number: int) -> str:
         """Return the key of page *number*; other words for it, if the store cannot be asked."""
         try:
-            return (await self._store.pages([number]))[number].key
+            return (await self.store.pages([number]))[number].key
         except LedgerError:
-            return self._words_for(number)
-
-    def _words_for(self, number: int) -> str:
-        return f"page {number} of {self._store.name}"
+            return self.store.words_for(number)
 
     @property
-    def near_miss_distance(self) -> float:
-        """The inclusive distance up to which a page that is no match is a near miss."""
-        return self._method.near_miss_distance
-
-    def near_misses(
-        self, records: Sequence[PageRecord], scope: str, within: float
-    ) -> Iterator[tuple[str, float] | None]:
-        """Yield for each record the nearest kept page that is just no match: its key and distance.
-
-        It is farther than the threshold and no farther than *within*; ``None`` if there is none.
-        What is found beyond the threshold depends on the index: all with fingerprints, else a part.
-        """
-        for match in self._view.nearest_beyond(records, scope, within):
-            if match is None:
-                yield None
-            else:
-                page = self._store.at_hand(match.page)
-                yield (page.key if page else self._words_for(match.page)), match.distance
-
-    async def fetch_near_misses(
-        self, records: Sequence[PageRecord], scope: str, within: float
-    ) -> None:
-        """Have the keys at hand that `near_misses` gives.
-
-        Raises StoreDownError if a shared store cannot be asked now.
-        """
-        if self._store.is_shared:
-            matches = self._view.nearest_beyond(records, scope, within)
-            await self._store.pages({match.page for match in matches if match})
+    def neighbours(self) -> Neighbours:
+        """What finds the kept pages that are just no near-duplicates of others."""
+        return Neighbours(self._method, self.store, self._view)
 
     def commit(self, claim: Claim) -> None:
         """Keep the page of *claim*, which is stored: others may be duplicates of it from now on."""
-        self._follower.commit(claim)
+        self.follower.commit(claim)
 
     def release(self, claim: Claim) -> None:
         """Forget the page of *claim*, which was not stored: the next near one is new."""
-        self._follower.release(claim)
+        self.follower.release(claim)
 
     def skipped(self, reason: str) -> Verdict:
         """Return the verdict on a page that is not compared, for *reason*."""
@@ -306,7 +229,7 @@ class Detector:
     @property
     def nbytes(self) -> int:
         """The memory that the remembered pages take, in bytes."""
-        return self._store.nbytes + self._view.nbytes
+        return self.store.nbytes + self._view.nbytes
 
 
 _MOST_TRIES = 3

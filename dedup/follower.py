@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dedup.claim import Claim
-from dedup.logs import get_logger
+from dedup.late_claims import LateClaims
 from dedup.methods.base import Method
-from dedup.record import Claimed, Event, Lost, PageRecord
+from dedup.record import Claimed, Event, Lost
 from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view.view import View
 
-logger = get_logger(__name__)
-
-_MOST_AGAIN = 1000
-"""How many claims that the log does not have are made at a time: a long outage leaves many."""
 _NO_NEWS = News()
 
 
@@ -33,16 +29,10 @@ class _Turn:
 
 
 class Follower:
-    """Appends claims to the log of a store, and applies to the view what others did.
+    """Keeps what a process knows of stored pages in step with the log of a store.
 
     One exchange at a time: claims that come up meanwhile travel together with the next one. So the
-    order of the log is that of the view. A claim that the log does not have (any more), since the
-    store could not be reached, has lost it, or gave it to others, is made again with the next
-    exchange, or one of the next, unless its page was not stored.
-
-    If the store refuses claims, those of pages travel without such ones, which are made by
-    themselves, ever fewer at a time; one that is refused alone is given up: its page is stored, and
-    not remembered.
+    order of the log is that of the view.
     """
 
     def __init__(
@@ -54,14 +44,10 @@ class Follower:
         self._store = store
         self._count = count
         self.view = View(method, rule)
+        self.late_claims = LateClaims(store.name, count)
         # Never contended, so that no event loop is needed, unless the store waits.
         self._lock = Lock()
         self._next = _Turn()
-        # Those that the log does not have.
-        self._to_claim: list[Claim] = []
-        # As many as are made at a time: fewer, from a refusal until there are none left.
-        self._most_again = _MOST_AGAIN
-        self._given_up: list[Claim] = []
         # Stored pages that the log may not have.
         self._unsure: list[Claimed] = []
 
@@ -71,8 +57,7 @@ class Follower:
         Until all are there, the view is the one of before. Raises LedgerError if they cannot be
         read, ValueError if a sketch is none of the method's.
         """
-        view = View(self._method, self._rule)
-        number = 0
+        view, number = View(self._method, self._rule), 0
         with _without_collection():
             while piece := await self._store.since(number):
                 view.load(piece)
@@ -117,12 +102,13 @@ class Follower:
         self._next = _Turn()
         try:
             self._check_is_up()
-            again = self._claims_to_make() if self._most_again == _MOST_AGAIN else []
-            turn.made = await self._exchange(turn.claims, _NO_NEWS, again)
+            again = self.late_claims.those_with_others()
+            events = await self._send(_NO_NEWS, again, turn.claims)
+            turn.made = self._take_over(events, again, len(turn.claims))
         except Exception as error:
             turn.error = error
             if not isinstance(error, StoreDownError | HistoryChangedError):
-                self._most_again = min(self._most_again, _MOST_AGAIN // 2)
+                self.late_claims.others_were_refused()
         except BaseException:
             turn.error = StoreDownError("who asked for several claims was cancelled")
             raise
@@ -142,14 +128,9 @@ class Follower:
         Then make some of the claims that the log does not have.
         """
         async with self._lock:
-            await self._exchange([], news)
-            if again := self._claims_to_make():
+            self._take_over(await self._send(news))
+            if again := self.late_claims.next_ones():
                 await self._claim_alone(again)
-
-    def _claims_to_make(self) -> list[Claim]:
-        """Return the next ones of the claims that the log does not have."""
-        self._to_claim = [claim for claim in self._to_claim if claim.is_open or claim.is_stored]
-        return self._to_claim[: self._most_again]
 
     async def _claim_alone(self, again: Sequence[Claim]) -> None:
         """Make claims *again*, or fewer the next time if the store refuses them.
@@ -157,83 +138,46 @@ class Follower:
         Raises StoreDownError or HistoryChangedError.
         """
         try:
-            events = await self._send([claim.claimed for claim in again], _NO_NEWS)
+            events = await self._send(_NO_NEWS, again)
         except (StoreDownError, HistoryChangedError):
             raise
         except Exception as error:  # whatever it is: all but these was taken just now
-            self._most_again = max(len(again) // 2, 1)
-            if len(again) == 1:
-                self._give_up(again[0], error)
+            self.late_claims.were_refused(again, error)
         else:
             self._take_over(events, again)
-            if self._most_again < _MOST_AGAIN:
-                self._most_again = min(2 * self._most_again, _MOST_AGAIN // 2)
-        if not self._to_claim:
-            self._most_again = _MOST_AGAIN
+            self.late_claims.were_made()
 
-    def _give_up(self, claim: Claim, error: Exception) -> None:
-        self._to_claim.remove(claim)
-        self._count("claims/refused")
-        if not self._given_up:
-            logger.warning(
-                "%s refuses <%s>, which is kept, and not remembered there: %s",
-                self._store.name, claim.record.key, error,
-            )  # fmt: skip
-        self._given_up.append(claim)
-
-    async def _exchange(
-        self, claims: Sequence[Claimed], news: News, again: Sequence[Claim] = ()
-    ) -> list[Claim]:
-        events = await self._send([*(claim.claimed for claim in again), *claims], news)
-        return self._take_over(events, again, len(claims))
-
-    async def _send(self, claims: Sequence[Claimed], news: News) -> Sequence[Event]:
+    async def _send(
+        self, news: News, again: Sequence[Claim] = (), claims: Sequence[Claimed] = ()
+    ) -> Sequence[Event]:
         try:
-            return await self._store.exchange(claims, news)
+            return await self._store.exchange([*(each.claimed for each in again), *claims], news)
         except HistoryChangedError:
             await self._start_again()
             raise
 
     def _take_over(
-        self, events: Sequence[Event], again: Sequence[Claim], others: int = 0
+        self, events: Sequence[Event], again: Sequence[Claim] = (), others: int = 0
     ) -> list[Claim]:
         """Have *events* happen, of which the last ones are claims *again* and *others* after them.
 
         Return the latter ones.
         """
-        del self._to_claim[: len(again)]
+        self.late_claims.remove(again)
         first_own = len(events) - len(again) - others
-        self._apply(events[:first_own])
-        for claim, event in zip(again, events[first_own:], strict=False):
-            assert isinstance(event, Claimed)
-            claim.claimed = event
-            self._enter(claim)
-        return self.view.apply(events[first_own + len(again) :])
-
-    def _enter(self, claim: Claim) -> None:
-        """Have *claim*, which the log has again, stand in the view."""
-        was_open = claim.is_open
-        self.view.add(claim)
-        if was_open:
-            return
-        if claim.is_stored:
-            self._store.commit(claim.claimed)
-            self.view.commit(claim)
-        else:  # it was released on the way
-            self._store.release(claim.number)
-            self.view.release(claim)
-
-    def _apply(self, events: Sequence[Event]) -> None:
-        for event in events:
+        for event in events[:first_own]:
             if isinstance(event, Lost):
                 self._count("claims/lost")
-                self._claim_again(self.view.forget(event.claimed))
+                self.late_claims.add(self.view.forget(event.claimed))
             else:
                 self.view.apply([event])
-
-    def _claim_again(self, claim: Claim) -> None:
-        claim.claimed = claim.claimed._replace(number=-1)
-        self._to_claim.append(claim)
+        for claim, event in zip(again, events[first_own:], strict=False):
+            assert isinstance(event, Claimed)
+            claim.claimed, was_open = event, claim.is_open
+            self.view.add(claim)
+            if not was_open:  # it ended on the way
+                (self.commit if claim.is_stored else self.release)(claim)
+        return self.view.apply(events[first_own + len(again) :])
 
     async def _start_again(self) -> None:
         """Read the store anew, whose history has changed; claim again what it does not have."""
@@ -241,7 +185,7 @@ class Follower:
         self._unsure += self._store.take_unpublished()
         for claim in self.view.open_claims:
             if self._store.is_own(claim.number):
-                self._claim_again(self.view.forget(claim.claimed))
+                self.late_claims.add(self.view.forget(claim.claimed))
             else:
                 self.view.release(claim)  # who waits for it looks again
         await self.load()
@@ -250,25 +194,8 @@ class Follower:
             if not self.view.has_page(claimed):
                 claim = Claim(claimed)
                 claim.end(is_stored=True)
-                self._claim_again(claim)
-        for claim in self._to_claim:  # these numbers may be those of other pages now
-            claim.claimed = claim.claimed._replace(replaces=())
-
-    def claim_later(self, record: PageRecord) -> Claim:
-        """Return a claim that the log does not have: the next exchange makes it."""
-        claim = Claim(Claimed(record))
-        self._to_claim.append(claim)
-        return claim
-
-    @property
-    def has_claims_to_make(self) -> bool:
-        """Whether the next exchange makes claims that the log does not have."""
-        return any(claim.is_open or claim.is_stored for claim in self._to_claim)
-
-    @property
-    def unclaimed(self) -> int:
-        """The number of stored pages of which the log does not have a claim."""
-        return sum(claim.is_stored for claim in (*self._to_claim, *self._given_up))
+                self.late_claims.add(claim)
+        self.late_claims.forget_replaced()
 
     @property
     def waits_for_others(self) -> bool:

@@ -1,4 +1,4 @@
-"""A SQLite file that one process uses at a time: lock it, create it, open it, check its kind."""
+"""The SQLite file of a ledger: create it, replace it, open it, check its kind."""
 
 import json
 import os
@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import time
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 _SQLITE = b"SQLite format 3\0"
 _SECONDS_TO_WAIT = 10.0
@@ -64,106 +61,7 @@ class SqliteFile:
         if Path(path).is_symlink() and not Path(path).exists():
             raise LedgerError(f"{path} is a broken link; is its disk mounted?")
         self.path = Path(path).resolve()
-        self._kind = kind
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the lock that is required to write or replace the file.
-
-        Creates the folder if it is missing. Raises LedgerInUseError if another process holds the
-        lock, or if some share the file; LedgerError if the lock cannot be created.
-        """
-        rest = f"one {self._kind.user} at a time; wait for it, or {self._kind.remedy}"
-        with self._locked(0.0, rest):
-            if sharers := self._sharers():
-                processes = (
-                    "1 process that shares" if sharers == 1 else f"{sharers} processes that share"
-                )
-                raise LedgerInUseError(
-                    f"{self.path} is in use by {processes} it; wait for their end, or "
-                    f"{self._kind.remedy}"
-                )
-            yield
-
-    @contextmanager
-    def lock_to_share(self) -> Iterator[None]:
-        """Hold the lock for a moment, to begin to share the file: nobody uses it alone.
-
-        Waits for others who do the same. Raises LedgerInUseError if it is used alone, LedgerError
-        as `lock` does.
-        """
-        rest = (
-            f"that {self._kind.user} does not share it; wait for it, have it share the file, or "
-            f"{self._kind.remedy}"
-        )
-        with self._locked(_SECONDS_TO_WAIT, rest):
-            yield
-
-    @contextmanager
-    def _locked(self, seconds: float, rest: str) -> Iterator[None]:
-        """Hold the lock, waiting for it at most *seconds*; *rest* ends the message that it is held.
-
-        Raises LedgerInUseError or LedgerError.
-        """
-        lock = FileLock(f"{self.path}.lock", thread_local=False)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=seconds)
-        except Timeout as error:
-            if not Path(lock.lock_file).exists():
-                raise self._creation_error("its folder is not writable") from error
-            raise LedgerInUseError(f"{self.path} is in use{self._holder()}: {rest}") from error
-        except OSError as error:
-            raise self._creation_error(error.strerror or str(error)) from error
-        try:
-            yield
-        finally:
-            if not self.path.exists():  # no ledger was created, so remove the lock too
-                with suppress(OSError):
-                    os.unlink(lock.lock_file)
-            lock.release()
-
-    def _creation_error(self, reason: str) -> LedgerError:
-        return LedgerError(
-            f"{self.path} cannot be created or locked ({reason}); {self._kind.remedy}"
-        )
-
-    def _holder(self) -> str:
-        """Return the words for the process that uses the file, "" if it did not record itself."""
-        with suppress(sqlite3.Error), closing(self._connect("mode=ro")) as file:
-            row = file.execute("SELECT value FROM about WHERE name = 'used by'").fetchone()
-            if row:
-                return " by process {process} on {host}".format(**json.loads(row[0]))
-        return ""
-
-    def _sharers(self) -> int:
-        """Return how many processes share the file; 0 for one that is none of this kind.
-
-        Raises LedgerInUseError if somebody writes it for too long.
-        """
-        if not self._kind.sharers or not self.path.exists():
-            return 0
-        try:
-            with closing(self._connect("mode=rw")) as file:
-                # After whoever is about to say that he goes on.
-                file.execute("BEGIN IMMEDIATE")
-                [count] = file.execute(self._kind.sharers, (time(),)).fetchone()
-                return int(count)
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-                raise LedgerInUseError(f"{self.path} is in use: {error}") from error
-            return 0
-
-    @contextmanager
-    def own(self, identity: Mapping[str, Any]) -> Iterator[sqlite3.Connection]:
-        """Lock the file, make it with *identity* if it is missing, and yield a connection to it.
-
-        Raises LedgerError as `lock` and `connect` do.
-        """
-        with self.lock():
-            self.make(identity)
-            with closing(self.connect()) as file:
-                yield file
+        self.kind = kind
 
     def make(self, identity: Mapping[str, Any]) -> None:
         """Make the file with *identity* if it is missing; the caller must hold the lock."""
@@ -175,10 +73,10 @@ class SqliteFile:
         """Make the tables of this kind in *file*, an empty database."""
         with file:
             # In one transaction: each of its own would wait for the disk.
-            file.executescript(f"BEGIN;\n{self._kind.schema.read_text('utf-8')}")
+            file.executescript(f"BEGIN;\n{self.kind.schema.read_text('utf-8')}")
             file.execute("INSERT INTO about VALUES ('identity', ?)", (json.dumps(identity),))
-            file.execute(f"PRAGMA application_id = {self._kind.application_id}")
-            file.execute(f"PRAGMA user_version = {self._kind.version}")
+            file.execute(f"PRAGMA application_id = {self.kind.application_id}")
+            file.execute(f"PRAGMA user_version = {self.kind.version}")
 
     @contextmanager
     def replacement(self) -> Iterator[sqlite3.Connection]:
@@ -204,7 +102,7 @@ class SqliteFile:
         A killed crawl leaves its log, which holds pages. Somebody who then removes the file may
         overlook the log.
         """
-        with suppress(sqlite3.Error), closing(self._connect("mode=rw")) as file:
+        with suppress(sqlite3.Error), closing(self.open("mode=rw")) as file:
             # The old file becomes complete without its log, in case this process is killed before
             # it replaces the file.
             file.execute("PRAGMA journal_mode = DELETE")
@@ -217,7 +115,7 @@ class SqliteFile:
         kind or version.
         """
         with self.errors():
-            file = self._connect("mode=rw")
+            file = self.open("mode=rw")
             try:
                 self._check(file)
                 file.execute("PRAGMA journal_mode = WAL")
@@ -242,7 +140,7 @@ class SqliteFile:
         else:
             mode = "mode=ro" if Path(f"{self.path}-shm").exists() else "immutable=1"
         with self.errors():
-            file = self._connect(mode)
+            file = self.open(mode)
             try:
                 file.execute("PRAGMA query_only = 1")
                 file.isolation_level = None
@@ -253,7 +151,8 @@ class SqliteFile:
                 raise
             return file
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
+    def open(self, mode: str) -> sqlite3.Connection:
+        """Open the file in a *mode* of SQLite's URIs, whatever it is; any thread may use it."""
         return sqlite3.connect(
             f"{self.path.as_uri()}?{mode}",
             uri=True,
@@ -266,13 +165,13 @@ class SqliteFile:
         if not self.path.stat().st_size:
             raise self.damage_error(sqlite3.DatabaseError("it is empty"))
         [application_id] = file.execute("PRAGMA application_id").fetchone()
-        if application_id != self._kind.application_id:
-            raise LedgerError(f"{self.path} is not a {self._kind.name}; {self._kind.remedy}")
+        if application_id != self.kind.application_id:
+            raise LedgerError(f"{self.path} is not a {self.kind.name}; {self.kind.remedy}")
         [version] = file.execute("PRAGMA user_version").fetchone()
-        if version != self._kind.version:
+        if version != self.kind.version:
             raise LedgerError(
                 f"{self.path} is a ledger of version {version}, this scrapy-dedup needs version "
-                f"{self._kind.version}; {self._kind.remedy}, or remove this one"
+                f"{self.kind.version}; {self.kind.remedy}, or remove this one"
             )
 
     def identity(self, file: sqlite3.Connection) -> dict[str, Any]:
@@ -298,12 +197,12 @@ class SqliteFile:
         """Return the error that says that the file is damaged and what to do."""
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             return LedgerError(
-                f"{self.path} is not a {self._kind.name}: it is not a SQLite file, or its "
-                f"beginning is damaged; {self._kind.remedy}"
+                f"{self.path} is not a {self.kind.name}: it is not a SQLite file, or its "
+                f"beginning is damaged; {self.kind.remedy}"
             )
         return LedgerError(
             f"{self.path} is damaged ({error}). Put a copy of it back, or move it away and "
-            f"{self._kind.user} anew: nothing but the memory of what was {self._kind.memory} is "
+            f"{self.kind.user} anew: nothing but the memory of what was {self.kind.memory} is "
             "lost with it"
         )
 

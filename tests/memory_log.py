@@ -275,7 +275,7 @@ async def publish(detector, store):
     """Have a process of a fleet send its news, as a crawl does."""
     news, published = store.take_news(), False
     try:
-        await detector.exchange(news)
+        await detector.follower.exchange(news)
         published = True
     finally:
         store.end_exchange(published=published)

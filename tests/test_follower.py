@@ -72,7 +72,7 @@ class Process:
 
     async def publish(self):
         await publish(self.detector, self.store)
-        await self.detector.expire()
+        await self.detector.follower.expire()
 
     async def beat(self):
         with suppress(StoreDownError, HistoryChangedError):
@@ -278,12 +278,13 @@ def test_a_page_that_was_kept_unchecked_is_entered_when_the_store_is_back():
         verdict, claim, _ = detector.unchecked(page(NEAR, "b"))
         assert (verdict.kind, verdict.reason) == (Kind.SKIPPED, "unchecked")
         detector.commit(claim)
-        assert (detector.has_claims_to_make, detector.unclaimed) == (True, 1)
+        late = detector.follower.late_claims
+        assert (bool(late), late.stored) == (True, 1)
         server.is_down = False
         for _ in range(2):  # the claim, then its commit
-            await detector.exchange(store.take_news())
+            await detector.follower.exchange(store.take_news())
             store.end_exchange(published=True)
-        assert (detector.has_claims_to_make, detector.unclaimed, store.unpublished) == (False, 0, 0)
+        assert (bool(late), late.stored, store.unpublished) == (False, 0, 0)
         later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
         await later.load()
         return (await later.reserve(page(NEARER, "c"))).verdict
@@ -328,7 +329,7 @@ class Refusals:
 
     async def publish_all(self):
         for _ in range(50):
-            if not (self.store.has_news or self.detector.has_claims_to_make):
+            if not (self.store.has_news or self.detector.follower.late_claims):
                 return
             await self.publish()
         raise AssertionError("it does not come to an end")
@@ -355,7 +356,7 @@ def test_a_page_costs_no_more_the_longer_the_store_answers_with_errors():
         one.refuses_all = False
         await one.publish_all()
         assert one.committed() == list(range(20))
-        assert one.detector.unclaimed == 0
+        assert one.detector.follower.late_claims.stored == 0
         assert one.counts == [], "nothing was given up"
 
     asyncio.run(crawl())
@@ -379,7 +380,7 @@ def test_a_claim_that_the_store_refuses_keeps_no_other_from_being_made(caplog, e
         await one.publish_all()
         assert one.committed() == sorted(set(range(21)) - refused)
         assert one.counts == ["claims/refused"] * len(refused)
-        assert one.detector.unclaimed == len(refused)
+        assert one.detector.follower.late_claims.stored == len(refused)
         # From here on all is as if nothing had happened.
         one.keep_unchecked(21)
         await one.keep(22)
@@ -433,10 +434,10 @@ def test_nobody_claims_while_the_store_is_down_even_if_somebody_tries_to_reach_i
         await detector.reserve(page(FAR, "a"))
         server.is_down = True
         with pytest.raises(StoreDownError):
-            await detector.exchange(store.take_news())
+            await detector.follower.exchange(store.take_news())
         store.end_exchange(published=False)
         store._log._travel = blocked.wait
-        trying = asyncio.ensure_future(detector.exchange(store.take_news()))
+        trying = asyncio.ensure_future(detector.follower.exchange(store.take_news()))
         await asyncio.sleep(0)
         with pytest.raises(StoreDownError):
             await asyncio.wait_for(detector.reserve(page(NEAR, "b")), 10)
@@ -453,7 +454,7 @@ def test_a_page_whose_key_cannot_be_asked_for_has_other_words():
         server = Server()
         first = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
         first.judge(page(FAR, "a"))
-        await first._store.exchange([], first._store.take_news())
+        await first.store.exchange([], first.store.take_news())
         later = Detector(SimHash(), store=SharedStore(MemoryLog(server), {}))
         await later.load()
         server.is_down = True
@@ -461,7 +462,7 @@ def test_a_page_whose_key_cannot_be_asked_for_has_other_words():
             "page 1 of memory of the tests"
         )
         with pytest.raises(StoreDownError):
-            await later.preferred(1)
+            await later.store.pages([1])
 
     asyncio.run(crawl())
 
@@ -470,7 +471,7 @@ def test_a_page_that_is_not_compared_is_not_entered_later():
     detector = Detector(SimHash(), store=SharedStore(MemoryLog(Server()), {}))
     verdict, claim, _ = detector.unchecked(PageRecord("a", "", 0))
     assert (verdict.kind, verdict.reason, claim) == (Kind.SKIPPED, "empty", None)
-    assert not detector.has_claims_to_make
+    assert not detector.follower.late_claims
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -489,7 +490,7 @@ def test_garbage_is_collected_again_once_the_pages_are_loaded(fails):
         await first.join("a")
         claim = (await detector.reserve(page(FAR, "stored"))).claim
         detector.commit(claim)
-        await detector.exchange(first.take_news())
+        await detector.follower.exchange(first.take_news())
         await Detector(SimHash(1), store=SharedStore(MemoryLog(server), {})).load(tell)
 
     with pytest.raises(LookupError) if fails else nullcontext():

@@ -153,8 +153,8 @@ def joined(server):
 
 
 async def publish(detector):
-    await detector.exchange(detector._store.take_news())
-    detector._store.end_exchange(published=True)
+    await detector.follower.exchange(detector.store.take_news())
+    detector.store.end_exchange(published=True)
 
 
 def test_who_joins_later_knows_what_is_stored_and_what_is_being_stored():
@@ -186,9 +186,9 @@ def test_a_claim_that_gave_way_is_released_for_others_too():
         await first.reserve(page(NEAR, "a"))
         gave_way = await second.reserve(page(NEARER, "b"))
         assert gave_way.claim.record.key == "a"
-        assert second._store.has_news
+        assert second.store.has_news
         await publish(second)
-        await third.exchange(third._store.take_news())
+        await third.follower.exchange(third.store.take_news())
         assert len(third._view._claims) == 1
 
     asyncio.run(crawl())
@@ -200,14 +200,14 @@ def test_a_page_that_another_process_replaces_does_not_count_any_more():
         old = joined(server)
         old.judge(page(NEAR, "a"))
         await publish(old)
-        await old._store.leave("finished", None)
+        await old.store.leave("finished", None)
         first, second = joined(server), joined(server)
-        await first._store.join("test")
+        await first.store.join("test")
         changed = await first.reserve(page(FAR, "a"))
         assert changed.verdict.kind is Kind.CHANGED
         first.commit(changed.claim)
         await publish(first)
-        await second.exchange(second._store.take_news())
+        await second.follower.exchange(second.store.take_news())
         assert len(second) == 1
         assert (await second.reserve(page(NEAR, "b"))).verdict.kind is Kind.NEW
         assert (await second.reserve(page(FAR, "c"))).verdict.original == "a"

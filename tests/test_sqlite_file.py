@@ -14,7 +14,7 @@ import pytest
 from dedup.record import PageRecord
 from dedup.scan import ScanLedger
 from dedup.scan.reader import ReadRecord
-from dedup.sqlite_file import LedgerError, SqliteFile
+from dedup.sqlite_file import LedgerError
 from dedup.stores import SqliteStore
 from dedup.stores.reader import LedgerReader
 from dedup.stores.reindex import reindex
@@ -183,29 +183,6 @@ def test_who_still_reads_a_file_that_was_removed_does_not_take_the_log_of_the_ne
         assert process("import json; print(json.dumps(stored(sys.argv[1])))", path) == [2]
 
 
-def test_a_ledger_in_use_is_not_replaced(path):
-    source = path.with_name("source.sqlite")
-    store(source, 7)
-    with closing(ledgers.joined(path, IDENTITY)) as ledger:
-        add(ledger, 1)
-        with pytest.raises(LedgerError, match=f"{path} is in use by process {os.getpid()} on"):
-            reindex(source, path, scope="host")
-        add(ledger, 2)
-    assert stored(path) == [1, 2]
-
-
-def test_a_ledger_that_was_removed_while_in_use_is_not_replaced_either(path):
-    source = path.with_name("source.sqlite")
-    store(source, 7)
-    with closing(SqliteStore(path, IDENTITY)):
-        path.unlink()
-        with pytest.raises(LedgerError, match="is in use"):
-            reindex(source, path, scope="host")
-        assert not path.exists()
-    reindex(source, path, scope="host")
-    assert stored(path) == [7]
-
-
 def test_a_conversion_that_is_killed_leaves_one_or_the_other_ledger_whole(path):
     source = path.with_name("source.sqlite")
     store(source, 7)
@@ -254,17 +231,6 @@ def test_the_database_of_another_program_is_not_changed(path, opened):
         opened(path)
     assert path.read_bytes() == before
     assert not log_of(path).exists()
-
-
-def test_a_lock_goes_where_nothing_was_made(tmp_path):
-    file = SqliteFile(
-        tmp_path / "folder" / "pages.sqlite", SqliteStore(tmp_path / "a", {})._file._kind
-    )
-    with file.lock():
-        assert [path.name for path in file.path.parent.iterdir()] == ["pages.sqlite.lock"]
-        with pytest.raises(LedgerError, match="is in use"), file.lock():
-            pass
-    assert list(file.path.parent.iterdir()) == []
 
 
 def test_a_ledger_makes_no_temporary_files(path):

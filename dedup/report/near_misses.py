@@ -18,21 +18,25 @@ _PAIRS_SHOWN = 50
 NOTHING_NEAR = NearestKept(0, 0, 0, {})
 
 
+class Neighbours(Protocol):
+    """What finds pages that are just no near-duplicates: `dedup.neighbours.Neighbours`."""
+
+    distance: float
+
+    def of(
+        self, records: Sequence[PageRecord], scope: str
+    ) -> Iterator[tuple[str, float] | None]: ...
+
+    async def fetch(self, records: Sequence[PageRecord], scope: str) -> None: ...
+
+
 class KeptIndex(Protocol):
-    """What finds kept pages, and knows how many there are: a `Detector`."""
+    """What knows the kept pages, and how many there are: a `Detector`."""
 
     rule: Rule
 
     @property
-    def near_miss_distance(self) -> float: ...
-
-    def near_misses(
-        self, records: Sequence[PageRecord], scope: str, within: float
-    ) -> Iterator[tuple[str, float] | None]: ...
-
-    async def fetch_near_misses(
-        self, records: Sequence[PageRecord], scope: str, within: float
-    ) -> None: ...
+    def neighbours(self) -> Neighbours: ...
 
     def __len__(self) -> int: ...
 
@@ -59,7 +63,7 @@ class KeptPages:
         for scope, records in self._by_scope(detector.rule).items():
             if monotonic() > deadline:
                 break
-            await detector.fetch_near_misses(records, scope, detector.near_miss_distance)
+            await detector.neighbours.fetch(records, scope)
 
     def _by_scope(self, rule: Rule) -> dict[str, list[PageRecord]]:
         """Return those pages of the sample that are long enough."""
@@ -74,7 +78,7 @@ class KeptPages:
 
         The search ends after 1.5 s, whatever it has not come to by then.
         """
-        within = detector.near_miss_distance
+        neighbours = detector.neighbours
         by_scope = self._by_scope(detector.rule)
         distances: Counter[float] = Counter()
         pairs: dict[frozenset[str], NearMiss] = {}
@@ -82,7 +86,7 @@ class KeptPages:
         for scope, records in by_scope.items():
             if monotonic() > deadline:
                 break
-            matches = detector.near_misses(records, scope, within)
+            matches = neighbours.of(records, scope)
             for record, match in zip(records, matches, strict=False):
                 compared += 1
                 if match:
@@ -96,5 +100,7 @@ class KeptPages:
         long_enough = sum(map(len, by_scope.values()))
         # The share of long enough pages is taken to be that of the sample.
         pages_in_all = round(self._sample.added * long_enough / max(1, len(self._sample)))
-        nearest_kept = NearestKept(compared, pages_in_all, within, sort_distances(distances))
+        nearest_kept = NearestKept(
+            compared, pages_in_all, neighbours.distance, sort_distances(distances)
+        )
         return nearest_kept, tuple(nearest)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.ledger_lock import open_alone
 from dedup.lost_text import Sequences
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
@@ -59,7 +60,7 @@ class ScanLedger:
         self._new: list[tuple[Any, ...]] = []
         self._last_commit = time.monotonic()
         with ExitStack() as closing_on_failure:
-            self._records = closing_on_failure.enter_context(self._file.own(self._identity))
+            self._records = closing_on_failure.enter_context(open_alone(self._file, self._identity))
             self._check_identity()
             with self._file.errors():
                 [self.count_before], [self.is_whole] = (

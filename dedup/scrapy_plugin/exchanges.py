@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy.exceptions import CloseSpider
 
-from dedup.detector import Detector
+from dedup.follower import Follower
 from dedup.logs import get_logger
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import result_of
@@ -42,7 +42,7 @@ class Exchanges(Checkpoints):
         self,
         store: SharedStore,
         feeds: Feeds,
-        detector: Detector,
+        follower: Follower,
         outages: Outages,
         *,
         interval: float,
@@ -60,7 +60,7 @@ class Exchanges(Checkpoints):
             count=count,
         )
         self._shared = store
-        self._detector = detector
+        self._follower = follower
         self._outages = outages
         self._last_exchange = self._last_news = self._last_try = monotonic()
 
@@ -92,8 +92,8 @@ class Exchanges(Checkpoints):
             return False
         return (
             self._store.is_down
-            or self._detector.has_claims_to_make
-            or self._detector.waits_for_others
+            or bool(self._follower.late_claims)
+            or self._follower.waits_for_others
             or monotonic() - self._last_exchange >= _SECONDS_IN_SILENCE
             or (self._has_news and monotonic() - self._last_news >= self._interval)
         )
@@ -104,7 +104,7 @@ class Exchanges(Checkpoints):
                 self._shared.release_stored()
             if not (self._has_news and self._is_safe) or not await self._write():
                 await self._exchange_nothing()
-            if self._detector.waits_for_others and not self._store.is_down:
+            if self._follower.waits_for_others and not self._store.is_down:
                 await self._expire()
         finally:
             self._is_busy = False
@@ -126,7 +126,7 @@ class Exchanges(Checkpoints):
 
     async def _exchange(self, news: News) -> None:
         try:
-            await self._detector.exchange(news)
+            await self._follower.exchange(news)
         except Exception:
             self._count("store/failed_exchanges")
             raise
@@ -138,7 +138,7 @@ class Exchanges(Checkpoints):
 
     async def _expire(self) -> None:
         try:
-            await self._detector.expire()
+            await self._follower.expire()
         except Exception as error:
             self._tell_failure(error)
 
@@ -154,7 +154,7 @@ class Exchanges(Checkpoints):
     async def _write_the_rest(self) -> None:
         """Tell all; an item that was not checked has to be claimed before it can be published."""
         deadline = monotonic() + _SECONDS_FOR_THE_REST
-        while self._has_news or self._detector.has_claims_to_make:
+        while self._has_news or self._follower.late_claims:
             if await self._write():  # a part, if there is much
                 deadline = monotonic() + _SECONDS_FOR_THE_REST
                 continue
@@ -164,7 +164,7 @@ class Exchanges(Checkpoints):
 
     @property
     def _unpublished(self) -> int:
-        return super()._unpublished + self._detector.unclaimed
+        return super()._unpublished + self._follower.late_claims.stored
 
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: TextStore) -> None:
         """Have the store note the end of the crawl, for which it has some time."""

@@ -105,7 +105,7 @@ class Extension:
         # For the store, which is used from then on.
         self._wait: Callable[[], Awaitable[Store]] | None = None
         store = self._store_at_once()
-        self._use(store, finished(detector_with(store, settings, self.summary.count)))
+        self._use(finished(detector_with(store, settings, self.summary.count)))
 
     def _store_at_once(self) -> Store:
         """Return the store of the crawl, or another one if it has to be waited for."""
@@ -125,12 +125,11 @@ class Extension:
             self._wait = partial(store_when_free, settings, crawler)
             return MemoryStore()
 
-    def _use(self, store: Store, detector: Detector) -> None:
-        """Build what compares pages with those of *store*, which *detector* knows."""
+    def _use(self, detector: Detector) -> None:
+        """Build what compares pages with those that *detector* knows."""
         if self._reporting.losses and len(detector):
             self._reporting.losses.expect_past()
         self._keeper = Keeper(
-            store,
             detector,
             self.settings,
             self._feeds,
@@ -195,7 +194,7 @@ class Extension:
                 # Scrapy logs a traceback; without those of the client of a server.
                 raise error.with_traceback(None) from None
             self._wait = None
-            self._use(store, detector)
+            self._use(detector)
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "Extension":

@@ -14,7 +14,7 @@ from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
-from dedup.stores import LedgerError, Store, StoreDownError
+from dedup.stores import LedgerError, StoreDownError
 from dedup.stores.base import StoreState
 from dedup.stores.shared.store import SharedStore
 from dedup.units import Count
@@ -27,7 +27,6 @@ class Keeper:
 
     def __init__(
         self,
-        store: Store,
         detector: Detector,
         settings: DedupSettings,
         feeds: Feeds,
@@ -35,11 +34,8 @@ class Keeper:
         notices: Notices,
         outages: Outages,
     ) -> None:
-        """Create it; *detector* knows the pages of *store*.
-
-        *count* is called with the names of counters.
-        """
-        self.store = store
+        """Create it; *count* is called with the names of counters."""
+        self.store = store = detector.store
         self.detector = detector
         options: dict[str, Any] = {
             "interval": settings.checkpoint_interval,
@@ -49,7 +45,7 @@ class Keeper:
         }
         self.checkpoints: Checkpoints | None = None
         if isinstance(store, SharedStore):
-            self.checkpoints = Exchanges(store, feeds, detector, outages, **options)
+            self.checkpoints = Exchanges(store, feeds, detector.follower, outages, **options)
         elif store.is_durable:
             self.checkpoints = Checkpoints(store, feeds, **options)
         # Never contended, so that no event loop is needed, unless the store waits.
@@ -89,7 +85,7 @@ class Keeper:
     def state(self) -> StoreState | None:
         """What a report says of the store; ``None`` if it is gone with the process."""
         if state := self.store.state:
-            unpublished = state.unpublished + self.detector.unclaimed
+            unpublished = state.unpublished + self.detector.follower.late_claims.stored
             return replace(state, unpublished=unpublished)
         return None
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from dedup.detector import Detector, Reservation
+from dedup.claim import Claim
 from dedup.limits import shorten_url
 from dedup.preference import Copy, Preference
 from dedup.rule import Verdict
 from dedup.scrapy_plugin.notices import Notices
-from dedup.stores import StoreDownError
+from dedup.stores import Store, StoreDownError
 
 _MOST_KNOWN = 100_000
 
@@ -15,23 +15,27 @@ _MOST_KNOWN = 100_000
 class PreferredUrls:
     """Says which duplicates would have been the better copies, and has that remembered."""
 
-    def __init__(self, preference: Preference, detector: Detector, notices: Notices) -> None:
+    def __init__(self, preference: Preference, store: Store, notices: Notices) -> None:
         self._preference = preference
-        self._detector = detector
+        self._store = store
         self._notices = notices
         # What stored pages of this crawl name as their canonical page, by number.
         self._canonicals: dict[int, str] = {}
 
     async def verdict(
-        self, reservation: Reservation, url: str, canonical: str | None = None
+        self,
+        verdict: Verdict,
+        claim: Claim | None,
+        number: int | None,
+        url: str,
+        canonical: str | None = None,
     ) -> Verdict:
-        """Return the verdict on the page at *url*, which names *canonical*, if anything.
+        """Return *verdict* on the page at *url*, which names *canonical*, if anything.
 
-        If it is a duplicate, and *url* is better than that of the stored page, it says so; the best
-        of such URLs is noted.
+        If it is a duplicate of page *number*, and *url* is better than that of the stored page, it
+        says so; the best of such URLs is noted: later crawls that meet the same content under it
+        take it for unchanged. *claim* is its own, if it is new.
         """
-        verdict, claim, number = reservation
-        assert verdict
         if claim and canonical and len(self._canonicals) < _MOST_KNOWN:
             self._canonicals[claim.number] = canonical
         if number is None or verdict.original is None or not self._preference:
@@ -41,10 +45,12 @@ class PreferredUrls:
         try:
             if not self._preference.prefers(page, original):
                 return verdict
-            best = await self._detector.preferred(number)
+            best = await self._store.preferred(number)
+            if best is None:
+                best = (await self._store.pages([number]))[number].key
             if best == verdict.original or self._preference.prefers(page, Copy(best)):
                 best = shorten_url(url)
-                self._detector.note_preferred(number, best)
+                self._store.note_preferred(number, best)
         except StoreDownError:
             return verdict
         except Exception:  # of a criterion of somebody else's

@@ -56,7 +56,7 @@ class Reservations:
         self._outages = outages
         self._canonicals = canonicals
         self._own_word = OwnWord(detector.rule)
-        self._preferred = PreferredUrls(settings.prefer, detector, notices)
+        self._preferred = PreferredUrls(settings.prefer, detector.store, notices)
 
     async def of_page(
         self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
@@ -79,7 +79,11 @@ class Reservations:
             self._own_word.note_stored_at(urls_of(response), stored)
             if is_asked:
                 self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
-        return await self._preferred.verdict(reservation, response.url, canonical), claim
+        number = reservation.original
+        return (
+            await self._preferred.verdict(verdict, claim, number, response.url, canonical),
+            claim,
+        )
 
     async def _by_own_word(
         self,
@@ -115,8 +119,8 @@ class Reservations:
     ) -> tuple[Verdict, Claim | None]:
         """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
         reservation = await self._reserve(record, again=again)
-        self._ended(reservation)
-        return await self._preferred.verdict(reservation, url), reservation.claim
+        verdict, claim = self._ended(reservation)
+        return await self._preferred.verdict(verdict, claim, reservation.original, url), claim
 
     async def _wait_for(self, url: str, response: Response, record: PageRecord) -> bool:
         """Wait for the page at *url*, which *response* names, while that would be stored else.
@@ -159,7 +163,7 @@ class Reservations:
                     continue
                 return self._detector.unchecked(record)
             except LedgerError:
-                if not self._detector.is_shared:
+                if not self._detector.store.is_shared:
                     raise
                 self._notices.count_error("<%s>", record.key)
                 return self._detector.unchecked(record)

@@ -162,6 +162,10 @@ class Store(ABC):
         """Return what `pages` does of page *number*, or ``None`` if that would have to wait."""
         return finished(self.pages([number]))[number]
 
+    def words_for(self, number: int) -> str:
+        """Return what stands for the key of page *number* where it cannot be asked for."""
+        return f"page {number} of {self.name}"
+
     @abstractmethod
     async def earlier(self, key: str) -> list[Stored]:
         """Return what earlier crawls stored of *key*, and nothing has replaced since.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dedup.ledger_lock import lock
 from dedup.methods import Method
 from dedup.record_field import FieldRecord, MadeWith
 from dedup.scopes import are_versions, parts_of
@@ -49,7 +50,7 @@ def rebuild(
     new = SqliteFile(target, KIND)
     done = Rebuilt()
     made_with: MadeWith | None = None
-    with new.lock(), new.replacement() as file:
+    with lock(new), new.replacement() as file:
         new.lay_out(file, {})
         with file:
             for path, records in feeds:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
+from dedup.ledger_lock import lock
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.record import digest_of, digest_with
@@ -85,7 +86,7 @@ def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
     """Yield a copy of the ledger *source*, which nobody shares; at the end, it is *target*."""
     old, new = SqliteFile(source, KIND), SqliteFile(target, KIND)
     with (
-        new.lock(),
+        lock(new),
         new.replacement() as copy,
         old.errors(),
         closing(old.read_only()) as file,

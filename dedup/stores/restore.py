@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+from dedup.ledger_lock import lock
 from dedup.methods import Method
 from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_identity
 from dedup.scopes import are_versions
@@ -60,7 +61,7 @@ def restoring(
     ledger = SqliteFile(path, KIND)
     if not ledger.path.is_file():
         raise FileNotFoundError(f"{path} is no file")
-    with ledger.lock(), ledger.errors(), closing(ledger.connect()) as file, file:
+    with lock(ledger), ledger.errors(), closing(ledger.connect()) as file, file:
         tables.end_sharing(file)
         identity = ledger.identity(file)
         method = method_of(identity)

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+from dedup.ledger_lock import open_alone
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile
 from dedup.stores import tables
@@ -71,7 +72,7 @@ class SqliteStore(Store):
         self.run = 0
         self.is_resumed = False
         try:
-            self._reader = self._closing.enter_context(self._file.own(self._identity))
+            self._reader = self._closing.enter_context(open_alone(self._file, self._identity))
             self._inode = self.path.stat().st_ino
             with self._file.errors():
                 self._writer = self._closing.enter_context(closing(self._file.connect(fsync=fsync)))

@@ -14,6 +14,7 @@ from crawls import crawl, spider_over
 from texts import article, edited, page
 from web import served
 
+from dedup.ledger_lock import lock
 from dedup.sqlite_file import SqliteFile
 from dedup.stores.reader import LedgerReader
 from dedup.stores.sqlite import KIND
@@ -304,7 +305,7 @@ def test_a_ledger_of_other_settings_learns_nothing_and_the_items_are_restored(
 
 def test_a_ledger_in_use_is_refused_before_an_item_is_written(crawled, dropped, capsys):
     folder, _ = crawled
-    with SqliteFile(folder / "pages.sqlite", KIND).lock():
+    with lock(SqliteFile(folder / "pages.sqlite", KIND)):
         code, out, err = run(capsys, "restore", dropped, "--ledger", folder / "pages.sqlite")
     assert (code, out) == (2, "")
     assert "in use" in err

@@ -86,7 +86,7 @@ FAULTS = {
     "dedup.report.details.url_pattern": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.add": ((2, "finished", True, 0), ALL),
     "dedup.url_advice.Contents.advice": ((2, "finished", True, 3), ALL),
-    "dedup.detector.Detector.near_misses": ((2, "finished", True, 3), ALL),
+    "dedup.neighbours.Neighbours.of": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.as_text": ((2, "finished", True, 3), ALL),
     "dedup.scrapy_plugin.ending.write_json": ((2, "finished", True, 3), []),
     "dedup.scrapy_plugin.ending.write_html": ((2, "finished", True, 3), [".copies.jsonl", ".json"]),
@@ -120,7 +120,7 @@ ONLY_FOR_REPORTS = (
     "dedup.url_advice.Contents.__init__",
     "dedup.report.details.url_pattern",
     "dedup.report.sample.Sample.add",
-    "dedup.detector.Detector.near_misses",
+    "dedup.neighbours.Neighbours.of",
     "dedup.report.texts.TextStore._put",
 )
 

@@ -327,9 +327,10 @@ def test_a_ledger_in_use_is_not_replaced(run: Run):
     before = run.ledger.read_bytes()
     script = (
         "import sys\n"
+        "from dedup.ledger_lock import lock\n"
         "from dedup.sqlite_file import SqliteFile\n"
         "from dedup.stores.sqlite import KIND\n"
-        "with SqliteFile(sys.argv[1], KIND).lock():\n"
+        "with lock(SqliteFile(sys.argv[1], KIND)):\n"
         "    print('locked', flush=True)\n"
         "    sys.stdin.read()\n"
     )

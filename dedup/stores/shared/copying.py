@@ -10,6 +10,7 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import Any, TypeVar
 
+from dedup.ledger_lock import lock
 from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import tables
@@ -39,7 +40,7 @@ async def copy_to_ledger(log: Log, path: Path) -> None:
     if found is None:
         raise LedgerError(f"{log.name} is empty: no crawl has used it")
     new = SqliteFile(path, KIND)
-    with new.lock(), new.replacement() as file:
+    with lock(new), new.replacement() as file:
         new.lay_out(file, found.identity)
         with file:
             await _Copy(log, file).make()

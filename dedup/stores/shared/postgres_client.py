@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import StoreDownError
-from dedup.stores.shared.postgres_url import PostgresUrl
+from dedup.stores.shared.server_url import ServerUrl
 
 _OLDEST_SERVER = 140000
 
@@ -45,7 +45,7 @@ class PostgresClient:
     After an error the next one makes another connection.
     """
 
-    def __init__(self, url: PostgresUrl, timeout: float) -> None:
+    def __init__(self, url: ServerUrl, timeout: float) -> None:
         """Create it without connecting; no statement takes longer than *timeout* seconds."""
         options = dict(url.options)
         self._secrets = [options[name] for name in ("password", "sslpassword") if options.get(name)]

@@ -1,42 +1,22 @@
 """URLs of PostgreSQL databases: what to connect with, and what may be shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from dedup.sqlite_file import LedgerError
-
-_NAMESPACE, _LONGEST_NAMESPACE = "dedup", 200
-
-
-@dataclass(frozen=True)
-class PostgresUrl:
-    """A database, and a namespace in it.
-
-    *name* is what messages show; *options* are libpq's, with user and password.
-    """
-
-    name: str
-    namespace: str
-    options: Mapping[str, Any] = field(repr=False)
+from dedup.stores.shared.server_url import ServerUrl, split_query
 
 
-def parse_postgres_url(url: str) -> PostgresUrl:
+def parse_postgres_url(url: str) -> ServerUrl:
     """Take *url* apart; raises LedgerError, which shows nothing of a password, for a wrong one."""
     start, _, query = url.partition("?")
     _check_place(start, query, url)
-    pairs = parse_qsl(query, keep_blank_values=True)
-    namespace = dict(pairs).get("namespace", _NAMESPACE)
-    if not 0 < len(namespace) <= _LONGEST_NAMESPACE or not namespace.isprintable():
-        raise LedgerError(
-            f"the namespace in the URL of PostgreSQL must have 1 to {_LONGEST_NAMESPACE} "
-            f"printable characters, got {namespace[:_LONGEST_NAMESPACE]!r}"
-        )
-    options = _options(start, [(name, value) for name, value in pairs if name != "namespace"])
+    namespace, others = split_query(query, "PostgreSQL")
+    options = _options(start, others)
     hosts = _listed(options, "host") or _listed(options, "hostaddr") or [""]
     ports = _listed(options, "port") or [""]
     if not all(port == "" or (port.isdecimal() and 0 < int(port) < 65536) for port in ports):
@@ -46,7 +26,7 @@ def parse_postgres_url(url: str) -> PostgresUrl:
         f"{host}:{port}" if port else host for host, port in zip(hosts, ports, strict=False)
     )
     name = f"postgresql://{places}/{options.get('dbname', '')}?namespace={namespace}"
-    return PostgresUrl(name, namespace, options)
+    return ServerUrl(name, namespace, options)
 
 
 def _check_place(start: str, query: str, url: str) -> None:
@@ -61,11 +41,11 @@ def _check_place(start: str, query: str, url: str) -> None:
         )
 
 
-def _options(start: str, pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def _options(start: str, others: Mapping[str, str]) -> dict[str, Any]:
     try:
-        return conninfo_to_dict(f"{start}?{urlencode(pairs, quote_via=quote)}")
+        return conninfo_to_dict(f"{start}?{urlencode(others, quote_via=quote)}")
     except psycopg.Error:
-        names = ", ".join(name for name, _ in pairs)
+        names = ", ".join(others)
         raise LedgerError(
             "the URL of PostgreSQL cannot be read: is it postgresql://user:password@host:port/"
             f"database, and are these options of libpq: {names or '(none)'}?"

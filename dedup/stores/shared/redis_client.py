@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import StoreDownError
-from dedup.stores.shared.redis_url import RedisUrl
+from dedup.stores.shared.server_url import ServerUrl
 
 _SCRIPT = files(__package__).joinpath("redis_log.lua").read_text("utf-8")
 _OLDEST = (7, 0)
@@ -37,13 +37,13 @@ T = TypeVar("T")
 class RedisClient:
     """Has commands carried out, once each; raises LedgerError or StoreDownError for what fails."""
 
-    def __init__(self, url: RedisUrl, timeout: float) -> None:
+    def __init__(self, url: ServerUrl, timeout: float) -> None:
         """Create it without connecting; nothing waits longer than *timeout* seconds."""
         self._name = url.name
         self._timeout = timeout
         # What was sent may have been done, so the client may not send anything again.
         self._redis = Redis(
-            **url.arguments,
+            **url.options,
             retry=Retry(NoBackoff(), 0),
             socket_timeout=None,
             socket_connect_timeout=None,

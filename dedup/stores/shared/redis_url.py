@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from dedup.sqlite_file import LedgerError
+from dedup.stores.shared.server_url import ServerUrl, split_query
 
 _SCHEMES = {
     "redis": "redis",
@@ -15,40 +15,23 @@ _SCHEMES = {
     "valkeys": "rediss",
     "unix": "unix",
 }
-_TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_OPTIONS = {
+    "redis": set[str](),
+    "rediss": {"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"},
+    "unix": {"db"},
+}
+"""What may be after the ?, besides the namespace."""
 _PORT = 6379
-_NAMESPACE = "dedup"
 
 
-@dataclass(frozen=True)
-class RedisUrl:
-    """A server, one of its databases, and a namespace in it.
-
-    *name* is what messages show; *arguments* are what the client takes, with user and password.
-    """
-
-    name: str
-    namespace: str
-    arguments: Mapping[str, Any] = field(repr=False)
-
-
-def parse_redis_url(url: str) -> RedisUrl:
+def parse_redis_url(url: str) -> ServerUrl:
     """Take *url* apart; raises LedgerError, which shows nothing of it, for one that is wrong."""
     parts = _split(url)
-    if parts is None:
-        raise _error("it has no valid host and port, or the password has unescaped characters")
-    kind = _SCHEMES.get(parts.scheme)
-    if kind is None:
-        raise _error(f"it begins with none of {', '.join(f'{name}://' for name in _SCHEMES)}")
-    if parts.fragment or "#" in url:
-        raise _error("# is no part of it (%23 in a password)")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    known = {"namespace", *(_TLS_FILES if kind == "rediss" else ()), *(("db",) * (kind == "unix"))}
-    if not options.keys() <= known:
-        raise _error(f"after the ? are {', '.join(sorted(known))}, and nothing else")
-    namespace = options.pop("namespace", _NAMESPACE)
-    if not namespace:
-        raise _error("its namespace is empty")
+    kind = _SCHEMES[parts.scheme]
+    namespace, options = split_query(parts.query, "Redis")
+    if not options.keys() <= _OPTIONS[kind]:
+        known = ", ".join(sorted({"namespace", *_OPTIONS[kind]}))
+        raise _error(f"after the ? are {known}, and nothing else")
     place, shown, database = _socket(parts, options) if kind == "unix" else _host(parts, options)
     if not (database.isascii() and database.isdigit()):
         raise _error("its database is not a number")
@@ -60,7 +43,21 @@ def parse_redis_url(url: str) -> RedisUrl:
     if kind == "rediss":
         arguments |= {"ssl": True, "ssl_check_hostname": True}
     mark = "&" if kind == "unix" else "?"
-    return RedisUrl(f"{parts.scheme}://{shown}{mark}namespace={namespace}", namespace, arguments)
+    return ServerUrl(f"{parts.scheme}://{shown}{mark}namespace={namespace}", namespace, arguments)
+
+
+def _split(url: str) -> SplitResult:
+    is_valid = False
+    with suppress(ValueError):  # whose message may show a part of a password
+        parts = urlsplit(url)
+        is_valid = parts.port != 0
+    if not is_valid:
+        raise _error("it has no valid host and port, or the password has unescaped characters")
+    if parts.scheme not in _SCHEMES:
+        raise _error(f"it begins with none of {', '.join(f'{name}://' for name in _SCHEMES)}")
+    if "#" in url:
+        raise _error("# is no part of it (%23 in a password)")
+    return parts
 
 
 def _socket(parts: SplitResult, options: Mapping[str, str]) -> tuple[dict[str, Any], str, str]:
@@ -79,15 +76,6 @@ def _host(parts: SplitResult, options: Mapping[str, str]) -> tuple[dict[str, Any
         raise _error("it has no host")
     at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return {"host": host, "port": port, **options}, f"{at}/{database}", database
-
-
-def _split(url: str) -> SplitResult | None:
-    # Its messages may show a part of a password.
-    with suppress(ValueError):
-        parts = urlsplit(url)
-        if parts.port != 0:
-            return parts
-    return None
 
 
 def _error(what: str) -> LedgerError:

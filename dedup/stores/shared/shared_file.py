@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
+from dedup.ledger_lock import lock_to_share
 from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores.base import StoreDownError
 from dedup.stores.sqlite import KIND
@@ -151,7 +152,7 @@ class SharedFile:
         Raises LedgerInUseError, or StoreDownError in its place.
         """
         try:
-            with self._file.lock_to_share():
+            with lock_to_share(self._file):
                 yield
         except LedgerInUseError as error:
             raise StoreDownError(str(error)) if again else error from error

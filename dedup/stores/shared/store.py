@@ -221,8 +221,7 @@ class SharedStore(Store):
             self._pages.keep(fetched)
             found |= {number: fetched.get(number) for number in missing}
         return {
-            number: record or PageRecord(f"page {number} of {self.name}")
-            for number, record in found.items()
+            number: record or PageRecord(self.words_for(number)) for number, record in found.items()
         }
 
     def at_hand(self, number: int) -> PageRecord | None:

@@ -267,7 +267,7 @@ class Process:
                 tasks.create_task(self._crawl(page))
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
-        while self._store.has_news or self._detector.has_claims_to_make:
+        while self._store.has_news or self._detector.follower.late_claims:
             await self._publish()
         await self._retried(lambda: self._store.leave("finished", None))
         await self._log.close()
@@ -354,12 +354,12 @@ class Process:
         while True:
             await asyncio.sleep(_STEP * (0.5 + self._chooser.random()))
             is_due = self._log.since_renewal > self._order.lease / 4
-            has_news = self._store.has_news or self._detector.has_claims_to_make
+            has_news = self._store.has_news or self._detector.follower.late_claims
             if has_news or self._waiting or is_due:
                 await self._publish()
             if self._waiting and time.monotonic() > next_expiry:
                 try:
-                    seconds = await self._detector.expire()
+                    seconds = await self._detector.follower.expire()
                 except StoreDownError:
                     continue
                 next_expiry = time.monotonic() + min(seconds, self._order.lease / 4)
@@ -367,7 +367,7 @@ class Process:
     async def _publish(self) -> None:
         news, is_published = self._store.take_news(), False
         try:
-            await self._detector.exchange(news)
+            await self._detector.follower.exchange(news)
             is_published = True
         except (StoreDownError, _history_error()):
             await asyncio.sleep(_STEP)

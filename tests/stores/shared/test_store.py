@@ -43,7 +43,7 @@ class Process:
     async def read_anew(self):
         """Notice that the history has changed, and begin to read it: the gate is closed then."""
         self.last_travel = self.travels + 3  # an exchange goes there and back
-        reading = asyncio.create_task(self.detector.exchange(News()))
+        reading = asyncio.create_task(self.detector.follower.exchange(News()))
         await until_it_waits(reading)
         return reading
 
@@ -62,7 +62,7 @@ class Process:
 
     async def follow(self):
         with suppress(HistoryChangedError):
-            await self.detector.exchange(News())
+            await self.detector.follower.exchange(News())
 
 
 async def until_it_waits(task):
@@ -180,12 +180,12 @@ async def test_a_number_of_another_history_stands_for_another_page(server):
     await one.keep(NEAR, "a")
     two = await begun(server)
     assert (await two.reserve(NEAR, "copy")).verdict.original == "a"
-    two.detector.note_preferred(1, "better")
+    two.store.note_preferred(1, "better")
     server.shrink(0)
     await stored_by_another(server, FAR, "b")
     await two.follow()
     assert (await two.reserve(FAR + 1, "c")).verdict.original == "b"
-    assert await two.detector.preferred(1) == "b"
+    assert await two.store.preferred(1) is None
     await two.publish()
     entries = map(server.entry, range(1, len(server.log) + 1))
     assert not [entry for entry in entries if isinstance(entry.event, Preferred)]
@@ -226,7 +226,7 @@ async def test_nobody_asks_for_a_url_while_the_store_is_down(server):
     one = await begun(server)
     server.is_down = True
     with pytest.raises(StoreDownError):
-        await one.detector.exchange(News())
+        await one.detector.follower.exchange(News())
     before = one.travels
     assert (await one.reserve(NEARER, "b")).verdict.original.startswith("page 1 of ")
     assert one.travels == before
@@ -243,7 +243,7 @@ async def test_what_piled_up_in_an_outage_travels_in_parts(server, monkeypatch):
     monkeypatch.setattr(one.store._log, "exchange", measured)
     for number in range(2500):
         one.detector.commit(one.detector.unchecked(page(number, f"page {number}")).claim)
-    while one.detector.has_claims_to_make or one.store.has_news:
+    while one.detector.follower.late_claims or one.store.has_news:
         await one.publish()
     assert max(sizes) <= 1000
     assert len(committed(server)) == 2500

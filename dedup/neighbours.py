@@ -1,0 +1,42 @@
+"""Stored pages that are just no near-duplicates of others: near misses."""
+
+from collections.abc import Iterator, Sequence
+
+from dedup.methods.base import Method
+from dedup.record import PageRecord
+from dedup.stores import Store
+from dedup.view.view import View
+
+
+class Neighbours:
+    """Finds for pages the nearest stored ones that are just no match."""
+
+    def __init__(self, method: Method, store: Store, view: View) -> None:
+        """Create it for the pages of *store*, which *view* knows."""
+        self.distance = method.near_miss_distance
+        """The inclusive distance up to which a page that is no match is a near miss."""
+        self._store = store
+        self._view = view
+
+    def of(self, records: Sequence[PageRecord], scope: str) -> Iterator[tuple[str, float] | None]:
+        """Yield for each record the nearest near miss in *scope*: its key and distance.
+
+        ``None`` if there is none. What is found beyond the threshold depends on the index: all with
+        fingerprints, else a part.
+        """
+        for match in self._view.nearest_beyond(records, scope, self.distance):
+            if match is None:
+                yield None
+            else:
+                page = self._store.at_hand(match.page)
+                key = page.key if page else self._store.words_for(match.page)
+                yield key, match.distance
+
+    async def fetch(self, records: Sequence[PageRecord], scope: str) -> None:
+        """Have the keys at hand that `of` gives.
+
+        Raises StoreDownError if a shared store cannot be asked now.
+        """
+        if self._store.is_shared:
+            matches = self._view.nearest_beyond(records, scope, self.distance)
+            await self._store.pages({match.page for match in matches if match})

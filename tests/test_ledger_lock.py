@@ -1,0 +1,132 @@
+"""Locks of ledgers: who has one alone bars the others, and who shares one bars who would not."""
+
+import os
+import sqlite3
+from contextlib import closing
+from time import time
+
+import ledgers
+import pytest
+
+from dedup.ledger_lock import lock, lock_to_share, open_alone
+from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
+from dedup.stores import SqliteStore
+from dedup.stores.reader import LedgerReader
+from dedup.stores.reindex import reindex
+from dedup.stores.sqlite import KIND
+
+IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "pages.sqlite"
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Another ledger, with one page."""
+    path = tmp_path / "source.sqlite"
+    with closing(ledgers.joined(path, IDENTITY)) as ledger:
+        ledgers.add(ledger, ledgers.record(7))
+        ledgers.publish(ledger)
+    return path
+
+
+def urls_in(path):
+    with LedgerReader(path) as ledger:
+        return [page.record.key for page in ledger.pages()]
+
+
+def test_a_lock_goes_where_nothing_was_made(tmp_path):
+    file = SqliteFile(tmp_path / "folder" / "pages.sqlite", KIND)
+    with lock(file):
+        assert [path.name for path in file.path.parent.iterdir()] == ["pages.sqlite.lock"]
+        with pytest.raises(LedgerInUseError, match="is in use: one crawl at a time"), lock(file):
+            pass
+    assert list(file.path.parent.iterdir()) == []
+
+
+def test_a_file_that_is_opened_alone_is_made_and_stays_locked(path):
+    with open_alone(SqliteFile(path, KIND), IDENTITY) as file:
+        assert SqliteFile(path, KIND).identity(file) == IDENTITY
+        with pytest.raises(LedgerInUseError), lock(SqliteFile(path, KIND)):
+            pass
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        file.execute("SELECT 1")
+    with lock(SqliteFile(path, KIND)):
+        assert path.exists()
+
+
+def test_a_ledger_in_use_is_not_replaced(path, source):
+    with closing(ledgers.joined(path, IDENTITY)) as ledger:
+        ledgers.add(ledger, ledgers.record(1))
+        ledgers.publish(ledger)
+        with pytest.raises(LedgerInUseError, match=f"{path} is in use by process {os.getpid()} on"):
+            reindex(source, path, scope="host")
+        ledgers.add(ledger, ledgers.record(2))
+        ledgers.publish(ledger)
+    assert urls_in(path) == ["http://a/1", "http://a/2"]
+
+
+def test_a_ledger_that_was_removed_while_in_use_is_not_replaced_either(path, source):
+    with closing(SqliteStore(path, IDENTITY)):
+        path.unlink()
+        with pytest.raises(LedgerError, match="is in use"):
+            reindex(source, path, scope="host")
+        assert not path.exists()
+    reindex(source, path, scope="host")
+    assert urls_in(path) == ["http://a/7"]
+
+
+@pytest.mark.parametrize(
+    ("seconds_left", "told"),
+    [([60], "by 1 process that shares it"), ([60, 60, -1], "by 2 processes that share it")],
+)
+def test_those_who_share_a_file_bar_who_would_have_it_alone(path, seconds_left, told):
+    file = SqliteFile(path, KIND)
+    with open_alone(file, IDENTITY) as connection, connection:
+        connection.executemany(
+            "INSERT INTO owners (owner, lease, turn, seen) VALUES (?, ?, 1, 0)",
+            [(bytes([place]), time() + left) for place, left in enumerate(seconds_left)],
+        )
+    with pytest.raises(LedgerInUseError, match=told), lock(file):
+        pass
+    with lock_to_share(file):
+        connection = file.connect()
+    with closing(connection), connection:
+        connection.execute("UPDATE owners SET lease = 0")
+    with lock(file):
+        pass
+
+
+def test_who_would_share_is_refused_while_somebody_has_the_file_alone(path, monkeypatch):
+    monkeypatch.setattr("dedup.ledger_lock._SECONDS_TO_WAIT", 0.1)
+    file = SqliteFile(path, KIND)
+    with (
+        open_alone(file, IDENTITY),
+        pytest.raises(LedgerInUseError, match="that crawl does not share it"),
+        lock_to_share(file),
+    ):
+        pass
+
+
+def test_a_file_that_others_write_for_too_long_is_in_use(path, monkeypatch):
+    monkeypatch.setattr("dedup.sqlite_file._SECONDS_TO_WAIT", 0.1)
+    file = SqliteFile(path, KIND)
+    with open_alone(file, IDENTITY):
+        pass
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerInUseError, match="is in use: database is locked"), lock(file):
+            pass
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    file = SqliteFile(tmp_path / "file" / "pages.sqlite", KIND)
+    with (
+        pytest.raises(LedgerError, match=r"cannot be created or locked .*; use another"),
+        lock(file),
+    ):
+        pass
