@@ -16,6 +16,7 @@ from time import process_time
 
 import pytest
 import regex
+from syntax import nodes_of
 
 import crawler
 import dedup
@@ -118,7 +119,7 @@ def test_expressions_are_compiled_where_they_are_found():
         f"{file.name}:{call.lineno}"
         for package in PACKAGES
         for file in Path(package.__path__[0]).rglob("*.py")
-        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        for call in nodes_of(file)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and isinstance(call.func.value, ast.Name)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from scrapy.settings import Settings
+from syntax import nodes
 
 import dedup.index
 from crawler.spiders.site import SiteSpider
@@ -95,8 +96,7 @@ def test_every_message_that_the_documentation_explains_is_one_of_the_code():
     messages = re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
     texts = [
         node.value
-        for path in (ROOT / "dedup").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for _, node in nodes()
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     said = "\n".join(texts)
