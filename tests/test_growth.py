@@ -16,6 +16,7 @@ from time import process_time
 
 import pytest
 import regex
+from cases import each
 from syntax import nodes_of
 
 import crawler
@@ -129,7 +130,7 @@ def test_expressions_are_compiled_where_they_are_found():
     assert elsewhere == set()
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "name"),
     [
         ("parameter", "a"), ("parameters", "a,b"), ("path-parameter", "a"), ("slash", "/"),
@@ -235,7 +236,7 @@ def test_a_number_in_a_url_may_be_longer_than_python_reads():
     of_url(f"http://a.org/{'1' * 5000}/?a={'1' * 5000}")
 
 
-@pytest.mark.parametrize("number", ["9" * 5000, "x" + "f" * 5000, "1", "0", "xFFFF", "xD800"])
+@each("number", ["9" * 5000, "x" + "f" * 5000, "1", "0", "xFFFF", "xD800"])
 def test_a_field_may_have_character_references_that_are_no_characters(number):
     text = "Goats can open a latch, so the gate has two."
     extraction = extracted_of(f"<p>{text} &#{number}; And a chain.</p>", trafilatura)

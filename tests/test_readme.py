@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from scrapy.settings import Settings
 from syntax import nodes
 
@@ -78,9 +79,7 @@ def test_the_chinese_readme_shows_the_same():
         assert set(found(chinese)) <= set(found(english)), pattern
 
 
-@pytest.mark.parametrize(
-    "file", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda f: str(f.relative_to(ROOT))
-)
+@each("file", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 def test_links_lead_to_files_that_are_there(file: Path):
     for target in re.findall(r"\]\(([^)#:]+?)(?:#[\w-]+)?\)", file.read_text()):
         assert (file.parent / target).exists(), target

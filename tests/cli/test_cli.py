@@ -9,6 +9,7 @@ import time
 from importlib import import_module
 
 import pytest
+from cases import each
 from commands import run
 from labelled import WORDS, write
 from texts import ENGLISH, article, page
@@ -365,7 +366,7 @@ def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
         assert (done.returncode, done.stderr) == (code, message)
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@each("name", ["", *COMMANDS])
 def test_help_is_there_with_examples(name, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*[name] * bool(name), "--help"])
