@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from cases import each
 
 from dedup.canonical import canonical_of
 
@@ -13,7 +14,7 @@ def of(head: str, body: str = "", **options):
     return canonical_of(f"<!doctype html><html><head>{head}</head><body>{body}", BASE, **options)
 
 
-@pytest.mark.parametrize(
+@each(
     "link",
     [
         '<link rel="canonical" href="http://a.example/tea?x=1&amp;y=2">',
@@ -39,7 +40,7 @@ def test_a_link_header_names_it(header):
     assert canonical_of("", BASE, [header]) == "http://a.example/tea"
 
 
-@pytest.mark.parametrize(
+@each(
     "head",
     [
         "",
@@ -69,7 +70,7 @@ def test_what_visitors_may_have_written_names_none():
     assert of("", '<link rel="canonical" href="/tea">') is None
 
 
-@pytest.mark.parametrize(
+@each(
     "part", ["<link ", "<link rel=canonical ", "<!--", "<script ", "a=", "<link rel='", '";rel='],
 )  # fmt: skip
 def test_hostile_heads_take_time_by_their_length(part):

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-import pytest
+from cases import each
 from test_docs import blocks_of
 
 from dedup.scrapy_plugin.settings import DedupSettings
@@ -44,7 +44,7 @@ def anchors_of(path: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_a_page_has_the_sections_of_the_english_one(name: str):
     left_out = NOT_TRANSLATED.get(name, [])
     english = headings_of(ROOT / "docs" / name)
@@ -53,13 +53,13 @@ def test_a_page_has_the_sections_of_the_english_one(name: str):
     assert [level for level, _ in headings_of(FOLDER / name)] == told
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_a_page_has_the_blocks_of_the_english_one_which_are_run(name: str):
     chinese, english = (blocks_of(f"docs/{page}") for page in (f"zh/{name}", name))
     assert [block[2:] for block in chinese] == [block[2:] for block in english]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_a_page_names_no_setting_that_there_is_not(name: str):
     names = set(re.findall(r"DEDUP_[A-Z_]*[A-Z]", (FOLDER / name).read_text("utf-8")))
     assert names - {*DedupSettings.defaults()} == set()
@@ -89,7 +89,7 @@ def test_the_settings_have_the_values_and_figures_of_the_english_tables():
     assert [row for row in chinese if row not in english] == []
 
 
-@pytest.mark.parametrize("path", CHINESE, ids=lambda path: path.name)
+@each("path", CHINESE)
 def test_links_lead_to_sections_that_are_there(path: Path):
     for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", source_of(path)):
         file = path.parent / target if target else path

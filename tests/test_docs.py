@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import collections_on_disk
 import pytest
 import scrapy.squeues
+from cases import each
 from crawls import crawl, spider_over
 from redis_server import RedisServer, redis_server
 from texts import article, page, replaced
@@ -565,7 +566,7 @@ def test_every_block_of_the_chinese_readme_is_run_in_english():
     assert [block for block in blocks_of("README.zh.md") if block[2:] not in english] == []
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "README.zh.md"])
+@each("document", [*DOCUMENTS, "README.zh.md"])
 def test_every_fence_is_seen(document: str):
     source = (ROOT / document).read_text()
     fences = re.findall(r"^\s*(?:```|~~~)", source, re.MULTILINE)

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from cases import each
 from texts import ENGLISH, edited
 
 from dedup.evidence import STRICT, Evidence
@@ -157,7 +158,7 @@ BY_OWN_WORD = "kept (other title), or a copy by its own word"
 COPY = edited(LONG)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "expected", "copy"),
     [
         (side(LONG, 1, b"a"), side(COPY, 2, b"b", canonical="http://a/1"), BY_OWN_WORD, 2),
@@ -207,7 +208,7 @@ def test_a_page_may_be_a_copy_by_its_own_word(one, other, expected, copy):
     assert strict.copy_by_its_own_word is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "expected"),
     [
         (side(LONG, 1), side(LONG, 2, coverage=0.4), "kept (weak evidence)"),

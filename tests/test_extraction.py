@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from cases import each
 from texts import PARAGRAPHS, article
 
 from dedup.evidence import Weakness
@@ -71,7 +72,7 @@ def test_a_page_without_title_and_language_has_none(extract):
     assert (extraction.evidence.title, extraction.evidence.headline) == (b"", b"")
 
 
-@pytest.mark.parametrize(
+@each(
     ("markup", "language"),
     [
         ("<html lang='zh-CN'>", "zh"),
@@ -104,7 +105,7 @@ def test_the_declared_language_counts_more_than_the_script(extract):
     assert extract(f"<html><body><p>{text}</p></body></html>").language == "zh"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "language"),
     [
         ("", None),
@@ -135,7 +136,7 @@ def test_a_bad_page_is_extracted_without_error_or_log(page, extract, caplog, cap
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("page", ["", " \n\t ", "\x00", "<html></html>", "<!-- nothing -->"])
+@each("page", ["", " \n\t ", "\x00", "<html></html>", "<!-- nothing -->"])
 def test_a_page_without_text_gives_an_empty_one(page, extract):
     assert extract(page).text == ""
 
@@ -178,7 +179,7 @@ def test_a_page_nested_5000_deep_does_no_harm(function):
     assert run.stderr == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("html", "text"),
     [
         ("", ""),
@@ -263,7 +264,7 @@ def test_what_is_extracted_says_how_much_it_is(extract):
     assert part.evidence.weakness is Weakness.LITTLE
 
 
-@pytest.mark.parametrize("depth", [300, 3000])
+@each("depth", [300, 3000])
 def test_pages_too_deep_to_be_read_whole_are_no_evidence(extract, depth):
     html = f"<html><body><p>{PARAGRAPHS[0]}</p>" + "<font>" * depth
     one, other = (extract(f"{html}<p>Report {n}</p></body></html>").evidence for n in (1, 2))

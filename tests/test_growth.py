@@ -16,6 +16,8 @@ from time import process_time
 
 import pytest
 import regex
+from cases import each
+from syntax import nodes_of
 
 import crawler
 import dedup
@@ -118,7 +120,7 @@ def test_expressions_are_compiled_where_they_are_found():
         f"{file.name}:{call.lineno}"
         for package in PACKAGES
         for file in Path(package.__path__[0]).rglob("*.py")
-        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        for call in nodes_of(file)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and isinstance(call.func.value, ast.Name)
@@ -128,7 +130,7 @@ def test_expressions_are_compiled_where_they_are_found():
     assert elsewhere == set()
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "name"),
     [
         ("parameter", "a"), ("parameters", "a,b"), ("path-parameter", "a"), ("slash", "/"),
@@ -234,7 +236,7 @@ def test_a_number_in_a_url_may_be_longer_than_python_reads():
     of_url(f"http://a.org/{'1' * 5000}/?a={'1' * 5000}")
 
 
-@pytest.mark.parametrize("number", ["9" * 5000, "x" + "f" * 5000, "1", "0", "xFFFF", "xD800"])
+@each("number", ["9" * 5000, "x" + "f" * 5000, "1", "0", "xFFFF", "xD800"])
 def test_a_field_may_have_character_references_that_are_no_characters(number):
     text = "Goats can open a latch, so the gate has two."
     extraction = extracted_of(f"<p>{text} &#{number}; And a chain.</p>", trafilatura)

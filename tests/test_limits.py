@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from cases import each
 from crawls import crawl, spider_over
 from scrapy import Request
 from scrapy.exceptions import CloseSpider
@@ -27,7 +28,7 @@ from dedup.url_advice import Content, Contents
 LONG = "http://a/" + "x" * 10**5
 
 
-@pytest.mark.parametrize("length", [0, 1, LONGEST_URL - 1, LONGEST_URL])
+@each("length", [0, 1, LONGEST_URL - 1, LONGEST_URL])
 def test_what_is_not_too_long_stays_whole(length):
     url = "x" * length
     assert shorten_url(url) == url

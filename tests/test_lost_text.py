@@ -1,6 +1,7 @@
 import random
 
 import pytest
+from cases import each
 
 from dedup.lost_text import LossyDrop, LostText, LostTextSample, Sequences, lost_with, sequences_of
 from dedup.text import Document, tokenise
@@ -13,7 +14,7 @@ def shingles(words, halvings=0):
     return sequences
 
 
-@pytest.mark.parametrize("halvings", [0, 1, 3, 12, 63])
+@each("halvings", [0, 1, 3, 12, 63])
 def test_the_sequences_of_many_texts_are_those_of_each(halvings):
     chance = random.Random(halvings)
     lengths = [0, 1, 2, 3, 400, 0, *(chance.randrange(90) for _ in range(600))]
@@ -181,7 +182,7 @@ def test_the_result_is_said_in_a_line():
     assert str(LostText(0, 0, 0)) == "no text"
 
 
-@pytest.mark.parametrize(
+@each(
     ("share", "error", "said"),
     [
         (0, 0, "0 %"),
@@ -238,7 +239,7 @@ def test_sequences_are_counted_before_they_are_thinned():
     assert 20 < sizes[2] < 60
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "北京大学的学生在图书馆里阅读一本关于重复内容检测的书",
@@ -246,7 +247,6 @@ def test_sequences_are_counted_before_they_are_thinned():
         "นักเรียนอ่านหนังสือเกี่ยวกับการตรวจหาเนื้อหาที่ซ้ำกันในห้องสมุด",
         "학생들은 도서관에서 중복 내용을 찾는 책을 읽었다",
     ],
-    ids=["Chinese", "Japanese", "Thai", "Korean"],
 )
 def test_where_no_blanks_part_words_the_sequences_are_of_tokens(text):
     tokens = tokenise(text)
@@ -295,9 +295,7 @@ def test_later_means_later_in_the_order_that_is_given():
     assert lost_with(pairs, [part, whole, other], [1, 2, 0]) == LostText(45, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"1234", bytes(6), bytes([1, 0, 0, 0, 0]) + bytes(16), bytes([9, 0, 0, 0, 64])]
-)
+@each("data", [b"", b"1234", bytes(6), bytes([1, 0, 0, 0, 0]) + bytes(16), bytes([9, 0, 0, 0, 64])])
 def test_sequences_are_read_back_as_they_were_written(data):
     for own in (shingles([]), shingles("one two three four".split()), shingles(WORDS, 4)):
         assert Sequences.from_bytes(own.to_bytes()) == own

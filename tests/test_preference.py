@@ -1,6 +1,7 @@
 """Which copy is better, by tables and for any URL."""
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ def ranks(criterion, *urls):
     return [criterion(Copy(url)) for url in urls]
 
 
-@pytest.mark.parametrize(
+@each(
     ("clean", "dirty"),
     [
         ("http://a/cinema.html", "http://a/cinema.html;jsessionid=4F9A21C07B"),
@@ -48,14 +49,12 @@ def test_a_clean_url_ranks_before_the_same_page_with_a_marker_or_more_parameters
     assert clean_url(Copy(clean)) < clean_url(Copy(dirty))
 
 
-@pytest.mark.parametrize(
-    "path", ["printing-press.html", "blueprint.html", "b/sprint/", "example/", "fingerprint"]
-)
+@each("path", ["printing-press.html", "blueprint.html", "b/sprint/", "example/", "fingerprint"])
 def test_words_that_contain_print_or_amp_are_no_markers(path):
     assert clean_url(Copy(f"http://a/{path}")) == 0
 
 
-@pytest.mark.parametrize(
+@each(
     "urls",
     [
         ["http://a/latest/b", "http://a/v1.9.0/b", "http://a/v1.8.2/b", "http://a/dev/b"],
@@ -77,7 +76,7 @@ def test_a_mere_number_is_no_version():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "names", "rank"),
     [
         ("http://a/b", None, 0),
@@ -141,7 +140,7 @@ def test_the_number_of_a_copy_is_sorted_as_its_rank(one, other):
     assert preference.prefers(one, other) == (preference.number(one) < preference.number(other))
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     ["http://a/\ud800?\ud800=1&b\udfff", "http://a/?%ff%=1&&=&?", "http://[::1", "//", "http://a:x/",
      f"http://{'a.' * 2000}/{'v1/' * 900}?{'&'.join(f'a{n}' for n in range(900))}"],

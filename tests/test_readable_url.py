@@ -2,14 +2,14 @@
 
 from urllib.parse import quote, unquote
 
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.readable_url import readable_url
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "shown"),
     [
         ("http://a/%E7%B1%B3%e7%b2%89?q=%E8%8C%B6", "http://a/米粉?q=茶"),

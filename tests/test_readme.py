@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from scrapy.settings import Settings
+from syntax import nodes
 
 import dedup.index
 from crawler.spiders.site import SiteSpider
@@ -77,9 +79,7 @@ def test_the_chinese_readme_shows_the_same():
         assert set(found(chinese)) <= set(found(english)), pattern
 
 
-@pytest.mark.parametrize(
-    "file", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda f: str(f.relative_to(ROOT))
-)
+@each("file", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 def test_links_lead_to_files_that_are_there(file: Path):
     for target in re.findall(r"\]\(([^)#:]+?)(?:#[\w-]+)?\)", file.read_text()):
         assert (file.parent / target).exists(), target
@@ -95,8 +95,7 @@ def test_every_message_that_the_documentation_explains_is_one_of_the_code():
     messages = re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
     texts = [
         node.value
-        for path in (ROOT / "dedup").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for _, node in nodes()
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
     said = "\n".join(texts)

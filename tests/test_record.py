@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from record_columns import columns_of, pages_of
@@ -35,13 +36,13 @@ def test_a_record_comes_back_from_json_as_it_was(record):
     assert list(map(type, back)) == list(map(type, record))
 
 
-@pytest.mark.parametrize("name", ["key", "scope", "tokens", "digest", "sketch", "evidence"])
+@each("name", ["key", "scope", "tokens", "digest", "sketch", "evidence"])
 def test_a_record_without_one_of_its_values_is_refused(name):
     with pytest.raises(ValueError, match="must be as it was written"):
         PageRecord.of_json({key: value for key, value in WRITTEN.items() if key != name})
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("key", None), ("key", 1), ("key", b"http://a/"), ("scope", None), ("scope", ["a"]),
@@ -66,7 +67,7 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("written", [None, [], "", 5, ["key"], "key"])
+@each("written", [None, [], "", 5, ["key"], "key"])
 def test_what_is_no_object_is_refused(written):
     with pytest.raises(ValueError, match="must be as it was written"):
         PageRecord.of_json(written)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases import each
 from texts import ENGLISH
 
 from dedup.limits import LONGEST_URL
@@ -49,7 +50,7 @@ def test_what_is_written_is_read_again(name, has_secret, keyed):
     assert found == (record, MadeWith.of(method, OTHERS))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each("name", METHODS)
 def test_a_sketch_of_a_wrong_length_is_damage_and_others_of_the_batch_are_read(name):
     method = METHODS[name]()
     record = record_of(method)
@@ -70,7 +71,7 @@ def test_a_fingerprint_of_too_many_bits_is_damage():
     assert "are no sketch of simhash" in str(error)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "told"),
     [
         ({"made_with": None}, "is damaged"),
@@ -102,7 +103,7 @@ def test_what_nobody_wrote_is_damage(changes, told):
     assert told in str(error)
 
 
-@pytest.mark.parametrize("missing", ["key", "scope", "tokens", "digest", "sketch", "made_with"])
+@each("missing", ["key", "scope", "tokens", "digest", "sketch", "made_with"])
 def test_a_record_without_one_of_its_values_is_damage(missing):
     method = METHODS["simhash"]()
     values = written(method)

@@ -4,6 +4,7 @@ from functools import partial
 from math import inf
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
@@ -38,7 +39,7 @@ def judged(rule, record, there):
     return rule.judge(record, lambda: look("equal"), lambda: look("near")), looked
 
 
-@pytest.mark.parametrize(
+@each(
     # What is found of others: nothing, an equal page, a near one, both; what was looked for.
     ("rule", "record", "neither", "equal", "near", "both", "looks"),
     [
@@ -111,7 +112,7 @@ def test_another_treatment_of_short_pages_is_refused(short_pages):
     assert str(error.value).endswith(f"('exact', 'keep'), got {short_pages!r}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("verdict", "text"),
     [
         (Verdict(Kind.NEW, "simhash"), "new"),

@@ -5,6 +5,7 @@ import time
 import jieba
 import pytest
 import regex
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ def words(text: str) -> list[str]:
     return tokenise(normalise(text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "normalised"),
     [
         ("", ""),
@@ -85,7 +86,7 @@ def test_ascii_takes_a_short_cut_to_the_same_text(text):
     assert normalise(text) == normalise(text + " é").removesuffix("é").rstrip()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens"),
     [
         ("", []),
@@ -105,7 +106,7 @@ def test_a_word_is_a_run_of_letters_marks_and_digits(text, tokens):
     assert words(text) == tokens
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "tokens"),
     [
         ("さくら", ["さく", "くら"]),
@@ -222,7 +223,7 @@ def test_ascii_gives_the_same_tokens_beside_chinese(text):
     assert words(text + " 中") == [*words(text), "中"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("plain", "plain"),
@@ -277,7 +278,7 @@ def test_a_document_cuts_its_text_once():
     assert document.tokens is document.tokens
 
 
-@pytest.mark.parametrize("letter", ["ᨀ", "ᮊ", "ꨀ", "ᰀ", "𑄃"])
+@each("letter", ["ᨀ", "ᮊ", "ꨀ", "ᰀ", "𑄃"])
 def test_a_script_that_nobody_listed_gives_no_giant_token_either(letter):
     tokens = tokenise(letter * 300)
     assert len(tokens) == 299
@@ -292,7 +293,7 @@ def test_a_text_has_no_more_marks_on_a_letter_than_are_safe():
     assert normalise("e\u0301") == "é"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("北京 naïve 😀", "北京 naïve 😀"),

@@ -1,9 +1,10 @@
 import pytest
+from cases import each
 
 from dedup.units import Count, format_bytes, format_seconds, shorten_number
 
 
-@pytest.mark.parametrize(
+@each(
     ("show", "values"),
     [
         (shorten_number, {999: "999", 1000: "1k", 12_000: "12k", 99_499: "99k", 99_500: "0.1M"}),

@@ -1,6 +1,6 @@
 """Versions in URLs, by tables and as packaging orders them."""
 
-import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
@@ -8,7 +8,7 @@ from packaging.version import Version
 from dedup.versions import NO_VERSION, WORST_RANK, is_version, version_rank
 
 
-@pytest.mark.parametrize(
+@each(
     "names",
     [
         ["latest", "stable", "current", "guide", "3.0", "2.x", "2.9", "1.x", "dev"],
@@ -26,7 +26,7 @@ def test_versions_are_sorted_from_the_recommended_to_the_unfinished(names):
     assert len(set(ranks)) == len(ranks)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     ["", "2024", "12", "0042", "print", "v", "x", "2.x.y", "1-2", "latest-news", "1." * 30],
 )  # fmt: skip

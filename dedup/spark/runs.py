@@ -65,11 +65,8 @@ def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[p
         columns |= {"is_kept": batch.column("is_kept").take(owners)}
         columns |= {"payload": payloads, "witness": whose.take(owners)}
         columns["shared"] = pa.array(np.full(len(owners), int(shared), np.int8))
-        hashes = [
-            xxhash.xxh3_64_intdigest(scope, shared) for scope in scopes.dictionary.to_pylist()
-        ]
-        of_scopes = np.array(hashes, np.uint64)[scopes.indices.to_numpy()]
-        columns["run"] = pa.array(mix(runs ^ of_scopes[owners]).view(np.int64))
+        own = mix(runs ^ _hashes(scopes, shared)[owners])
+        columns["run"] = pa.array(own.view(np.int64))
         names = [part.split()[0] for part in ROWS_OF_RUNS.split(", ")]
         return pa.RecordBatch.from_arrays([columns[name] for name in names], names)
 
@@ -89,6 +86,11 @@ def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[p
         owners = np.repeat(np.arange(len(long)), counts)
         data = pa.array(payloads, pa.binary()).take(owners)
         yield rows(Shared.KEY, long[owners], np.ascontiguousarray(keys), data)
+
+
+def _hashes(values: pa.DictionaryArray, seed: int) -> Array:
+    hashes = [xxhash.xxh3_64_intdigest(value, seed) for value in values.dictionary.to_pylist()]
+    return np.array(hashes, np.uint64)[values.indices.to_numpy()]
 
 
 def _keys(sketches: list[bytes], method: KeyMethod) -> tuple[Array, Array, Sequence[bytes]]:

@@ -3,6 +3,7 @@ import random
 
 import numpy as np
 import pytest
+from cases import each
 from texts import article, edited
 
 from dedup.calibration import (
@@ -275,7 +276,7 @@ def test_of_what_is_not_right_as_much_counts_as_one_could_tell_of_the_judged():
     assert (right / counting).mean() == pytest.approx(38 / 58, abs=0.02)
 
 
-@pytest.mark.parametrize(
+@each(
     ("sizes", "kept"),
     [
         ([5, 5, 5], 3),

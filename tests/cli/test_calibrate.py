@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from cases import each
 from texts import article, replaced
 
 from dedup.cli import main
@@ -209,7 +210,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[message for _, message in WRONG])
+@each(("arguments", "message"), WRONG)
 def test_wrong_input_gets_one_line_and_writes_nothing(calibrate, pages, arguments, message):
     contents = {
         "unlabelled.tsv": b"key1\tkey2\tlabel\npage/1\tcopy/1\t\n",

@@ -9,6 +9,7 @@ import time
 from importlib import import_module
 
 import pytest
+from cases import each
 from commands import run
 from labelled import WORDS, write
 from texts import ENGLISH, article, page
@@ -193,33 +194,39 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_wrong_input_gets_one_line_and_writes_nothing(
-    collection, tmp_path, monkeypatch, capsys, arguments, message
-):
+CONTENTS = {
+    "there": b"as it was",
+    "empty.jsonl": b"\n",
+    "bad.jsonl": b'{"text": "a"}\n["b"]\n',
+    "number.jsonl": b'{"text": 1}\n',
+    "bytes.txt": b"\xff",
+    "deep.jsonl": b"[" * 100_000,
+}
+LINKS = {"gone": "no-file", "lost": "no-folder/file"}
+
+
+@pytest.fixture
+def inputs(collection, tmp_path, monkeypatch):
+    """The current folder, with files of all kinds."""
     monkeypatch.chdir(tmp_path)
-    contents = {
-        "there": b"as it was",
-        "empty.jsonl": b"\n",
-        "bad.jsonl": b'{"text": "a"}\n["b"]\n',
-        "number.jsonl": b'{"text": 1}\n',
-        "bytes.txt": b"\xff",
-        "deep.jsonl": b"[" * 100_000,
-    }
-    for name, content in contents.items():
+    for name, content in CONTENTS.items():
         (tmp_path / name).write_bytes(content)
     os.mkfifo(tmp_path / "pipe")
-    links = {"gone": "no-file", "lost": "no-folder/file"}
-    for name, target in links.items():
+    for name, target in LINKS.items():
         (tmp_path / name).symlink_to(target)
+    return tmp_path
+
+
+@each(("arguments", "message"), WRONG)
+def test_wrong_input_gets_one_line_and_writes_nothing(inputs, capsys, arguments, message):
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
     assert len(err) < 1000
     assert err.startswith(f"dedup {arguments[0]}: ")
     assert message in err
     assert err.count("\n") == 1
-    assert {path.name for path in tmp_path.iterdir()} == {*contents, *links, "news", "pipe"}
-    assert (tmp_path / "there").read_bytes() == b"as it was"
+    assert {path.name for path in inputs.iterdir()} == {*CONTENTS, *LINKS, "news", "pipe"}
+    assert (inputs / "there").read_bytes() == b"as it was"
 
 
 def test_an_extractor_that_is_not_installed_is_told_of(collection, capsys, monkeypatch):
@@ -365,7 +372,7 @@ def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
         assert (done.returncode, done.stderr) == (code, message)
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@each("name", ["", *COMMANDS])
 def test_help_is_there_with_examples(name, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*[name] * bool(name), "--help"])

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from cases import each
 from collections_on_disk import NAMES, warc_page, write, write_warc
 from commands import read_terminal, run
 from texts import article, edited, page
@@ -279,10 +280,9 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_wrong_input_gets_one_line_and_writes_nothing(
-    tmp_path, monkeypatch, capsys, arguments, message
-):
+@pytest.fixture
+def inputs(tmp_path, monkeypatch):
+    """The current folder, with files of all kinds."""
     monkeypatch.chdir(tmp_path)
     for name in ("a.jsonl", "b.csv", "a.warc", "site"):
         write(tmp_path / name, ["text"])
@@ -296,14 +296,19 @@ def test_wrong_input_gets_one_line_and_writes_nothing(
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "site").symlink_to(tmp_path / "site")
     (tmp_path / "links" / "there.txt").symlink_to(tmp_path / "there.txt")
-    before = contents(tmp_path)
+    return tmp_path
+
+
+@each(("arguments", "message"), WRONG)
+def test_wrong_input_gets_one_line_and_writes_nothing(inputs, capsys, arguments, message):
+    before = contents(inputs)
     code, out, err = run(capsys, "scan", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("dedup scan: ")
     assert message in err
     assert err.count("\n") == 1
-    assert contents(tmp_path) == before
-    assert not (tmp_path / "new").exists()
+    assert contents(inputs) == before
+    assert not (inputs / "new").exists()
 
 
 def test_fields_that_exclude_each_other_are_refused(pages, capsys):

@@ -4,6 +4,7 @@ from contextlib import suppress
 from threading import Thread
 
 import pytest
+from cases import each
 from web import Answer, served
 
 from dedup.cli import sources
@@ -48,7 +49,7 @@ def test_what_is_no_text_is_told_in_one_line(tmp_path, content, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "message"),
     [
         ("nowhere", "nowhere cannot be read \\(No such file or directory\\)"),
@@ -79,7 +80,7 @@ def test_a_page_is_fetched_where_it_has_moved_to():
         assert read_source(f"{url}/untold") == "text"
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "message"),
     [
         (Answer(b"", 404), "responds with status 404"),
@@ -129,7 +130,7 @@ def test_a_server_that_never_stops_answering_is_left(monkeypatch):
         read_source(answering(*endless, pause=0.05))
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "message"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe end", "broke off after 7 bytes"),

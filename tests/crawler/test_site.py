@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from cases import each
 from crawls import ADDON, Crawl, logged
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerRunner
@@ -179,7 +180,7 @@ def test_without_domains_a_crawl_stays_at_the_hosts_and_ports_of_its_urls():
     assert {url: spider._is_of_site(url) for url in followed} == followed
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"url": "ftp://example.com/"}, "expected a URL such as https://example.com/"),

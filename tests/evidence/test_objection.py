@@ -1,4 +1,5 @@
 import pytest
+from cases import each
 
 from dedup.evidence import STRICT, Evidence, Names, Objection, objection
 
@@ -63,7 +64,7 @@ def test_a_text_without_its_page_is_not_objected_to():
     assert said(None, weak) is said(weak, None) is Objection.WEAK
 
 
-@pytest.mark.parametrize(
+@each(
     ("title", "head", "differs"),
     [
         (b"name", b"head", False),

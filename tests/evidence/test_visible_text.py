@@ -5,6 +5,7 @@ import time
 
 import pytest
 import trafilatura
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
@@ -75,7 +76,7 @@ def test_links_in_an_article_do_not_count_either():
     assert read(body, TEXT).coverage == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("chrome", "is_chrome"),
     [
         ("<nav>{}</nav>", True),
@@ -106,7 +107,7 @@ def test_a_page_whose_author_calls_everything_chrome_has_none():
     assert 0.9 < one.coverage < 1
 
 
-@pytest.mark.parametrize("body", ["", "<script>1</script>", f"<nav>{CLOUD}</nav>", "<p> - </p>"])
+@each("body", ["", "<script>1</script>", f"<nav>{CLOUD}</nav>", "<p> - </p>"])
 def test_a_page_without_text_of_its_own_is_covered(body):
     assert read(body, "").coverage == 1
 
@@ -179,7 +180,7 @@ def test_names_are_equal_whatever_their_case_and_blanks():
     assert read("", "", " \u00ad ").title == read("", "", None).title == b""
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [("की", "का"), ("กิน", "กัน"), ("operator+=", "operator-="), ("C++", "C#")],
 )
@@ -195,7 +196,7 @@ def test_the_tree_is_not_changed():
     assert trafilatura.extract(tree, fast=True) == trafilatura.extract(html, fast=True)
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "\ufdd0\ufdd1\ufdd1\ufdd3 forged \ufdd4 marks \ufdd5\ufdd2",
@@ -219,9 +220,7 @@ def test_what_an_article_has_is_its_own(tag, article):
     assert one.view != other.view
 
 
-@pytest.mark.parametrize(
-    ("one", "other"), [("-5", "5"), ("1.25", "12.5"), ("12.5", "125"), ("1,000", "1000")]
-)
+@each(("one", "other"), [("-5", "5"), ("1.25", "12.5"), ("12.5", "125"), ("1,000", "1000")])
 def test_numbers_are_what_they_are(one, other):
     views = [read(f"<p>The balance is {number} now.</p>", "").view for number in (one, other)]
     assert views[0] != views[1]
@@ -247,7 +246,7 @@ def slow_coverage(blocks, lines):
     return sum(covered) / len(page)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_coverage_is_the_share_of_letters_that_were_extracted(seed):
     chance = random.Random(seed)
     blocks = ["".join(chance.choices("abcdefgh", k=chance.randint(20, 80))) for _ in range(30)]
@@ -308,7 +307,7 @@ def test_any_text_of_any_page_covers_it_from_0_to_1_and_leaves_it_as_it_is(body,
     assert evidence_of(tree, text, text) == evidence
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "text", "weakness"),
     [
         (ARTICLE, TEXT, None),

@@ -1,9 +1,9 @@
-import pytest
+from cases import each
 
 from dedup.history.near_urls import MOST_NEAR_URLS, nearest_urls
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "known", "rank"),
     [
         ("http://a/b", "https://www.a/b/", 0),

@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from cases import each
 
 from dedup.index import HammingIndex, multi_index, nested_tables, permuted_tables
 from dedup.index.compact import CompactIndex, permute, restore
@@ -77,7 +78,7 @@ def test_every_triple_of_blocks_leaves_a_table_untouched():
             )
 
 
-@pytest.mark.parametrize("design", EVERY, ids=lambda design: f"{design.name} of {design.bits}")
+@each("design", EVERY)
 def test_segments_cover_every_bit_once(design):
     for table in design.tables:
         bits = [b for s, w in segments_in_order(table, design.bits) for b in range(s, s + w)]
@@ -147,7 +148,7 @@ def test_the_design_follows_the_bits_the_distance_and_the_expected_size():
     assert chosen(64, 3, expected_size=0) == "multi-index 4"
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "message"),
     [
         (lambda: nested_tables(64, 7, 4), r"more than max_distance \(7\) and at most 64, got 4"),

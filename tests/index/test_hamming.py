@@ -13,6 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -305,7 +306,7 @@ def test_bad_input_is_told_and_changes_nothing(action, message, fillers):
     assert (dict(index), index.add(5)) == (before, fillers)
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ((31,), "bits must be from 32 to 384, got 31"),
@@ -320,7 +321,7 @@ def test_an_index_of_wrong_shape_is_refused(arguments, message):
         HammingIndex(*arguments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"compact_design": MANKU["10 tables"]}, "compact_design must be for 64 bits and distance"),

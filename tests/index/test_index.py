@@ -6,6 +6,7 @@ from functools import cache
 from itertools import combinations
 
 import pytest
+from cases import each
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -137,7 +138,7 @@ def test_of_equal_fingerprints_the_oldest_is_found(kind, max_distance, size, fin
     assert nearest == (Match(0, 1) if max_distance else None)
 
 
-@pytest.mark.parametrize("fillers", [0, LIMIT])
+@each("fillers", [0, LIMIT])
 def test_a_tie_goes_to_the_oldest_page_whatever_the_order(kind, fillers):
     index = kind(64, 3)
     for fingerprint in random_fingerprints(fillers):
@@ -151,7 +152,7 @@ def test_a_tie_goes_to_the_oldest_page_whatever_the_order(kind, fillers):
     assert index.query(0) == Match(3, 2)
 
 
-@pytest.mark.parametrize("fillers", [0, LIMIT])
+@each("fillers", [0, LIMIT])
 def test_a_nearer_page_counts_more_than_an_older_one(kind, fillers):
     index, _ = filled(kind, 3, random_fingerprints(fillers))
     index.add(0b111, 10**6)
@@ -159,7 +160,7 @@ def test_a_nearer_page_counts_more_than_an_older_one(kind, fillers):
     assert index.query(0) == Match(10**6 + 1, 1)
 
 
-@pytest.mark.parametrize("fillers", [0, LIMIT])
+@each("fillers", [0, LIMIT])
 def test_page_numbers_are_any_of_32_bits(kind, fillers):
     index = kind(64, 0)
     for number, fingerprint in enumerate(random_fingerprints(fillers)):
@@ -258,7 +259,7 @@ def test_the_smaller_match_is_the_nearer_then_the_older():
     ]
 
 
-@pytest.mark.parametrize("max_distance", [0, 3, 4, 63])
+@each("max_distance", [0, 3, 4, 63])
 def test_the_index_of_a_method_has_its_threshold(max_distance):
     index = index_for(SimHash(max_distance))
     index.add(0)

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +88,7 @@ def test_pages_are_counted_on_from_the_highest():
     assert [index.add({1}), index.add({2}, 70), index.add({3})] == [0, 70, 71]
 
 
-@pytest.mark.parametrize("page", [-1, 2**32, "x", 1.5, True])
+@each("page", [-1, 2**32, "x", 1.5, True])
 def test_a_number_that_is_no_page_changes_nothing(page):
     index = KeyIndex(Sets())
     index.add({1}, 10)

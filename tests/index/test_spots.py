@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,7 +107,7 @@ def test_the_partitions_of_the_paper(max_distance, expected):
     assert first_partitions(max_distance, len(expected)) == expected
 
 
-@pytest.mark.parametrize("max_distance", THRESHOLDS)
+@each("max_distance", THRESHOLDS)
 def test_all_sizes_that_may_match_are_in_partitions_near(max_distance):
     partitions = Partitions(max_distance)
     partitions.number(600)
@@ -120,7 +121,7 @@ def test_all_sizes_that_may_match_are_in_partitions_near(max_distance):
         assert len(near) <= 3
 
 
-@pytest.mark.parametrize("max_distance", THRESHOLDS)
+@each("max_distance", THRESHOLDS)
 def test_partitions_have_no_gaps(max_distance):
     bounds = first_partitions(max_distance, 2)
     assert bounds[0][0] == 1
@@ -128,7 +129,7 @@ def test_partitions_have_no_gaps(max_distance):
         assert first == last + 1
 
 
-@pytest.mark.parametrize("max_distance", THRESHOLDS)
+@each("max_distance", THRESHOLDS)
 def test_as_many_spots_are_needed_as_any_match_shares(max_distance):
     limit = Fraction(max_distance).limit_denominator(1000)
     for size in (1, 2, 3, 7, 10, 20):

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import each
 
 from dedup.methods import METHODS
 from dedup.methods.combined import Combined, CombinedSketch
@@ -45,7 +46,7 @@ def edited_texts(seed):
         yield " ".join(copy) + " " + frequent
 
 
-@pytest.mark.parametrize(
+@each(
     ("equal", "differing", "distance"),
     [
         (2, 29, 29),  # 355 bits agree
@@ -64,7 +65,7 @@ def test_henzingers_thresholds_are_exact(equal, differing, distance):
         assert found(Combined(), one, other) == distance
 
 
-@pytest.mark.parametrize(
+@each(
     ("equal", "differing", "distance"),
     [(6, 0, 0), (2, 7, 7), (3, 384, 384), (1, 7, math.inf), (0, 0, math.inf)],
 )
@@ -79,7 +80,7 @@ def test_infinity_is_above_every_threshold():
     assert found(Combined(383), one, other) is None
 
 
-@pytest.mark.parametrize("max_unequal", range(6))
+@each("max_unequal", range(6))
 def test_the_index_is_exact_at_every_number_of_supershingles(max_unequal):
     method = Combined(max_unequal=max_unequal)
     for equal in range(7):
@@ -132,9 +133,7 @@ def test_a_sketch_is_the_sketches_of_both_methods(text):
     )
 
 
-@pytest.mark.parametrize(
-    "arguments", [{}, {"bits": 64}, {"bits": 33}, {"supershingles": 7, "bits": 32}]
-)
+@each("arguments", [{}, {"bits": 64}, {"bits": 33}, {"supershingles": 7, "bits": 32}])
 def test_a_stored_sketch_is_as_long_as_its_parts(arguments):
     method = Combined(**arguments)
     sketch = method.sketch(Document("the cat sat on the mat"))
@@ -174,7 +173,7 @@ def test_its_defaults_are_those_of_the_methods_it_is_made_of():
     assert combined["bits"] == METHODS["random-projection"]().bits
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": -1}, "max_distance must be from 0 to 383, got -1"),

@@ -3,6 +3,7 @@ import random
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article
@@ -101,7 +102,7 @@ def test_few_hashes_are_enough_if_they_are_all_that_a_page_has():
     assert distance(stored[:24], stored) == 0
 
 
-@pytest.mark.parametrize(("own", "matched"), [(0, True), (1, True), (2, True), (12, False)])
+@each(("own", "matched"), [(0, True), (1, True), (2, True), (12, False)])
 def test_a_template_with_words_of_its_own_is_no_part_of_another_page_with_it(own, matched):
     """One word more costs one sequence more; so 12 own words of 100 are 16 of 96."""
     template = words(100 - own, "template")
@@ -137,7 +138,7 @@ def test_bytes_that_are_no_sketch_are_refused(data):
         METHOD.keys_of_many([METHOD.to_bytes(sketch(ENGLISH)), data])
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
         {"max_distance": 1.1},

@@ -1,6 +1,7 @@
 import random
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ def test_a_stop_before_all_letters_has_none():
     assert stop_codes("... home", 5) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["3.14 and 2.71", "see example.com/a.html?b=2", "j. smith, e.g. him", "x != y", "a;b", "..."],
 )
@@ -57,7 +58,7 @@ def test_what_is_no_stop(text):
     assert [part for part in sentences(text)[:-1] if part] == []
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "one. two",
@@ -112,7 +113,7 @@ def test_navigation_and_layout_around_the_text_change_nothing_inside():
     assert FeatureCode().distance(one, other) <= 1 / 8
 
 
-@pytest.mark.parametrize(("changed", "matches"), [(0, True), (1, True), (3, True), (4, False)])
+@each(("changed", "matches"), [(0, True), (1, True), (3, True), (4, False)])
 def test_pages_match_as_far_as_their_codes_are_equal(changed, matches):
     text = numbered(range(10))
     edited = text
@@ -154,7 +155,7 @@ def test_a_page_with_fewer_different_codes_has_no_sketch():
     assert sketch(FeatureCode(min_stops=4), "一句长的话。" * 20) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": 2}, "max_distance must be from 0 to 1, got 2"),

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from murmur import MASK, fmix64
@@ -180,7 +181,7 @@ def test_a_sketch_never_changes():
     assert " ".join(f"{digest:016x}" for digest in sketch) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"lowest": -0.1}, "lowest must be from 0 to 1, got -0.1"),

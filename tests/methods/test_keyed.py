@@ -9,6 +9,7 @@ from functools import cache
 from hashlib import blake2b, scrypt
 
 import pytest
+from cases import each
 from texts import CHINESE, ENGLISH, article, edited
 
 from dedup.methods import METHODS, SimHash, Verified, hashing
@@ -164,7 +165,7 @@ def test_another_process_is_sent_what_it_needs(method):
     assert b"harvest" not in pickle.dumps(method)
 
 
-@pytest.mark.parametrize("secret", ["", "short", "fifteen letters", f"{' ' * 20}x{' ' * 20}"])
+@each("secret", ["", "short", "fifteen letters", f"{' ' * 20}x{' ' * 20}"])
 def test_a_short_secret_is_refused_and_not_told(secret):
     with pytest.raises(ValueError, match="must have at least 16 characters") as refused:
         KeyedHashing(secret)

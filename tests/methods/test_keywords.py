@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,7 +98,7 @@ def test_the_order_of_words_does_not_count(words):
         assert method.sketch(Document(" ".join(words))) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("other", "matching"),
     [
         ({"ferry": 50, "boat": 30, "rose": 20}, VARIANTS[1:]),
@@ -141,7 +142,7 @@ def test_the_threshold_is_inclusive():
     assert index.query(method.sketch(Document(other))).distance == distance
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@each("variant", VARIANTS)
 def test_pages_of_different_digests_are_1_apart_whatever_the_threshold(variant):
     method = by_frequency(variant, 0.99)
     one, other = (method.sketch(Document(page)) for page in ("ferry boat", "ferry rose"))
@@ -171,7 +172,7 @@ def test_a_page_describes_itself():
     assert described("a ferry") != described("a boat")
 
 
-@pytest.mark.parametrize("description", [None, "", " ", "...", "\u200b"])
+@each("description", [None, "", " ", "...", "\u200b"])
 def test_a_page_without_description_is_described_by_its_text(description):
     assert described(description) == digest("the ferry carried cattle.")
 
@@ -187,7 +188,7 @@ def test_the_description_is_512_bytes_of_whole_characters():
     assert described(None, begin + "好 one") == described(None, begin + "好 two")
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@each("variant", VARIANTS)
 def test_a_page_without_text_has_no_sketch_though_it_has_a_description(variant):
     assert Keywords(variant=variant).sketch(Document("!", None, "The same on every page")) is None
 
@@ -203,7 +204,7 @@ def test_a_sketch_never_changes():
     assert sketch.hex() == "3a5d7f13e16c023877aace4fbdcfad7a96b9f13e3523073f"
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": 1}, "max_distance must be below 1, got 1"),

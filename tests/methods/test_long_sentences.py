@@ -2,6 +2,7 @@ import math
 import random
 
 import pytest
+from cases import each
 
 from dedup.index import Match
 from dedup.methods import METHODS
@@ -50,7 +51,7 @@ def test_of_equally_long_sentences_the_place_on_the_page_decides_nothing():
     assert len(longest(" ".join(sentences))) == 5
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "counted"),
     [
         ("一二三四五六七八九十。", 1),
@@ -74,7 +75,7 @@ def test_other_order_punctuation_and_added_text_change_nothing():
     assert distance(text, f"Home. Buy now! {other} Contact. Login.") == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("others", "expected"),
     [([], 0), ([1], 0.2), ([1, 4], 0.4), ([1, 3, 5], 0.6), ([1, 2, 3, 4], math.inf)],
 )
@@ -87,7 +88,7 @@ def test_the_distance_is_the_share_of_longest_sentences_that_differ(others, expe
     assert distance(text, changed) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("count", "equal", "matches"),
     [(5, 3, True), (5, 2, False), (4, 3, True), (4, 2, False), (3, 2, True), (2, 2, True)],
 )
@@ -119,7 +120,7 @@ def test_a_page_with_one_sentence_has_no_sketch():
     assert len(sketch(page(1, 2))) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": "a"}, "max_distance must be from 0 to 1, got 'a'"),

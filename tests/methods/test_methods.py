@@ -11,6 +11,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 import xxhash
+from cases import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH
@@ -166,21 +167,25 @@ def test_what_a_derived_method_makes_of_a_page_it_makes_of_each_of_many(register
     assert reader.read_field(ENGLISH).record.sketch is None
 
 
-@pytest.mark.parametrize("text", ["", " ", "?! …", "\x00", "♥♥♥", "。。。", "\n\n\n"])
-def test_a_document_without_content_has_no_sketch(method, text):
-    assert method.sketch(Document.from_main_text(text)) is None
+def test_a_document_without_content_has_no_sketch(method):
+    texts = ["", " ", "?! …", "\x00", "♥♥♥", "。。。", "\n\n\n"]
+    sketches = {text: method.sketch(Document.from_main_text(text)) for text in texts}
+    assert sketches == dict.fromkeys(texts)
 
 
-@pytest.mark.parametrize("text", SMALL.values(), ids=SMALL)
-def test_small_texts_match_themselves_or_nothing(method, text):
-    sketch = method.sketch(Document.from_main_text(text))
-    index = index_for(method)
-    for other in SMALL.values():
-        if other != text and (small := method.sketch(Document.from_main_text(other))) is not None:
-            index.add(small)
-    if sketch is not None:
+def test_small_texts_match_themselves_or_nothing(method):
+    sketches = {
+        name: sketch
+        for name, text in SMALL.items()
+        if (sketch := method.sketch(Document.from_main_text(text))) is not None
+    }
+    for name, sketch in sketches.items():
+        index = index_for(method)
+        for other, small in sketches.items():
+            if other != name:
+                index.add(small)
         index.add(sketch, 77)
-        assert 77 in [match.page for match in index.query_all(sketch)]
+        assert 77 in [match.page for match in index.query_all(sketch)], name
 
 
 def test_texts_with_nothing_in_common_do_not_match(method):
@@ -269,14 +274,16 @@ def test_its_index_finds_what_a_scan_finds(method, text):
         assert index.add(sketch) == number
 
 
-@pytest.mark.parametrize("are_packed", [False, True])
-@pytest.mark.parametrize("count", [0, 1, 12])
-def test_what_an_index_asks_of_many_sketches_is_what_it_asks_of_each(method, count, are_packed):
-    documents = [Document(edited(ENGLISH + " 12 34", 0.03, seed)) for seed in range(count)]
-    sketches = [sketch for document in documents if (sketch := method.sketch(document)) is not None]
-    data = [method.to_bytes(sketch) for sketch in sketches]
-    if are_packed:
-        data = Packed.of(b"".join(data), lengths_of(data))
+def test_what_an_index_asks_of_many_sketches_is_what_it_asks_of_each(method):
+    documents = [Document(edited(ENGLISH + " 12 34", 0.03, seed)) for seed in range(12)]
+    found = [sketch for document in documents if (sketch := method.sketch(document)) is not None]
+    for count in (0, 1, len(found)):
+        data = [method.to_bytes(sketch) for sketch in found[:count]]
+        check_what_an_index_asks(method, found[:count], data)
+        check_what_an_index_asks(method, found[:count], Packed.of(b"".join(data), lengths_of(data)))
+
+
+def check_what_an_index_asks(method, sketches, data):
     keys, counts, payloads = method.keys_of_many(data)
     borders = np.cumsum(counts)
     assert [set(own.tolist()) for own in np.split(keys, borders)[: len(sketches)]] == [
@@ -407,7 +414,7 @@ GOLDEN: dict[str, tuple[int, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each("name", METHODS)
 def test_sketches_change_with_the_version_only(name):
     method = METHODS[name]()
     if getattr(method, "lexicon", None):  # the general one changes with the package it is made of
@@ -455,7 +462,7 @@ class TestFingerprintMethods:
             index = index_for(method)
             assert (index.bits, index.max_distance) == (method.bits, max_distance)
 
-    @pytest.mark.parametrize("max_distance", [-1, 384, 1000, 3.0, "3", None, True])
+    @each("max_distance", [-1, 384, 1000, 3.0, "3", None, True])
     def test_an_impossible_threshold_is_refused(self, kind, max_distance):
         most = kind().bits - 1
         with pytest.raises(ValueError, match=f"max_distance must be from 0 to {most}, got"):
@@ -472,7 +479,7 @@ class TestFingerprintMethods:
             other = one ^ sum(1 << bit for bit in flips)
             assert set(method.keys(one)) & set(method.keys(other))
 
-    @pytest.mark.parametrize("max_distance", [0, 3, 12])
+    @each("max_distance", [0, 3, 12])
     def test_a_differing_bit_changes_the_key_of_its_block_only(self, kind, max_distance):
         method = kind(max_distance)
         keys = list(method.keys(0))

@@ -4,6 +4,7 @@ import random
 import numpy as np
 import pytest
 import xxhash
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from murmur import MASK, fmix64
@@ -85,7 +86,7 @@ def found(method, one, other):
     return match and match.distance
 
 
-@pytest.mark.parametrize(
+@each(
     ("width", "distinct"),
     # a|rose|is; a rose|rose is|is a; ...; the whole text, as one run and as too short for one
     [(1, 3), (2, 3), (3, 3), (4, 3), (5, 3), (6, 3), (7, 2), (8, 1), (9, 1), (100, 1)],
@@ -208,7 +209,7 @@ def test_the_order_of_words_matters_within_a_shingle_only():
         assert method.distance(*map(method.sketch, texts)) == distance
 
 
-@pytest.mark.parametrize("words", [1, 2, 3, 7])
+@each("words", [1, 2, 3, 7])
 def test_a_text_that_is_shorter_than_a_shingle_is_one_shingle(words):
     text = " ".join(f"word{i}" for i in range(words))
     method = MinHash(width=8)
@@ -248,7 +249,7 @@ def test_a_key_is_of_one_band_and_its_place():
     assert keys[0] == 2312343713257724203
 
 
-@pytest.mark.parametrize(("differing", "distance"), [(34, 34), (35, 35), (36, None), (37, None)])
+@each(("differing", "distance"), [(34, 34), (35, 35), (36, None), (37, None)])
 def test_a_page_matches_up_to_the_threshold(differing, distance):
     method = MinHash()
     one = random_signature(12)
@@ -272,7 +273,7 @@ def test_more_components_give_longer_signatures_that_begin_alike():
     assert long[:20].tolist() == short.tolist()
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": -1}, "max_distance must be from 0 to 100, got -1"),

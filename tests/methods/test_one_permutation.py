@@ -3,6 +3,7 @@ import random
 
 import numpy as np
 import pytest
+from cases import each
 
 from dedup.methods import one_permutation
 from dedup.methods.hashing import mix, seeds
@@ -46,7 +47,7 @@ def test_order_and_repetition_of_elements_do_not_matter():
     assert (bin_minimums([elements], 1024)[0] == bin_minimums([again], 1024)[0]).all()
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 20, 5000])
+@each("size", [1, 2, 3, 20, 5000])
 def test_empty_bins_take_a_minimum_of_others(size):
     elements = hashes(range(size))
     least = bin_minimums([elements], 1024)[0]

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 import xxhash
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from murmur import fmix64
@@ -90,7 +91,7 @@ def test_it_has_384_bits_of_which_372_have_to_agree():
     assert len(method.to_bytes(method.sketch(Document("word")))) == 48
 
 
-@pytest.mark.parametrize(
+@each(
     ("agreeing", "distance"), [(384, 0), (373, 11), (372, 12), (371, None), (370, None), (0, None)]
 )
 def test_pages_match_if_372_bits_agree(agreeing, distance):
@@ -101,7 +102,7 @@ def test_pages_match_if_372_bits_agree(agreeing, distance):
         assert found(RandomProjection(), one, one ^ sum(1 << bit for bit in flips)) == distance
 
 
-@pytest.mark.parametrize("start", range(32))
+@each("start", range(32))
 def test_differences_that_are_spread_evenly_are_found(start):
     """One in each of twelve pieces: the paper's index, of twelve, would miss them."""
     one = random.Random(start).getrandbits(384)
@@ -209,7 +210,7 @@ def test_a_document_without_tokens_has_no_sketch(vectors):
     assert RandomProjection(vectors=vectors).sketch(Document("")) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"bits": 31}, "bits must be from 32 to 384, got 31"),

@@ -2,6 +2,7 @@ import math
 import random
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from texts import article
@@ -52,7 +53,7 @@ def test_paragraphs_in_another_order_still_match(order):
     assert distance(Segments(mode="paragraphs"), "\n".join(paragraphs), "\n".join(shuffled)) == 0
 
 
-@pytest.mark.parametrize("edits", range(11))
+@each("edits", range(11))
 def test_as_many_edits_survive_as_may_differ_of_10_equal_segments(edits):
     # 200 words in 10 segments of 20, and one word changed in some of them: 7 have to stay equal.
     text = article(1, 200)
@@ -62,7 +63,7 @@ def test_as_many_edits_survive_as_may_differ_of_10_equal_segments(edits):
     assert distance(method, text, changed) == (edits / 10 if edits <= 8 else math.inf)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_edits_at_random_places_change_no_more_equal_segments_than_they_are(seed):
     text = article(2, 200)
     places = random.Random(seed).sample(range(200), 3)
@@ -77,7 +78,7 @@ def test_one_more_word_moves_all_equal_segments_but_few_content_defined_ones():
     assert distance(Segments(mode="content-defined"), text, longer) < 0.1
 
 
-@pytest.mark.parametrize("place", [0, 1, 299, 599])
+@each("place", [0, 1, 299, 599])
 def test_an_edit_changes_at_most_the_content_defined_segments_that_see_it(place):
     tokens = article(4, 600).lower().split()
     edited = [*tokens[:place], "changed", *tokens[place + 1 :]]
@@ -153,7 +154,7 @@ def test_a_page_with_too_few_segments_has_no_sketch():
     assert method.sketch(Document.from_main_text("\n".join(lines[:2]))) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": -0.1}, "max_distance must be from 0 to 1, got -0.1"),

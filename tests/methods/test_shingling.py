@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import xxhash
+from cases import each
 
 from dedup.methods.minhash import minimums
 from dedup.methods.shingles import shingle_hashes
@@ -84,7 +85,7 @@ def test_the_order_of_minimums_matters():
     assert hashes_of_parts(least[::-1], 6)[::-1].tolist() != hashes_of_parts(least, 6).tolist()
 
 
-@pytest.mark.parametrize("places", EVERY_SET_OF_PLACES)
+@each("places", EVERY_SET_OF_PLACES)
 def test_pages_match_if_two_supershingles_are_equal_in_their_places(places):
     method, one = Shingling(), random_sketch(3)
     other = equal_only_at(places, one)
@@ -94,7 +95,7 @@ def test_pages_match_if_two_supershingles_are_equal_in_their_places(places):
     assert share_a_key(method, one, other) == (len(places) >= 2)
 
 
-@pytest.mark.parametrize("shift", range(1, 6))
+@each("shift", range(1, 6))
 def test_equal_supershingles_in_other_places_do_not_count(shift):
     method, one = Shingling(), random_sketch(4)
     other = np.roll(one, shift)
@@ -102,7 +103,7 @@ def test_equal_supershingles_in_other_places_do_not_count(shift):
     assert not share_a_key(method, one, other)
 
 
-@pytest.mark.parametrize("max_distance", range(6))
+@each("max_distance", range(6))
 def test_the_index_is_exact_at_every_threshold(max_distance):
     method, one = Shingling(max_distance), random_sketch(5)
     for places in EVERY_SET_OF_PLACES:
@@ -111,7 +112,7 @@ def test_the_index_is_exact_at_every_threshold(max_distance):
         assert found(method, one, equal_only_at(places, one)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("max_distance", "supershingles", "keys"),
     [
         *[(0, 6, 1), (1, 6, 6), (2, 6, 15), (3, 6, 20), (4, 6, 15), (5, 6, 6)],
@@ -181,7 +182,7 @@ def test_repeating_a_text_whose_shingles_wrap_changes_nothing():
     assert Shingling().sketch(twice).tolist() == Shingling().sketch(thrice).tolist()
 
 
-@pytest.mark.parametrize("words", range(1, 9))
+@each("words", range(1, 9))
 def test_a_text_that_is_shorter_than_a_shingle_matches_its_equals_only(words):
     method = Shingling()
     text = " ".join(f"word{i}" for i in range(words))
@@ -203,7 +204,7 @@ def test_a_supershingle_takes_eight_bytes():
     assert method.from_bytes(data).tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": -1}, "max_distance must be from 0 to 5, got -1"),

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import xxhash
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,7 +100,7 @@ def test_simhash_is_a_projection_on_hyperplanes():
     assert combined(list(zip(*planes, strict=True)), counts) == "001"
 
 
-@pytest.mark.parametrize(
+@each(
     ("sums", "bits"),
     [
         ([13, 108, -22, -5, -32, 55], "110001"),

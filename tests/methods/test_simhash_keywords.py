@@ -2,6 +2,7 @@ import random
 
 import pytest
 import xxhash
+from cases import each
 
 from dedup.lexicon import load_lexicon
 from dedup.methods.simhash import fingerprint
@@ -126,7 +127,7 @@ def test_a_long_text_has_no_integer_weights_and_so_no_sketch():
     assert SimHashKeywords().sketch(long) not in (None, 0)
 
 
-@pytest.mark.parametrize("text", ["", "的 是 了", "a b c 1 2", "the of and which"])
+@each("text", ["", "的 是 了", "a b c 1 2", "the of and which"])
 def test_a_text_without_keywords_has_no_sketch(text):
     assert SimHashKeywords().sketch(Document(text)) is None
 
@@ -153,7 +154,7 @@ def test_a_sketch_never_changes():
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"top": 0}, "top must be 1 or more, got 0"),

@@ -2,6 +2,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,7 +144,7 @@ def test_the_threshold_is_exact():
         assert SpotSigs().distance(digests(one), digests(other)) == tenths / 10
 
 
-@pytest.mark.parametrize(
+@each(
     ("shared", "one", "other", "distance"),
     [(9, 10, 9, 0.1), (5, 5, 5, 0), (0, 3, 4, 1), (1, 1, 3, 2 / 3), (2, 3, 3, 0.5)],
 )
@@ -157,7 +158,7 @@ def test_equal_parts_of_a_page_count_as_often_as_they_are_there():
     assert digests("abab").tolist() == digests("bbaa").tolist()
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"max_distance": 1.5}, "max_distance must be from 0 to 1, got 1.5"),

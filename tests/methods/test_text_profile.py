@@ -3,6 +3,7 @@ import math
 from collections import Counter
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ def test_the_sketch_is_the_digest_of_lines():
     assert sketched(text) == hashlib.blake2b(lines, digest_size=16).digest()
 
 
-@pytest.mark.parametrize(
+@each(
     ("highest", "step", "quantum"),
     [
         (1, 0.01, 1),
@@ -101,7 +102,7 @@ def test_chinese_words_of_two_characters_count():
     assert sketched(one, min_length=3) == sketched(other, min_length=3) == sketched("清华大学")
 
 
-@pytest.mark.parametrize("text", ["", "a b c", "1 2 3 1 2 3", "。。。", "我 是 你"])
+@each("text", ["", "a b c", "1 2 3 1 2 3", "。。。", "我 是 你"])
 def test_an_empty_profile_has_no_sketch(text):
     """Nutch's is that of MD5(""), so that all such pages are equal."""
     assert sketched(text) is None
@@ -111,7 +112,7 @@ def test_a_sketch_never_changes():
     assert sketched("the ferry carried the cattle").hex() == "b6471b1c7c3c4d07667cee574fee73c4"
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"step": 1.1}, "step must be from 0 to 1, got 1.1"),

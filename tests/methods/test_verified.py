@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,7 +90,7 @@ def report(seed, *figures, length=90):
     return text
 
 
-@pytest.mark.parametrize(
+@each(
     ("length", "one", "other", "matches"),
     [
         (50, [1, 2, 3], [1, 2, 3], True),
@@ -193,7 +194,7 @@ def test_a_sketch_takes_200_bytes():
     assert len(VERIFIED.to_bytes(sketch(words(3000)))) == 12 * 3 + 4 + 16 * 2 + 128 == 200
 
 
-@pytest.mark.parametrize("max_distance", [-0.1, 1.1, "0.4", None, True])
+@each("max_distance", [-0.1, 1.1, "0.4", None, True])
 def test_an_impossible_threshold_is_refused(max_distance):
     with pytest.raises(ValueError, match="max_distance must be from 0 to 1, got"):
         Verified(max_distance)

@@ -11,6 +11,7 @@ import time
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cases import each
 from collections_on_disk import (
     NAMES,
     compressed,
@@ -523,7 +524,7 @@ class TestFolder:
             opened(*folders)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "seconds"),
     [
         (None, None), ("", None), (0, 0.0), ("1714521600", 1714521600.0), (1.5, 1.5),
@@ -535,7 +536,7 @@ def test_dates_of_many_forms_are_understood(value, seconds):
     assert timestamp(value, "date") == seconds
 
 
-@pytest.mark.parametrize("value", ["soon", "2024-13-01", True, [1], float("nan"), "inf", {}])
+@each("value", ["soon", "2024-13-01", True, [1], float("nan"), "inf", {}])
 def test_what_is_no_date_is_refused(value):
     with pytest.raises(RecordError, match="the field 'date' must be an ISO 8601 date"):
         timestamp(value, "date")

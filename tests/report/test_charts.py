@@ -3,6 +3,7 @@ import sys
 from itertools import pairwise
 
 import pytest
+from cases import each
 from lxml import etree
 
 from dedup.report.charts import bin_distances, draw_bars
@@ -42,7 +43,7 @@ def test_labels_cannot_be_markup():
     assert "<script" not in svg
 
 
-@pytest.mark.parametrize(
+@each(
     ("counts", "upto", "labels", "bars"),
     [
         ({0: 5, 3: 2}, 4, ["0", "1", "2", "3", "4"], [5, 0, 0, 2, 0]),

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from cases import each
 from report_of import SETTINGS, report_of
 
 from dedup.report.findings import findings, lines_of
@@ -144,7 +145,7 @@ def test_a_finding_has_figures_a_setting_and_a_link_to_its_evidence(name, open_s
     assert html.count('id="setting-') == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "number"), [(name, n) for name, found in FOUND.items() for n in range(len(found[3]))]
 )
 def test_a_report_that_has_it_not_does_not_say_so(name, number):

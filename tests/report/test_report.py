@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from cases import each
 from report_of import SETTINGS, page
 from texts import article, edited
 
@@ -77,7 +78,7 @@ def test_the_text_of_dropped_pages_is_read_back():
     assert Report.from_json(old).dropped_text is None
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each("name", METHODS)
 def test_reports_with_every_method_are_read_back(name):
     method = METHODS[name]()
     reader, detector = PageReader(lambda html: html, method), Detector(method)
@@ -106,7 +107,7 @@ def change(*path, to):
     return changed
 
 
-@pytest.mark.parametrize(
+@each(
     ("damage", "message"),
     [
         (lambda form: form.pop("pages"), "Report lacks pages"),

@@ -1,4 +1,4 @@
-import pytest
+from cases import each
 
 from dedup.report.report import NameCount, NameCounts
 from dedup.report.tally import Tally, url_pattern
@@ -22,7 +22,7 @@ def test_when_there_are_too_many_names_those_with_few_pages_are_forgotten():
     assert tally.counts(1) == NameCounts(101, (NameCount("large", 5, 0),))
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "pattern"),
     [
         ("http://a.org", "a.org/"),

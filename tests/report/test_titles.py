@@ -1,6 +1,6 @@
 """Titles of duplicates, and those of their originals."""
 
-import pytest
+from cases import each
 from report_of import exact, near, new
 
 from dedup.report.report import TitleCounts
@@ -21,7 +21,7 @@ def test_a_title_that_is_written_otherwise_is_the_same():
     ) == TitleCounts(compared=2, different=1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "different"),
     [
         ("Tea – The Lantern", "Tea | Reading Room", 0),

@@ -3,6 +3,7 @@ import sys
 from urllib.parse import urlsplit
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ def test_the_whole_crawl_is_one_scope(url):
     assert crawl(url) == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "name"),
     [
         ("https://WWW.Example.com/A", "www.example.com"),
@@ -35,7 +36,7 @@ def test_a_host_has_its_port_and_no_user(url, name):
     assert host(url) == name
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "name"),
     [
         ("https://docs.example.com/", "example.com"),

@@ -5,6 +5,7 @@ import sys
 from functools import partial
 
 import pytest
+from cases import each
 
 from dedup.limits import LONGEST_SCOPE, shorten_url
 from dedup.plugins import load_extractor, load_method_class
@@ -59,7 +60,7 @@ class Methods:
         return url
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "name"),
     [
         (nth_part(2), "nth_part.<locals>.part"),
@@ -83,7 +84,7 @@ def test_another_function_than_the_one_of_its_name_is_refused(monkeypatch):
         Scope.of(value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "name"),
     [
         ("crawl", "crawl"),
@@ -104,7 +105,7 @@ def test_the_name_of_a_scope_makes_it_again(value, name):
     assert is_scope_name(name)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "message"),
     [
         ("", "got ''"),
@@ -144,12 +145,12 @@ def test_a_module_that_cannot_be_imported_is_named_with_its_error(
         load("torn.f")
 
 
-@pytest.mark.parametrize("name", ["", "site", "host,", "field:", "host,site"])
+@each("name", ["", "site", "host,", "field:", "host,site"])
 def test_no_other_name_is_taken_for_one(name):
     assert not is_scope_name(name)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "told"),
     [
         ("A-1", '["A-1"]'),

@@ -58,6 +58,9 @@ def crawl(
         "RETRY_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "REMOTE_CONTROL_ENABLED": False,
+        "MEMUSAGE_ENABLED": False,
+        # Each loads all certificates of the system.
+        "DOWNLOAD_HANDLERS": {"https": None, "ftp": None, "s3": None},
         "CONCURRENT_REQUESTS": 1,  # pages arrive in the order of their requests
         "CONCURRENT_ITEMS": 10,  # Scrapy starts as many tasks for each page
         **settings,

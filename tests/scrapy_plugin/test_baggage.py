@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from cases import each
 from lxml.html import fromstring
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse, JsonRequest
@@ -42,7 +43,7 @@ def parts(value: Any, *, item: Any = None, own: tuple[str, ...] = (), body: str 
     return read(Request("http://a/", cb_kwargs={"value": value}, meta=meta), item, own, body)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ({"name": "Lamp"}, {"name": " lamp\n"}),  # case and white space are layout
@@ -65,7 +66,7 @@ def test_what_is_the_same(one: Any, other: Any):
     assert (first.digest([]), first.values) == (second.digest([]), second.values)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ({"name": "Lamp"}, {"name": "Lamp 2"}),
@@ -112,7 +113,7 @@ PAGE = f"<title>Lamps &amp; more</title><h1>L<b>amp</b> 7</h1><p>{LONG}</p>"
 OWN = "http://a/lamp/7?from=list"
 
 
-@pytest.mark.parametrize(
+@each(
     ("item", "values"),
     [
         ({"price": 12.5}, [(".price", "12.5")]),
@@ -143,9 +144,8 @@ def test_what_counts_of_an_item_where_a_single_value_is_handed_on(item: Any, val
     assert parts({"n": 1}, item=item, own=(OWN,), body=PAGE).values == [("value.n", "1")]
 
 
-@pytest.mark.parametrize(
+@each(
     "value", [None, "", " ", [], {}, NOW, NOW.timestamp(), str, Spider],
-    ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_what_says_nothing_hands_nothing_on(value: Any):
     assert parts(value, item={"a": 1}) == Parts()
@@ -157,7 +157,7 @@ def test_a_whole_sentence_that_is_handed_on_counts_though_its_words_are_on_the_p
     assert parts(sentence, item={"text": f"{LONG} {sentence}"}, body=body).values
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "title", "values"),
     [
         ("More", "Lamps", []),
@@ -238,7 +238,7 @@ def test_the_host_of_the_pages_themselves_does_not_count():
     assert one.places == other.places == ["/i/1.jpg"]
 
 
-@pytest.mark.parametrize("name", ["_item", "download_info", "redirected_from", "http_row"])
+@each("name", ["_item", "download_info", "redirected_from", "http_row"])
 def test_names_that_only_look_like_those_of_scrapy_count(name: str):
     request = Request("http://a/", meta={name: {"name": "Lamp"}})
     assert read(request).values == [(f"{name}.name", "lamp")]

@@ -1,6 +1,5 @@
 """Whole crawls: what is stored, dropped and counted."""
 
-import gc
 import json
 import logging
 import os
@@ -14,6 +13,7 @@ import pydantic
 import pytest
 import scrapy
 from crawls import ADDON, crawl, spider_over
+from garbage import collect
 from scrapy import Request
 from texts import article, edited, page
 from web import Answer, served
@@ -627,7 +627,7 @@ def test_a_missing_extension_is_an_error_that_names_it():
             ADDONS={},
             ITEM_PIPELINES={"dedup.scrapy_plugin.ItemPipeline": 0},
         )
-    gc.collect()  # Scrapy leaves aiohttp's client open; its warning belongs to this test
+    collect()  # Scrapy leaves aiohttp's client open; its warning belongs to this test
 
 
 def test_a_component_that_the_user_has_placed_stays_there():

@@ -1,10 +1,10 @@
 """Responses that are gone: what is to be done about them waits for `settle`."""
 
-import gc
 import threading
 from typing import Any
 
 from crawls import crawl, spider_over
+from garbage import collect
 from scrapy.http import Response
 from texts import article, page
 from web import served
@@ -19,7 +19,7 @@ def test_what_is_to_be_done_is_done_once_and_by_who_settles():
     gone.when_gone(response, lambda name: done.append((name, threading.current_thread())), "first")
     gone.settle()
     del response
-    collector = threading.Thread(target=gc.collect)
+    collector = threading.Thread(target=collect)
     collector.start()
     collector.join()
     assert done == []
@@ -39,7 +39,7 @@ def test_who_waits_for_a_claim_goes_on_when_its_response_is_gone():
         claim = (await extension._keeper.detector.reserve(read.record.under("http://gone/"))).claim
         extension.visits.of(held[0]).claims.append(claim)
         held.clear()
-        gc.collect()
+        collect()
         assert claim.is_open
         yield {"url": response.url}
 

@@ -5,12 +5,11 @@ import json
 import logging
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 from crawls import crawl, spider_over
+from syntax import nodes
 
-import dedup
 from dedup.cli import main
 from dedup.logs import get_logger
 from dedup.text import Lines
@@ -25,12 +24,7 @@ WORDS = " ".join(f"word{number}" for number in range(60))
 @cache
 def calls():
     """All calls in the code, each with its file."""
-    return [
-        (path, node)
-        for path in Path(dedup.__file__).parent.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call)
-    ]
+    return [(path, node) for path, node in nodes() if isinstance(node, ast.Call)]
 
 
 def unsafe(text):

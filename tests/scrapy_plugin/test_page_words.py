@@ -1,6 +1,6 @@
 """Words of texts that come from elsewhere than the page."""
 
-import pytest
+from cases import each
 
 from dedup.scrapy_plugin.page_words import PageWords
 
@@ -10,7 +10,7 @@ PAGE = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "others"),
     [
         ("the lamp of the house costs 1.250,00", []),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import scrapy
 from crawls import crawl, spider_over
+from garbage import collect
 from scrapy.http import Response
 from texts import article, edited, page
 from web import served
@@ -71,7 +72,7 @@ def test_what_is_never_met_goes_with_its_response():
     leave(visits, {"alone": True}, gone, "gone")
     assert len(visits) == 5
     del gone
-    gc.collect()
+    collect()
     assert len(visits) == 2
     assert keys(visits, shared) == ["kept"]
 
@@ -134,7 +135,7 @@ def test_a_response_that_is_gone_releases_its_claims():
     leave(visits, {}, response, "page")
     visit.claims.append(claim())
     del response
-    gc.collect()
+    collect()
     assert ended == []  # a claim is not released in the midst of whatever the collector interrupts
     visits.gone.settle()
     assert ended == [False]
@@ -179,7 +180,7 @@ def test_nothing_is_remembered_of_an_item_that_a_pipeline_replaced():
     context = copy_context()
     context.run(visits.item_arrives, item)
     del item, context
-    gc.collect()
+    collect()
     assert left() is None
 
 

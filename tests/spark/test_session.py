@@ -8,6 +8,7 @@ import time
 
 import collections_on_disk as collections
 import pytest
+from cases import each
 from redis_server import free_port
 from test_scan_on_spark import some_texts
 
@@ -91,7 +92,7 @@ def test_ctrl_c_ends_a_scan_and_leaves_nothing(needs_java, tmp_path):
     assert os.listdir(tmp_path) == ["pages.jsonl"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("told", "line"),
     [
         (

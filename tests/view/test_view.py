@@ -4,6 +4,7 @@ from itertools import islice
 from math import inf
 
 import pytest
+from cases import each
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -273,7 +274,7 @@ def test_scopes_do_not_bar_one_another(scope):
     assert view.look(page(0, scope=scope))[1] is None
 
 
-@pytest.mark.parametrize("count", [5, 32, 33, 80])
+@each("count", [5, 32, 33, 80])
 def test_a_scope_of_few_pages_is_as_good_as_one_of_many(count):
     """Few have no index; a page that is released is forgotten, and no other one."""
     view = View(SimHash(0), Rule())

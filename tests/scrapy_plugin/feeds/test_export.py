@@ -2,7 +2,6 @@
 
 import bz2
 import csv
-import gc
 import gzip
 import json
 import logging
@@ -24,6 +23,7 @@ from xml.etree import ElementTree
 
 import pytest
 from crawls import Crawl, crawl, spider_over
+from garbage import collect
 from scrapy.extensions.feedexport import ItemFilter
 from texts import article, page
 from web import served
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings(
 def collected() -> Iterator[None]:
     """No session is left for the tests of other files to complain of."""
     yield
-    gc.collect()
+    collect()
 
 
 PLUGINS = "scrapy.extensions.postprocessing"

@@ -12,6 +12,7 @@ from shutil import which
 from typing import Any
 
 import pytest
+from cases import each
 from scrapy import Spider
 from scrapy.settings import Settings
 
@@ -175,7 +176,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "message"), WRONG)
+@each(("name", "value", "message"), WRONG)
 def test_a_wrong_value_is_refused_by_name_with_the_choices(name: str, value: Any, message: str):
     with pytest.raises(SettingError) as caught:
         read(**{name: value})
@@ -213,7 +214,7 @@ class Incomplete(FingerprintMethod):
     name, version = "incomplete", 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "message"),
     [
         ({"DEDUP_METHOD": WithoutIndex}, "DEDUP_METHOD: no index for WithoutIndex"),
@@ -241,7 +242,7 @@ def test_what_workers_cannot_import_will_do_inline():
     assert settings.extractor("x") == "x"
 
 
-@pytest.mark.parametrize("level", ["info", "INFO", "20", 20, logging.INFO])
+@each("level", ["info", "INFO", "20", 20, logging.INFO])
 def test_a_log_level_is_a_name_or_a_number(level: Any):
     assert read(DEDUP_LOG_LEVEL=level).log_level == "INFO"
 
@@ -383,7 +384,7 @@ for path, name in {wrong}.items():
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("criteria", "shown"),
     [
         ("https,clean-url", ["https", "clean-url"]),
@@ -421,7 +422,7 @@ def test_the_url_of_a_shared_store_is_shown_without_its_password():
     assert "secret" not in repr(settings.shown)
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "seconds"),
     [
         ({"DEDUP_INDEX": "pages.sqlite"}, 5),

@@ -1,6 +1,7 @@
 """Placeholders of paths."""
 
 import pytest
+from cases import each
 from scrapy import Spider
 
 from dedup.scrapy_plugin.settings.paths import Placeholders
@@ -27,7 +28,7 @@ def test_the_time_is_one_for_all_paths():
     assert placeholders.fill("%(time)s") == placeholders.fill("%(time)s")
 
 
-@pytest.mark.parametrize("name", ["nmae", "region", "tags", "parse", "batch_id", "", "__class__"])
+@each("name", ["nmae", "region", "tags", "parse", "batch_id", "", "__class__"])
 def test_what_is_no_text_or_number_of_the_spider_is_refused_with_the_names(name: str):
     with pytest.raises(ValueError, match="there are ") as caught:
         Placeholders(News(category="sport")).fill(f"%({name})s")
@@ -37,7 +38,7 @@ def test_what_is_no_text_or_number_of_the_spider_is_refused_with_the_names(name:
     assert set(names) == {"%(time)s", "%(name)s", "%(edition)s", "%(category)s"}
 
 
-@pytest.mark.parametrize("path", ["50%", "%s", "%(name)", "%(name", "%d", "a%20b", "%(name)-"])
+@each("path", ["50%", "%s", "%(name)", "%(name", "%d", "a%20b", "%(name)-"])
 def test_a_percent_sign_that_begins_nothing_is_refused(path: str):
     with pytest.raises(ValueError, match="%% stands for itself"):
         Placeholders(News()).fill(path)

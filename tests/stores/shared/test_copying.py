@@ -1,16 +1,18 @@
 """Every log becomes a ledger, and every ledger a log."""
 
 import asyncio
+import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from ledgers import add, joined, leave, publish, record
 from log_servers import Place
 from redis_server import RedisLogServer
-from test_log import IDENTITY, LOGS, Process
+from test_log import IDENTITY, SERVERS, Process
 
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import Claimed
@@ -22,7 +24,7 @@ from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_lo
 from dedup.stores.shared.log import Joined
 
 
-@pytest.fixture(scope="module", params=LOGS.values(), ids=LOGS)
+@pytest.fixture(scope="module", params=SERVERS)
 def server(request, tmp_path_factory):
     server = request.param(tmp_path_factory.mktemp("server"))
     yield server
@@ -70,22 +72,27 @@ def tables_of(path):
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    """Have a tenth of the rows be read and told at once, so that a tenth of them is enough."""
-    monkeypatch.setattr(copying, "_ROWS_AT_ONCE", 100)
+    """Have a hundredth of the rows be read and told at once, so that as few are enough."""
+    monkeypatch.setattr(copying, "_ROWS_AT_ONCE", 10)
 
 
 @pytest.fixture
 def in_two_parts(monkeypatch):
     """Have the ledger be moved in two parts with two claims and a commit each."""
-    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 150)
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 15)
 
 
 @pytest.fixture
-def ledger(tmp_path):
+def ledger(crawled, tmp_path):
     """A ledger with all that moves, and with pages that do not count any more."""
-    path = tmp_path / "crawled.sqlite"
+    return Path(shutil.copy(crawled, tmp_path))
+
+
+@pytest.fixture(scope="session")
+def crawled(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ledger") / "crawled.sqlite"
     store = joined(path, IDENTITY)
-    numbers = [add(store, page(number)) for number in range(1, 251)]
+    numbers = [add(store, page(number)) for number in range(1, 26)]
     add(store, page(9001, "http://a/1", "a scope"), replaces=[numbers[0]])
     add(store, page(9002)._replace(sketch=None, evidence=None))
     publish(store)
@@ -150,10 +157,10 @@ async def test_pages_that_were_replaced_are_known_as_far_as_the_log_knows_them(p
 
 
 async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
-    assert await copy_to_log(ledger, place.log()) == 251
+    assert await copy_to_log(ledger, place.log()) == 26
     await copy_to_ledger(place.log(), path)
     before, after = tables_of(ledger), tables_of(path)
-    assert len(before["pages"]) == 251
+    assert len(before["pages"]) == 26
     assert all(before.values())
     assert after == before
 
@@ -165,12 +172,12 @@ async def test_a_crawl_goes_on_with_what_was_moved(place, ledger):
     assert (found.identity, found.is_in_use) == (IDENTITY, False)
     joined = await process.join()
     assert joined == Joined(2, False, False)  # what was moved is of an earlier run
-    assert (await process.store(page(9003)))[0] > 251
+    assert (await process.store(page(9003)))[0] > 26
 
 
 async def test_pages_are_no_stored_ones_before_all_were_read(place, ledger):
     with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute("UPDATE pages SET evidence = x'00' WHERE id = 240")
+        file.execute("UPDATE pages SET evidence = x'00' WHERE id = 24")
     with pytest.raises(LedgerError, match="evidence of a page is of a wrong length") as caught:
         await copy_to_log(ledger, place.log(), name="what it is called")
     assert "what it is called" in str(caught.value)
@@ -180,8 +187,8 @@ async def test_pages_are_no_stored_ones_before_all_were_read(place, ledger):
     assert "Committed" not in kinds
     # So that it can be tried again.
     with closing(sqlite3.connect(ledger)) as file, file:
-        file.execute("UPDATE pages SET evidence = NULL WHERE id = 240")
-    assert await copy_to_log(ledger, place.log()) == 251
+        file.execute("UPDATE pages SET evidence = NULL WHERE id = 24")
+    assert await copy_to_log(ledger, place.log()) == 26
 
 
 async def test_what_holds_pages_is_only_replaced_if_that_is_wanted(place, ledger, path):
@@ -196,7 +203,7 @@ async def test_what_holds_pages_is_only_replaced_if_that_is_wanted(place, ledger
         with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
             await refused
     await check_target(place.log(), overwrite=True)
-    assert await copy_to_log(ledger, place.log(), overwrite=True) == 251
+    assert await copy_to_log(ledger, place.log(), overwrite=True) == 26
     await copy_to_ledger(place.log(), path)
     assert tables_of(path) == tables_of(ledger)
 
@@ -223,7 +230,7 @@ async def test_a_crawl_that_begins_meanwhile_ends_the_move(place, ledger):
         await copy_to_log(ledger, log)
     await other.follow()
     kinds = [type(entry.event).__name__ for entry in other.followed]
-    assert sorted(kinds) == ["Claimed"] * 251 + ["Released"] * 251
+    assert sorted(kinds) == ["Claimed"] * 26 + ["Released"] * 26
 
 
 def failing_at(turn, log):
@@ -249,7 +256,7 @@ async def test_what_fails_leaves_no_pages(turn, place, ledger, path):
     await copy_to_ledger(place.log(), path)
     with LedgerReader(path) as reader:
         assert reader.counts() == {"pages": 0, "ended": 0, "matches": 0}
-    assert await copy_to_log(ledger, place.log()) == 251
+    assert await copy_to_log(ledger, place.log()) == 26
 
 
 @pytest.mark.usefixtures("in_two_parts")
@@ -288,9 +295,7 @@ async def test_pages_that_cannot_be_taken_back_are_told(place, ledger):
     log.leave = leave_when_another_joins
     with pytest.raises(LedgerError) as caught:
         await copy_to_log(ledger, log)
-    assert str(caught.value).endswith(
-        "(up to 150 pages are there already; --overwrite begins anew)"
-    )
+    assert str(caught.value).endswith("(up to 15 pages are there already; --overwrite begins anew)")
 
 
 _MOVE_AND_STOP = """
@@ -300,7 +305,7 @@ from dedup.stores.shared import copying
 from dedup.stores.shared.redis_log import RedisLog
 
 url, ledger, turn = sys.argv[1:]
-copying._ROWS_AT_ONCE, copying._PAGES_AT_ONCE = 100, 150
+copying._ROWS_AT_ONCE, copying._PAGES_AT_ONCE = 10, 15
 log = RedisLog(url, lease=1.0)
 exchange = log.exchange
 
@@ -317,7 +322,7 @@ asyncio.run(copying.copy_to_log(Path(ledger), log))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("turn", "stored"), [(2, 0), (3, 150)])
+@pytest.mark.parametrize(("turn", "stored"), [(2, 0), (3, 15)])
 async def test_a_move_that_is_killed_leaves_whole_parts(turn, stored, tmp_path, ledger, path):
     server = RedisLogServer(tmp_path)
     try:
@@ -337,7 +342,7 @@ async def test_a_move_that_is_killed_leaves_whole_parts(turn, stored, tmp_path, 
         if stored:
             with pytest.raises(LedgerError, match="holds pages; --overwrite replaces them"):
                 await check_target(log)
-        assert await copy_to_log(ledger, log, overwrite=bool(stored)) == 251
+        assert await copy_to_log(ledger, log, overwrite=bool(stored)) == 26
         await log.close()
     finally:
         server.stop()

@@ -38,6 +38,11 @@ LOGS = {
     "PostgreSQL": PostgresLogServer,
 }
 """The servers by name."""
+SERVERS = [
+    # What only tests have is tried where there is time.
+    pytest.param(kind, id=name, marks=[pytest.mark.slow] * (name == "remote memory"))
+    for name, kind in LOGS.items()
+]
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl", "é": [None, 1.5, {"a": True}]}
 SHORT = 0.2
@@ -51,10 +56,9 @@ STRANGE = {
     "emoji": "\U0001f600\n\r\t",
     "escapes": "%s\\u0000{}\\x00$1:1",
 }
-FIELDS = {"argvalues": STRANGE.values(), "ids": STRANGE}
 
 
-@pytest.fixture(scope="module", params=LOGS.values(), ids=LOGS)
+@pytest.fixture(scope="module", params=SERVERS)
 def server(request, tmp_path_factory):
     server = request.param(tmp_path_factory.mktemp("server"))
     yield server
@@ -238,22 +242,27 @@ async def test_a_run_begins_when_the_leases_of_all_others_have_ended(place):
     assert (await joined(place)).run > first.run
 
 
-@pytest.mark.parametrize("job", **FIELDS)
-async def test_a_job_goes_on_with_its_run_until_that_has_finished(place, job):
-    if not job:
-        pytest.skip("no job has an empty name")
-    first = await joined(place, job=job)
-    await first.log.leave(first.owner, "shutdown", None, [])
-    other = await joined(place, job=job + "2")
-    await other.log.leave(other.owner, "finished", None, [])
-    assert other.run > first.run
-    log = place.log()
-    await log.open()
-    again = Process(log)
-    assert await again.join(job=job) == Joined(first.run, True, False)
-    await log.leave(again.owner, "finished", None, [])
-    assert not (await Process(log).join(job=job + "2")).is_resumed
-    assert not (await Process(log).join(job=job)).is_resumed
+async def test_a_job_goes_on_with_its_run_until_that_has_finished(place):
+    log, later = place.log(), place.log()
+    for one in (log, later):
+        await one.open()
+    for name, job in STRANGE.items():
+        if not job:  # no job has an empty name
+            continue
+        first, other = Process(log), Process(later)
+        await first.join(job=job)
+        await log.leave(first.owner, "shutdown", None, [])
+        await other.join(job=job + "2")
+        await later.leave(other.owner, "finished", None, [])
+        assert other.run > first.run, name
+        again = Process(later)
+        assert await again.join(job=job) == Joined(first.run, True, False), name
+        await later.leave(again.owner, "finished", None, [])
+        last = Process(later), Process(log)
+        assert not (await last[0].join(job=job + "2")).is_resumed, name
+        assert not (await last[1].join(job=job)).is_resumed, name
+        for process in last:
+            await later.leave(process.owner, "finished", None, [])
 
 
 async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
@@ -712,36 +721,44 @@ async def test_thousands_of_pages_are_told_at_once(place):
     assert pages == {number: record(number) for number in range(1, 9001)}
 
 
-@pytest.mark.parametrize("text", **FIELDS)
-async def test_any_key_and_scope_is_kept(place, text):
-    if text == STRANGE["surrogates"] and not place.server.keeps_any_text:
-        pytest.skip("it is read by tools that know Unicode only")
+async def test_any_key_and_scope_is_kept(place):
+    texts = [*STRANGE.values()]
+    if not place.server.keeps_any_text:  # it is read by tools that know Unicode only
+        texts.remove(STRANGE["surrogates"])
     process = await joined(place)
-    page = record(1, text, text)._replace(key=text)
-    [number] = await process.store(page)
-    note = DuplicateNote(text, number, "near-duplicate", 0.5, 5.0)
-    await process.exchange(preferred={number: text}, duplicates=[note])
+    pages = [record(number, scope=text)._replace(key=text) for number, text in enumerate(texts)]
+    numbers = await process.store(*pages)
+    preferred = dict(zip(numbers, texts, strict=True))
+    notes = [DuplicateNote(text, n, "near-duplicate", 0.5, 5.0) for n, text in preferred.items()]
+    await process.exchange(preferred=preferred, duplicates=notes)
     log = place.log()
     await log.open()
-    assert await log.pages([number]) == {number: page}
+    assert await log.pages(numbers) == dict(zip(numbers, pages, strict=True))
     assert await events(log) == [
-        Claimed(page, (), 1), Committed(1), Preferred(1, text)
-    ]  # fmt: skip
-    assert await collected(log.duplicates()) == [(process.run, note)]
+        *(Claimed(page, (), number) for number, page in zip(numbers, pages, strict=True)),
+        *(Committed(number) for number in numbers),
+        *(Preferred(number, text) for number, text in preferred.items()),
+    ]
+    found = await collected(log.duplicates())
+    assert sorted(found) == sorted((process.run, note) for note in notes)
 
 
-@pytest.mark.parametrize("text", **FIELDS)
-async def test_any_name_reason_report_and_text_is_kept(place, text):
-    if text in (STRANGE["surrogates"], STRANGE["long"]) and not place.server.keeps_any_text:
-        pytest.skip("it is read by tools that know Unicode only, and names are cut")
-    process = await joined(place, spider=text)
-    report = {text: [text, None, 1.5, {"a": True}]}
-    texts = [(text, None, text), ("http://a/", text, "")]
-    await process.log.leave(process.owner, text, report, texts)
+async def test_any_name_reason_report_and_text_is_kept(place):
+    names = [*STRANGE.values()]
+    if not place.server.keeps_any_text:  # it is read by tools that know Unicode only, and cut
+        names = [name for name in names if name not in (STRANGE["surrogates"], STRANGE["long"])]
+    expected, texts = [], []
+    for number, text in enumerate(names):
+        process = await joined(place, spider=text)
+        report = {text: [text, None, 1.5, {"a": True}]}
+        own = [(text, None, text), (f"http://a/{number}", text, "")]
+        await process.log.leave(process.owner, text, report, own)
+        expected.append((text, text, report))
+        texts += own
     log = place.log()
     await log.open()
-    [row] = await log.crawls()
-    assert (row.spider, row.reason, row.report) == (text, text, report)
+    rows = await log.crawls()
+    assert [(row.spider, row.reason, row.report) for row in rows] == expected
     assert sorted(await collected(log.texts())) == sorted(texts)
 
 

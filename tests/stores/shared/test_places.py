@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from cases import each
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.shared.log_url import LogUrl, without_secrets
@@ -12,7 +13,7 @@ from dedup.stores.shared.redis_log import RedisLog
 from dedup.stores.shared.sqlite_log import SqliteLog
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "shown"),
     [
         ("redis://host", "redis://host"),
@@ -38,7 +39,7 @@ def test_a_url_of_another_kind_is_refused_without_the_password(url):
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "kind"),
     [
         ("redis://host", RedisLog),

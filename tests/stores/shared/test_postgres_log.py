@@ -12,6 +12,7 @@ import traceback
 
 import psycopg
 import pytest
+from cases import each
 from open_logs import Logs
 from postgres_server import PASSWORD, PostgresServer, free_port, shared_server
 from proxy import Proxy
@@ -76,7 +77,7 @@ async def down(step, told="."):
 # URLs.
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "mysql://a:hidden@host/database",
@@ -103,7 +104,7 @@ def test_a_url_that_is_none_is_refused_without_its_password(url):
     assert "PostgreSQL" in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "name"),
     [
         ("postgresql://a:b@host:5433/crawls?namespace=news", "host:5433/crawls?namespace=news"),

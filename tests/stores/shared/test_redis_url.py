@@ -3,6 +3,7 @@
 import traceback
 
 import pytest
+from cases import each
 
 from dedup.sqlite_file import LedgerError
 from dedup.stores.shared.redis_log import RedisLog
@@ -12,7 +13,7 @@ NOBODY = {"username": None, "password": None}
 TLS = {"ssl": True, "ssl_check_hostname": True}
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "name", "namespace", "arguments"),
     [
         (
@@ -50,7 +51,7 @@ def test_a_url_names_a_server_a_database_and_a_namespace(url, name, namespace, a
     assert (parsed.name, parsed.namespace, parsed.options) == (name, namespace, arguments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "told"),
     [
         ("", "begins with none of redis://"),

@@ -1,0 +1,35 @@
+"""One test of many cases."""
+
+import inspect
+
+import pytest
+from cases import each
+
+
+@each(("one", "other"), [(1, 1), (1, 2), (3, 3), (3, 4)])
+def equal(fixture: list[int], one: int, other: int) -> None:
+    fixture.append(one)
+    assert one == other
+
+
+@each("one", [1, 2])
+def first(one: int) -> None:
+    assert one == 1
+
+
+def test_all_cases_run_and_those_that_fail_are_told_with_their_values():
+    tried: list[int] = []
+    with pytest.raises(ExceptionGroup, match="2 of 4 cases failed") as raised:
+        equal(fixture=tried)
+    assert tried == [1, 1, 3, 3]
+    assert [error.__notes__ for error in raised.value.exceptions] == [
+        ["the case: {'one': 1, 'other': 2}"],
+        ["the case: {'one': 3, 'other': 4}"],
+    ]
+    assert list(inspect.signature(equal).parameters) == ["fixture"]
+
+
+def test_a_case_that_fails_alone_fails_as_it_is():
+    with pytest.raises(AssertionError) as raised:
+        first()
+    assert raised.value.__notes__ == ["the case: {'one': 2}"]
