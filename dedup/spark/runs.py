@@ -90,7 +90,8 @@ def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[p
 
 def _hashes(values: pa.DictionaryArray, seed: int) -> Array:
     hashes = [xxhash.xxh3_64_intdigest(value, seed) for value in values.dictionary.to_pylist()]
-    return np.array(hashes, np.uint64)[values.indices.to_numpy()]
+    of_values: Array = np.array(hashes, np.uint64)[values.indices.to_numpy()]
+    return of_values
 
 
 def _keys(sketches: list[bytes], method: KeyMethod) -> tuple[Array, Array, Sequence[bytes]]:
