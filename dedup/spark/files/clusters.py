@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedup.spark.files.writing import LINES, as_lines
+from dedup.spark.files.lines import LINES, as_lines
 
 _CLUSTERS_OF_A_BATCH = 64
 

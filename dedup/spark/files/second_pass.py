@@ -15,11 +15,11 @@ from dedup.spark.errors import SparkError
 from dedup.spark.files.clusters import lines_of_clusters
 from dedup.spark.files.first_pass import Records
 from dedup.spark.files.job import Figures
+from dedup.spark.files.lines import LINES
 from dedup.spark.files.splits import PLACES, Place, rows_of
 from dedup.spark.files.staging import Staging
 from dedup.spark.files.storage import Storage, local_path
 from dedup.spark.files.writing import (
-    LINES,
     Flags,
     Kept,
     copied_archives,

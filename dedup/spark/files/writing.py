@@ -16,6 +16,7 @@ from pyspark import Broadcast
 from dedup.atomic_file import replacing
 from dedup.records import Format, RecordError
 from dedup.records.lines import without_verdict
+from dedup.spark.files.lines import as_lines
 from dedup.spark.files.reading import (
     Plan,
     lines_of,
@@ -29,7 +30,6 @@ from dedup.spark.files.reading import (
 )
 from dedup.spark.files.splits import PLACES, ROW, Place
 
-LINES = "value string"
 _LEAST_DIGITS = 5
 _BITS = 1 << 15
 _BYTES_AT_ONCE = 1 << 20
@@ -134,13 +134,6 @@ def _in_pieces(lines: Iterator[Any]) -> Iterator[list[Any]]:
             piece = []
     if piece:
         yield piece
-
-
-def as_lines(lines: list[bytes]) -> pa.RecordBatch:
-    """Return *lines* as strings, although they may be none: Spark writes the bytes as they are."""
-    array = pa.array(lines, pa.binary())
-    strings = pa.StringArray.from_buffers(len(array), *array.buffers()[1:])
-    return pa.RecordBatch.from_arrays([strings], ["value"])
 
 
 def kept_rows(kept: Kept, told: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[Any]]:
