@@ -13,7 +13,7 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.lexicon import load_lexicon
 from dedup.methods.hashing import PLAIN, Hashing
-from dedup.packed import Packed
+from dedup.packed import Packed, lengths_of
 from dedup.text import Document
 from dedup.words import Documents
 
@@ -251,8 +251,8 @@ def as_rows(values: Sequence[bytes], size: int) -> Array:
 
     Raises ValueError if one of them does not have *size* bytes.
     """
+    if (lengths_of(values) != size).any():
+        raise ValueError(f"not all of {len(values)} sketches have {size} bytes")
     if isinstance(values, Packed):
         return values.rows(size)
-    if set(map(len, values)) - {size}:
-        raise ValueError(f"not all of {len(values)} sketches have {size} bytes")
     return np.frombuffer(b"".join(values), np.uint8).reshape(-1, size)

@@ -189,3 +189,20 @@ def test_a_ledger_is_loaded_as_if_each_page_had_been_told(name, tmp_path):
         check(method, list(of_ledger(history, told, size, chooser, path)), told)
 
     look()
+
+
+@pytest.mark.parametrize("name", ["simhash", "verified", "exact", "containment"])
+@pytest.mark.parametrize(
+    "change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b""]
+)
+def test_a_sketch_of_another_length_in_a_log_is_refused(name, change):
+    method = METHODS[name]()
+    good = next(contents(method))
+    pages = [good, good._replace(sketch=None), good._replace(sketch=change(good.sketch)), good]
+    claims = [Claimed(page, (), number) for number, page in enumerate(pages, 1)]
+    events = enumerate([*claims, *(Committed(claimed.number) for claimed in claims)], 1)
+    replay, view = Replay(0.0), View(method, Rule())
+    replay.add(ListedEntries.of(Entry(n, b"ownerown", n, 1, 1.0, event) for n, event in events))
+    view.load(replay.take().records)
+    with pytest.raises(ValueError, match=r"not all of 3 (sketches )?have|a sketch is truncated"):
+        view.finish_loading()

@@ -206,8 +206,9 @@ def _octets(text: bytes, starts: Array, size: int) -> Array:
     """Return *size* bytes of *text* from each of *starts*, shape (n, size), uint8."""
     if not len(starts):
         return np.empty((0, size), np.uint8)
-    octets = np.frombuffer(text, np.uint8)
-    return np.lib.stride_tricks.sliding_window_view(octets, size)[starts]
+    # What begins at each place of the text.
+    windows: Array = np.ndarray((len(text) - size + 1, size), np.uint8, text, strides=(1, 1))
+    return windows[starts]
 
 
 def _rows(text: bytes, starts: Array, kind: np.dtype[Any]) -> Array:
