@@ -126,7 +126,7 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
             if self.seen % 100 == 0:
                 memory.append(resident_bytes())
                 if extension := self.crawler.get_extension(Extension):
-                    state.append(len(extension.visits))
+                    state.append(len(extension.parts.visits))
             yield {"url": response.url}
 
     settings = {
@@ -155,7 +155,7 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
         "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
     }
     if extension := crawler.get_extension(Extension):
-        sums = {name: stage.sum for name, stage in extension.summary._stages.items()}
+        sums = {name: stage.sum for name, stage in extension.parts.summary._stages.items()}
         for name in ("extraction", "tokens", "sketch", "index"):
             figures[f"{name}_ms_per_page"] = sums[name] / pages * 1e3
         own = sums["tokens"] + sums["sketch"] + sums["index"]

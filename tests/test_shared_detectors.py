@@ -98,7 +98,7 @@ class Fleet:
             return
         news = store.take_news()
         try:
-            await self._detectors[process].exchange(news)
+            await self._detectors[process].follower.exchange(news)
             published = True
         finally:
             store.end_exchange(published=published)

@@ -23,18 +23,18 @@ class DownloaderMiddleware:
     """
 
     def __init__(self, extension: Extension) -> None:
-        self._extension = extension
+        self._parts = extension.parts
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
         return cls(Extension.of(crawler, cls.__name__))
 
     def process_request(self, request: Request) -> None:
-        self._extension.provenance.request_is_sent(request)
+        self._parts.provenance.request_is_sent(request)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        self._extension.course.request_fails(request)
+        self._parts.course.request_fails(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        await self._extension.backlog.wait_for_room()
+        await self._parts.backlog.wait_for_room()
         return response

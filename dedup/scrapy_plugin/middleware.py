@@ -20,22 +20,22 @@ class SpiderMiddleware:
     """
 
     def __init__(self, extension: Extension) -> None:
-        self._extension = extension
+        self._parts = extension.parts
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "SpiderMiddleware":
         return cls(Extension.of(crawler, cls.__name__))
 
     def process_spider_input(self, response: Response) -> None:
-        self._extension.course.callback_begins(response)
+        self._parts.course.callback_begins(response)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._extension.course.callback_fails(response)
+        self._parts.course.callback_fails(response)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        course = self._extension.course
+        course = self._parts.course
         course.output_begins(response)
         failed = True
         try:

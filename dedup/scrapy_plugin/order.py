@@ -10,6 +10,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 
 from dedup.preference import Copy
 from dedup.scrapy_plugin.extension import Extension
+from dedup.scrapy_plugin.parts import Parts
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,30 +28,30 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
 
     def __init__(self, crawler: "Crawler", *arguments: Any, **options: Any) -> None:
         try:
-            extension: Extension | None = Extension.of(crawler, type(self).__name__)
+            parts: Parts | None = Extension.of(crawler, type(self).__name__).parts
         except NotConfigured:
-            extension = None
-        if extension and not (extension.settings.enabled and extension.settings.prefer):
-            extension = None
-        self._extension = extension
+            parts = None
+        if parts and not (parts.settings.enabled and parts.settings.prefer):
+            parts = None
+        self._parts = parts
         super().__init__(crawler, *arguments, **options)
 
     def pqfactory(self, slot: str, startprios: Iterable[int] = ()) -> ScrapyPriorityQueue:
         queue = super().pqfactory(slot, startprios)
-        if self._extension:
-            queue.priority = partial(self._level, self._extension, queue)  # type: ignore[method-assign]
+        if self._parts:
+            queue.priority = partial(self._level, self._parts, queue)  # type: ignore[method-assign]
         return queue
 
-    def _level(self, extension: Extension, queue: ScrapyPriorityQueue, request: Request) -> int:
+    def _level(self, parts: Parts, queue: ScrapyPriorityQueue, request: Request) -> int:
         """Return the place of *request* in *queue*, lower is earlier.
 
         If there are too many levels already, that of the next worse one.
         """
-        preference = extension.settings.prefer
+        preference = parts.settings.prefer
         try:
             rank = preference.number(Copy(request.url))
         except Exception:
-            extension.notices.count_error("the preference of <%s>", request.url)
+            parts.notices.count_error("the preference of <%s>", request.url)
             rank = 0
         level = rank - request.priority * preference.limit
         levels = {*queue.queues, *queue._start_queues}

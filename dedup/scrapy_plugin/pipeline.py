@@ -20,6 +20,7 @@ from dedup.scrapy_plugin.exceptions import (
 )
 from dedup.scrapy_plugin.extension import Extension
 from dedup.scrapy_plugin.items import get_field, set_field
+from dedup.scrapy_plugin.parts import Parts
 from dedup.scrapy_plugin.settings.crawl import MARK_FIELD, DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage
 from dedup.workers.base import ReadError
@@ -47,7 +48,7 @@ class ItemPipeline:
 
     def __init__(self, extension: Extension | None = None) -> None:
         self._extension = extension
-        settings = extension.settings if extension else None
+        settings = extension.parts.settings if extension else None
         self._made_with = settings.made_with if settings and settings.sketch_field else None
 
     @classmethod
@@ -62,25 +63,25 @@ class ItemPipeline:
         if self._extension is None:
             return item
         try:
-            await self._act(self._extension, item)
+            await self._act(self._extension.parts, item)
         except DuplicatePage:
             raise
         except Exception:
-            self._extension.notices.count_error("an item of %s", type(item).__name__)
+            self._extension.parts.notices.count_error("an item of %s", type(item).__name__)
         return item
 
-    async def _act(self, extension: Extension, item: Any) -> None:
+    async def _act(self, parts: Parts, item: Any) -> None:
         """Drop *item*, by raising a DuplicatePage, or fill its fields and mark it."""
-        settings = extension.settings
-        passage = extension.visits.item_arrives(item)
+        settings = parts.settings
+        passage = parts.visits.item_arrives(item)
         judgement = passage.judgement
         if settings.item_field:
-            judgement = await extension.judge.of_item(item, passage)
+            judgement = await parts.judge.of_item(item, passage)
         if judgement is None:
             if not settings.enabled:
                 return
-            extension.summary.count("items/unknown")
-            extension.notices.tell_once(
+            parts.summary.count("items/unknown")
+            parts.notices.tell_once(
                 "An item of an unknown page, a %s, is not judged: it comes from start() or an "
                 "errback, or an earlier pipeline replaced it. DEDUP_ITEM_FIELD judges any item",
                 type(item).__name__,
@@ -88,27 +89,25 @@ class ItemPipeline:
             return
         verdict = judgement.verdict
         if reason := _reason_to_drop(judgement, settings):
-            if extension.quarantine and verdict.kind is not Kind.UNCHANGED:
-                await self._fill(item, passage, judgement, extension)
+            if parts.quarantine and verdict.kind is not Kind.UNCHANGED:
+                await self._fill(item, passage, judgement, parts)
                 record = judgement.record and to_field(judgement.record, settings.made_with)
-                extension.quarantine.add(item, judgement.key, verdict, record)
-            extension.summary.count("items/dropped")
+                parts.quarantine.add(item, judgement.key, verdict, record)
+            parts.summary.count("items/dropped")
             _log_drop(judgement, settings)
             raise reason(verdict, judgement.key)
-        await self._fill(item, passage, judgement, extension)
+        await self._fill(item, passage, judgement, parts)
         is_compared = verdict.kind is not Kind.SKIPPED
         if settings.action == "mark" and (is_compared or verdict.reason == UNCHECKED):
-            _mark(item, verdict, extension)
+            _mark(item, verdict, parts)
 
-    async def _fill(
-        self, item: Any, passage: Passage, judgement: Judgement, extension: Extension
-    ) -> None:
+    async def _fill(self, item: Any, passage: Passage, judgement: Judgement, parts: Parts) -> None:
         """Set those fields of *item* that the settings name and the spider left empty."""
-        field = extension.settings.sketch_field
+        field = parts.settings.sketch_field
         if field and self._made_with:
-            _fill_record(item, field, judgement, self._made_with, extension)
-        if extension.settings.fields:
-            await _fill_texts(item, passage, judgement, extension)
+            _fill_record(item, field, judgement, self._made_with, parts)
+        if parts.settings.fields:
+            await _fill_texts(item, passage, judgement, parts)
 
 
 def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[DuplicatePage] | None:
@@ -136,7 +135,7 @@ def _log_drop(judgement: Judgement, settings: DedupSettings) -> None:
 
 
 def _fill_record(
-    item: Any, field: str, judgement: Judgement, made_with: MadeWith, extension: Extension
+    item: Any, field: str, judgement: Judgement, made_with: MadeWith, parts: Parts
 ) -> None:
     """Set the *field* of *item* that DEDUP_SKETCH_FIELD names, unless the spider has filled it."""
     record = to_field(judgement.record, made_with) if judgement.record else None
@@ -144,36 +143,34 @@ def _fill_record(
     if isinstance(there, dict) and there.get("made_with") == made_with._asdict():
         set_field(item, field, record)  # the object was yielded before, with another page
     elif record:
-        _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", extension)
+        _set_if_empty(item, field, record, "DEDUP_SKETCH_FIELD", parts)
 
 
-async def _fill_texts(
-    item: Any, passage: Passage, judgement: Judgement, extension: Extension
-) -> None:
+async def _fill_texts(item: Any, passage: Passage, judgement: Judgement, parts: Parts) -> None:
     """Set those fields of *item* that DEDUP_FIELDS names and the spider left empty."""
     response = passage.visit.response if passage.visit else None
     page = judgement.page
     if page and page.text is None and isinstance(response, HtmlResponse):
         try:
-            page = judgement.page = await extension.pages.read_again(response)
+            page = judgement.page = await parts.pages.read_again(response)
         except ReadError as error:
             logger.debug("Dedup cannot read <%s> again: %.500s", response.url, error)
             page = judgement.page = None
     if page is None:
         return
-    for key, field in extension.settings.fields.items():
+    for key, field in parts.settings.fields.items():
         value = response and canonical_url(response) if key == "canonical" else getattr(page, key)
-        _set_if_empty(item, field, value, "DEDUP_FIELDS", extension)
+        _set_if_empty(item, field, value, "DEDUP_FIELDS", parts)
 
 
-def _set_if_empty(item: Any, field: str, value: Any, setting: str, extension: Extension) -> None:
+def _set_if_empty(item: Any, field: str, value: Any, setting: str, parts: Parts) -> None:
     there = get_field(item, field)
     is_empty = there is None or (isinstance(there, str) and not there)
     if is_empty and not set_field(item, field, value):
-        extension.notices.tell_once(f"Items cannot hold the field %r of {setting}", field)
+        parts.notices.tell_once(f"Items cannot hold the field %r of {setting}", field)
 
 
-def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
+def _mark(item: Any, verdict: Verdict, parts: Parts) -> None:
     mark = {
         "verdict": verdict.reason or verdict.kind.value,
         "original": verdict.original,
@@ -183,10 +180,10 @@ def _mark(item: Any, verdict: Verdict, extension: Extension) -> None:
         "preferred": verdict.preferred,
     }
     if set_field(item, MARK_FIELD, mark):
-        extension.summary.count("items/marked")
+        parts.summary.count("items/marked")
     else:
-        extension.summary.count("items/unmarked")
-        extension.notices.tell_once(
+        parts.summary.count("items/unmarked")
+        parts.notices.tell_once(
             "Items of the class %s cannot be marked: they have no field %r, or are frozen",
             type(item).__name__,
             MARK_FIELD,

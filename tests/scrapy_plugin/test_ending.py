@@ -174,7 +174,7 @@ def test_texts_that_the_temporary_disk_does_not_take_are_told(paths):
     """A real disk that is full is in test_crashes.py; this one only has no more pages."""
 
     def parse(self: Any, response: Any) -> Any:
-        store = self.crawler.get_extension(Extension)._reporting.texts
+        store = self.crawler.get_extension(Extension).parts.reporting.texts
         store._database.execute("PRAGMA max_page_count = 1")
         yield {"url": response.url}
 
@@ -219,7 +219,7 @@ def test_a_folder_of_reports_that_is_gone_is_made_again(paths):
 
 def test_the_end_is_noted_before_texts_that_the_disk_does_not_take(paths):
     def parse(self: Any, response: Any) -> Any:
-        ledger = self.crawler.get_extension(Extension)._keeper.store
+        ledger = self.crawler.get_extension(Extension).parts.keeper.store
         [count] = ledger._writer.execute("PRAGMA page_count").fetchone()
         ledger._writer.execute(f"PRAGMA max_page_count = {count}")
         yield {"url": response.url}

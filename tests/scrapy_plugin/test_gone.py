@@ -33,11 +33,11 @@ def test_who_waits_for_a_claim_goes_on_when_its_response_is_gone():
     held: list[Response] = []
 
     async def parse(self: Any, response: Any) -> Any:
-        extension = self.crawler.get_extension(Extension)
-        read = await extension.pages.read(response)
+        parts = self.crawler.get_extension(Extension).parts
+        read = await parts.pages.read(response)
         held.append(Response("http://gone/"))
-        claim = (await extension._keeper.detector.reserve(read.record.under("http://gone/"))).claim
-        extension.visits.of(held[0]).claims.append(claim)
+        claim = (await parts.keeper.detector.reserve(read.record.under("http://gone/"))).claim
+        parts.visits.of(held[0]).claims.append(claim)
         held.clear()
         collect()
         assert claim.is_open

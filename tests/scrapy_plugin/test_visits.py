@@ -222,7 +222,7 @@ def test_nothing_is_left_of_a_crawl_whatever_other_components_do(settings: dict[
 
     def closed(self: Any, reason: str) -> None:
         gc.collect()
-        left.append(len(self.crawler.get_extension(Extension).visits))
+        left.append(len(self.crawler.get_extension(Extension).parts.visits))
 
     site = {f"/{number}": page(article(number)) for number in range(8)}
     with served(site) as url:
@@ -266,7 +266,7 @@ def test_a_callback_that_raises_is_not_under_way_any_more(how: str):
     left, responses = [], []
 
     def closed(self: Any, reason: str) -> None:
-        left.extend(self.crawler.get_extension(Extension).visits.in_callbacks())
+        left.extend(self.crawler.get_extension(Extension).parts.visits.in_callbacks())
 
     class Keep:
         def process_spider_input(self, response: Any) -> None:
