@@ -3,12 +3,15 @@
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from log_servers import skip_without_server
 
-pytest.importorskip("pyspark")
+# To import it would take a tenth of the start of all tests.
+if find_spec("pyspark") is None:
+    pytest.skip("needs pyspark", allow_module_level=True)
 
 
 @pytest.fixture(scope="session")
