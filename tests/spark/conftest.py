@@ -3,15 +3,12 @@
 import os
 import shutil
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from log_servers import skip_without_server
 
-# To import it would take a tenth of the start of all tests.
-if find_spec("pyspark") is None:
-    pytest.skip("needs pyspark", allow_module_level=True)
+pytest.importorskip("pyspark")
 
 
 @pytest.fixture(scope="session")

@@ -7,16 +7,13 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import urlopen
 
+import pyspark
 from redis_server import free_port
 
-BIN = Path(find_spec("pyspark").origin).parent / "bin"
-"""The scripts of Spark, which is not imported for that."""
-
-CLASS = BIN / "spark-class"
+CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 _SECONDS = 1800
 _SECONDS_TO_START = 120
 

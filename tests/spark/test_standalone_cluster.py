@@ -9,14 +9,15 @@ import time
 from pathlib import Path
 
 import collections_on_disk as collections
+import pyspark
 import pytest
-from standalone import BIN, Cluster
+from standalone import Cluster
 from test_scan_on_spark import check_figures, parts, some_texts
 
 import dedup
 
 pytestmark = pytest.mark.slow
-SUBMIT = BIN / "spark-submit"
+SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
 _SECONDS = 1200
 
 
