@@ -109,10 +109,11 @@ def test_every_stat_that_the_documentation_names_is_one_of_the_code():
     told = (ROOT / "docs" / "stats.md").read_text().partition("A page is skipped")[0]
     names = re.findall(r"`dedup/([\w/<>]+)`", told)
     code = "\n".join(path.read_text() for path in (ROOT / "dedup").rglob("*.py"))
+    words = set(re.findall(r"\w+", code))
     assert len(names) > 30
     for name in names:
         kind, _, detail = name.partition("/")
-        assert re.search(rf"\b{detail if detail and '<' not in detail else kind}\b", code), name
+        assert (detail if detail and "<" not in detail else kind) in words, name
 
 
 def test_nothing_was_left_to_fill_in():

@@ -357,6 +357,7 @@ def command(*arguments, **options):
     )
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path):
     for name in ("one.txt", "other.txt"):
         (tmp_path / name).write_text("some words")

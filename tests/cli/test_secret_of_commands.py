@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 from itertools import combinations
+from pathlib import Path
 
 import commands
 import pytest
@@ -24,10 +26,17 @@ def secret(monkeypatch):
 
 
 @pytest.fixture
-def crawled(tmp_path):
+def crawled(crawled_once, tmp_path):
     """The URL of a site, a ledger of it that was made with a secret, and the feed."""
+    url, *files = crawled_once
+    return url, *(Path(shutil.copy(file, tmp_path)) for file in files)
+
+
+@pytest.fixture(scope="module")
+def crawled_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crawled")
     pages = {"/a": page(article(1)), "/copy": page(edited(article(1))), "/b": page(article(2))}
-    ledger, feed = tmp_path / "pages.sqlite", tmp_path / "pages.jsonl"
+    ledger, feed = folder / "pages.sqlite", folder / "pages.jsonl"
     with served(pages) as url:
         crawl(
             spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger, DEDUP_SECRET=SECRET,

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pytest
-from selenium.webdriver import Chrome
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
@@ -19,8 +20,13 @@ FLAGS = (
 
 
 @contextmanager
-def chromium(language: str = "en") -> Iterator[Chrome]:
+def chromium(language: str = "en") -> "Iterator[Chrome]":
     """Yield a browser whose console is kept, and end it; skip the test where there is none."""
+    # Files with tests of a browser have others, too, which have no use for it.
+    from selenium.webdriver import Chrome
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not (browser and driver):
         pytest.skip("needs Chromium: apt-get install chromium chromium-driver")
@@ -39,7 +45,7 @@ def chromium(language: str = "en") -> Iterator[Chrome]:
             page.quit()
 
 
-def show(browser: Chrome, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+def show(browser: "Chrome", path: Path, *, width: int = 1280, dark: bool = False) -> None:
     """Open the file at *path*, as on a screen of *width* CSS pixels."""
     features = [
         {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
@@ -51,6 +57,6 @@ def show(browser: Chrome, path: Path, *, width: int = 1280, dark: bool = False) 
     browser.get(path.as_uri())
 
 
-def console(browser: Chrome) -> list[str]:
+def console(browser: "Chrome") -> list[str]:
     """Return what the browser complained of since the last call."""
     return [entry["message"] for entry in browser.get_log("browser")]

@@ -124,41 +124,46 @@ class ManyFieldsItem:
 ITEM_KINDS = [dict, SlotsItem, FrozenItem, PydanticItem, ScrapyItem, ManyFieldsItem]
 
 
-@pytest.mark.parametrize("kind", ITEM_KINDS)
-def test_items_of_every_kind_are_dropped(kind: Any):
+def crawl_items_of_every_kind(**settings: Any) -> tuple[str, Any]:
+    """A page and its copy for each kind of items: the URL of the site, and the crawl."""
+    site = {}
+    for number in range(len(ITEM_KINDS)):
+        site[f"/{number}"] = page(article(number))
+        site[f"/{number}/copy"] = page(edited(article(number)))
+
     def parse(self: Any, response: Any) -> Iterator[Any]:
+        kind = ITEM_KINDS[int(response.url.split("/")[3])]
         yield kind(url=response.url)
 
-    with served(SITE) as url:
-        result = crawl(spider_over(f"{url}/original", f"{url}/copy", f"{url}/other", parse=parse))
-    assert (len(result.items), len(result.dropped)) == (2, 1)
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), parse=parse)
+        return url, crawl(spider, DEDUP_MAX_DISTANCE=12, **settings)
+
+
+def test_items_of_every_kind_are_dropped():
+    _, result = crawl_items_of_every_kind()
+    assert [type(item) for item in result.items] == ITEM_KINDS
+    assert [type(item) for item, _ in result.dropped] == ITEM_KINDS
     assert not result.messages()
 
 
-@pytest.mark.parametrize("kind", ITEM_KINDS)
-def test_marking_keeps_items_of_every_kind_and_marks_those_that_can_hold_it(kind: Any):
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield kind(url=response.url)
-
-    with served(SITE) as url:
-        result = crawl(
-            spider_over(f"{url}/original", f"{url}/copy", parse=parse), DEDUP_ACTION="mark"
-        )
-    assert len(result.items) == 2
-    if kind in (dict, ManyFieldsItem):
-        mark = result.items[1]["dedup"] if kind is dict else result.items[1].dedup
+def test_marking_keeps_items_of_every_kind_and_marks_those_that_can_hold_it():
+    url, result = crawl_items_of_every_kind(DEDUP_ACTION="mark")
+    assert [type(item) for item in result.items[1::2]] == ITEM_KINDS
+    copies = dict(zip(ITEM_KINDS, result.items[1::2], strict=True))
+    marks = {dict: copies[dict]["dedup"], ManyFieldsItem: copies[ManyFieldsItem].dedup}
+    for kind, mark in marks.items():
+        assert 0 < mark.pop("distance") <= 12
         assert mark == {
             "verdict": "near-duplicate",
-            "original": f"{url}/original",
-            "distance": 2,
+            "original": f"{url}/{ITEM_KINDS.index(kind)}",
             "method": "simhash",
             "objection": None,
             "preferred": None,
         }
-        assert result.stats["dedup/items/marked"] == 2
-    else:
-        assert result.stats["dedup/items/unmarked"] == 2
-        assert len(result.messages()) == 1
+    assert result.stats["dedup/items/marked"] == 2 * 2
+    assert result.stats["dedup/items/unmarked"] == 2 * (len(ITEM_KINDS) - 2)
+    assert len(result.messages()) == 1
 
 
 def test_every_item_of_a_page_shares_its_verdict():

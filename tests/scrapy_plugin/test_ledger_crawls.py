@@ -38,12 +38,37 @@ SITE = {
 }
 
 
-@pytest.fixture
-def site():
-    """The pages of a server that runs as long as the test, and its URL."""
-    pages = dict(SITE)
+@pytest.fixture(scope="module")
+def server():
+    pages = {}
     with served(pages) as url:
         yield pages, url
+
+
+@pytest.fixture
+def site(server):
+    """The pages of a server, which a test may change, and its URL."""
+    return with_all_pages(server)
+
+
+def with_all_pages(server):
+    pages, _ = server
+    pages.clear()
+    pages.update(SITE)
+    return server
+
+
+@pytest.fixture(scope="module")
+def crawled(server, tmp_path_factory):
+    ledger = tmp_path_factory.mktemp("crawled") / "pages.sqlite"
+    run(with_all_pages(server), ledger=ledger)
+    return ledger
+
+
+@pytest.fixture
+def known(crawled, ledger):
+    """Have the ledger be one of a crawl over the whole site."""
+    shutil.copy(crawled, ledger)
 
 
 @pytest.fixture
@@ -92,8 +117,8 @@ def test_a_second_crawl_stores_nothing_that_is_unchanged(site, ledger):
     assert urls(site, ledger) == ["/a", "/other", "/short"]
 
 
+@pytest.mark.usefixtures("known")
 def test_a_changed_page_passes_and_takes_the_place_of_its_earlier_self(site, ledger, tmp_path):
-    run(site, ledger=ledger)
     pages, url = site
     pages["/a"] = page(article(3))
     second = run(site, "/a", "/b", ledger=ledger, DEDUP_REPORT=tmp_path / "reports")
@@ -165,16 +190,16 @@ def test_what_was_not_stored_is_not_remembered(site, ledger, pipeline):
     assert run(site, "/b", ledger=ledger).stored == ["/b"]
 
 
+@pytest.mark.usefixtures("known")
 def test_unchanged_pages_can_be_kept(site, ledger):
-    run(site, ledger=ledger)
     second = run(site, ledger=ledger, DEDUP_REVISITS="keep")
     assert second.stored == ["/a", "/other", "/short"]
     assert counts(second)["unchanged"] == 3
     assert len(urls(site, ledger)) == 3
 
 
+@pytest.mark.usefixtures("known")
 def test_unchanged_pages_are_marked(site, ledger):
-    run(site, ledger=ledger)
     second = run(site, ledger=ledger, DEDUP_ACTION="mark")
     assert [item["dedup"]["verdict"] for item in second.items] == [
         "unchanged", "near-duplicate", "unchanged", "unchanged",
@@ -205,8 +230,8 @@ def run_items(site: Any, ledger: Any, parse: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("way", ["setting", "argument"])
+@pytest.mark.usefixtures("known")
 def test_a_reset_stores_everything_again(site, ledger, way):
-    run(site, ledger=ledger)
     spider = spider_over(*(site[1] + path for path in SITE))
     if way == "argument":
         spider.dedup_reset = "1"
@@ -216,8 +241,8 @@ def test_a_reset_stores_everything_again(site, ledger, way):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("known")
 def test_the_spider_argument_is_above_the_setting(site, ledger):
-    run(site, ledger=ledger)
     spider = spider_over(*(site[1] + path for path in SITE))
     spider.dedup_reset = "0"
     assert crawl(spider, DEDUP_INDEX=ledger, DEDUP_RESET=True).items == []
@@ -226,8 +251,8 @@ def test_the_spider_argument_is_above_the_setting(site, ledger):
         crawl(spider, DEDUP_INDEX=ledger)
 
 
+@pytest.mark.usefixtures("known")
 def test_entries_expire(site, ledger):
-    run(site, ledger=ledger)
     with closing(sqlite3.connect(ledger)) as file, file:
         file.execute("UPDATE pages SET stored = stored - 86400 * 3 WHERE url LIKE '%/other'")
     assert run(site, ledger=ledger, DEDUP_MAX_AGE=2.5).stored == ["/other"]
@@ -257,8 +282,8 @@ def test_a_damaged_file_stops_the_crawl_before_it_begins(site, ledger):
     assert ledger.read_text() == "no database" * 100
 
 
+@pytest.mark.usefixtures("known")
 def test_wrong_sketches_are_damage_too(site, ledger):
-    run(site, ledger=ledger)
     with closing(sqlite3.connect(ledger)) as file, file:
         file.execute("UPDATE pages SET sketch = x'0102' WHERE url LIKE '%/other'")
     for _ in range(2):  # and the file is not locked by the crawl that was refused
@@ -274,8 +299,8 @@ def test_two_crawls_at_once_are_refused(site, ledger):
     assert run(site, "/a", ledger=ledger).stored == ["/a"]
 
 
+@pytest.mark.usefixtures("known")
 def test_duplicates_can_be_asked_for_by_sql(site, ledger):
-    run(site, ledger=ledger)
     assert query(ledger, "SELECT original, duplicate, kind FROM duplicates") == [
         (f"{site[1]}/a", f"{site[1]}/b", "near-duplicate")
     ]
@@ -778,8 +803,8 @@ def test_the_view_of_duplicates_has_each_pair_once_while_it_is_one(site, ledger)
     assert query(ledger, "SELECT * FROM duplicates") == []
 
 
+@pytest.mark.usefixtures("known")
 def test_a_crawl_without_items_changes_nothing(site, ledger):
-    run(site, ledger=ledger)
     run(site, ledger=ledger, DEDUP_RESET=True, parse=lambda self, response: None)
     assert query(ledger, "SELECT count(*) FROM crawls") == [(1,)]
     assert len(urls(site, ledger)) == 3
@@ -902,8 +927,8 @@ def test_a_shorter_least_length_holds_for_stored_pages_too(site, ledger):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("known")
 def test_reading_a_large_ledger_is_told(site, ledger, monkeypatch):
-    run(site, ledger=ledger)
     monkeypatch.setattr("dedup.scrapy_plugin.opening._SECONDS_OF_A_LINE", -1)
     second = run(site, ledger=ledger)
     assert f"Reading {ledger}: 3 of 3 pages" in second.messages(logging.INFO)

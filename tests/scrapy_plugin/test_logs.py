@@ -140,28 +140,30 @@ def test_what_commands_print_is_printable():
     assert unsafe_ones == []
 
 
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """What a crawl logged and reported that met hostile strings wherever they can stand."""
+
+    def parse(self, response):
+        for number in range(3):
+            # The host is among what the report counts by.
+            url = f"http://{'a' * 10}{HOSTILE}/{number}{HOSTILE}{'x' * 100_000}"
+            yield {"url": url, "text": WORDS, "title": HOSTILE}
+        yield {"url": f"http://b/{HOSTILE}", "text": WORDS.replace("word7", "other")}
+        yield {"url": f"http://c/{HOSTILE}", "text": None}
+
+    tmp_path = tmp_path_factory.mktemp("hostile")
+    done = crawl(
+        spider_over("data:text/html,<p>a", parse=parse),
+        URLLENGTH_LIMIT=0,
+        DEDUP_ITEM_FIELD="text",
+        DEDUP_REPORT=str(tmp_path / "reports"),
+        DEDUP_INDEX=str(tmp_path / "pages.sqlite"),
+    )
+    return done, tmp_path
+
+
 class TestCrawl:
-    @pytest.fixture
-    def hostile(self, tmp_path):
-        """What a crawl logged and reported that met hostile strings wherever they can stand."""
-
-        def parse(self, response):
-            for number in range(3):
-                # The host is among what the report counts by.
-                url = f"http://{'a' * 10}{HOSTILE}/{number}{HOSTILE}{'x' * 100_000}"
-                yield {"url": url, "text": WORDS, "title": HOSTILE}
-            yield {"url": f"http://b/{HOSTILE}", "text": WORDS.replace("word7", "other")}
-            yield {"url": f"http://c/{HOSTILE}", "text": None}
-
-        done = crawl(
-            spider_over("data:text/html,<p>a", parse=parse),
-            URLLENGTH_LIMIT=0,
-            DEDUP_ITEM_FIELD="text",
-            DEDUP_REPORT=str(tmp_path / "reports"),
-            DEDUP_INDEX=str(tmp_path / "pages.sqlite"),
-        )
-        return done, tmp_path
-
     def test_nothing_in_the_log_steers_a_terminal(self, hostile):
         done, _ = hostile
         formatter = logging.Formatter("%(message)s")

@@ -33,7 +33,14 @@ POOLS = {
 }
 
 
-@pytest.fixture(scope="module", params=POOLS.values(), ids=POOLS)
+# The fast loop starts one process.
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name == "2 workers"))
+        for name, make in POOLS.items()
+    ],
+)
 def pool(request):
     """A pool whose extractor does what the page says."""
     pool = request.param(PageReader(misbehaving, SimHash()))

@@ -246,7 +246,9 @@ class TestClosing:
         pool.close()
         assert ids_of_workers(pool) == []
 
-    @pytest.mark.parametrize("seconds", [0, 0.02, 0.1, 0.3])
+    @pytest.mark.parametrize(
+        "seconds", [0, *(pytest.param(later, marks=pytest.mark.slow) for later in (0.02, 0.1, 0.3))]
+    )
     def test_no_process_is_left_of_a_pool_closed_while_it_starts(self, seconds):
         before = children()
         with started(bad_extractors.slow_from_the_start, workers=2) as pool:

@@ -350,6 +350,7 @@ def test_nothing_cannot_be_shared(tmp_path: Path, *, jobdir: bool):
     assert not read(DEDUP_INDEX_IN_USE="share", DEDUP_ENABLED=False, **job).is_shared
 
 
+@pytest.mark.slow
 def test_a_read_only_file_system_is_told_of_at_the_start(tmp_path: Path):
     """Also if the ledger is there already."""
     (tmp_path / "old.sqlite").touch()

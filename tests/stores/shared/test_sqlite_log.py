@@ -420,7 +420,9 @@ async def test_nothing_is_told_to_who_has_missed_what_was_before(shared):
     assert [entry.position for entry in await process.log.entries(2)] == [3]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
+)
 async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, monkeypatch, seed):
     monkeypatch.setattr(sqlite_tables, "KEPT_EVENTS", 5)
     monkeypatch.setattr(sqlite_log, "_ENTRIES_BETWEEN_PRUNES", 3)
