@@ -259,6 +259,7 @@ def test_where_no_blanks_part_words_the_sequences_are_of_tokens(text):
     assert sample.result() == LostText(total, (total - kept) / total, 0.0)
 
 
+@pytest.mark.slow
 def test_a_hostile_text_takes_no_more_of_the_sample_than_others():
     sample = LostTextSample(5000)
     page = " ".join(f"{number:x}" for number in range(300_000))

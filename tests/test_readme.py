@@ -89,6 +89,7 @@ def test_the_readme_is_short_enough_to_be_read():
     assert len(README.splitlines()) < 80
 
 
+@pytest.mark.slow
 def test_every_message_that_the_documentation_explains_is_one_of_the_code():
     told = (ROOT / "docs" / "troubleshooting.md").read_text()
     section = told.partition("## Messages")[2].partition("\n## ")[0]

@@ -93,6 +93,7 @@ def copied(town, path, change):
     return path
 
 
+@pytest.mark.slow
 def test_a_report_of_all_crawls_tells_what_their_ledger_does(town, tmp_path, capsys):
     earlier = "UPDATE crawls SET started = 1600000000 WHERE id = 1"
     ledger = copied(town, tmp_path / "pages.sqlite", earlier)

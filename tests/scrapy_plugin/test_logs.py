@@ -94,6 +94,7 @@ def test_every_logger_is_one_whose_arguments_are_made_printable():
     ]
 
 
+@pytest.mark.slow
 def test_what_the_log_is_told_is_a_constant_with_arguments():
     """In the text itself, nothing would be made printable."""
     levels = {"debug", "info", "warning", "error", "critical", "exception", "tell_once"}

@@ -162,6 +162,7 @@ def test_a_second_crawl_of_a_job_is_told_of_it(pages, site, tmp_path):
     assert sorted(path.name for path in (tmp_path / "job").glob("*.sqlite")) == ["dedup.sqlite"]
 
 
+@pytest.mark.slow
 def test_a_ledger_for_each_spider_lets_all_run_at_once(pages, site, tmp_path):
     path = tmp_path / "pages-%(name)s.sqlite"
     ends, _ = run_at_once(pages, site, ["/0"], ["/copy"], DEDUP_INDEX=path)

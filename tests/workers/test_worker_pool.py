@@ -240,6 +240,7 @@ class TestClosing:
         pool.close()
         assert [read(pool, "page"), read(pool, "page")] == ["(closed)", "(closed)"]
 
+    @pytest.mark.slow
     def test_a_pool_may_be_closed_twice(self, pool):
         read(pool, "page")
         pool.close()

@@ -603,6 +603,7 @@ def test_a_feed_that_cannot_be_opened_stores_nothing(tmp_path: Path):
     assert remembered(ledger) == []
 
 
+@pytest.mark.slow
 def test_empty_feeds_that_are_stored_do_not_count_as_failed(tmp_path: Path):
     ledger = tmp_path / "pages.sqlite"
     gz = {"postprocessing": [f"{PLUGINS}.Bz2Plugin"], "format": "jsonlines"}

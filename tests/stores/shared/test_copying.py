@@ -248,7 +248,9 @@ def failing_at(turn, log):
 
 
 # Of both parts, and what is told of pages.
-@pytest.mark.parametrize("turn", [1, 3, 5, 6, 7])
+@pytest.mark.parametrize(
+    "turn", [3, 6, *(pytest.param(turn, marks=pytest.mark.slow) for turn in (1, 5, 7))]
+)
 @pytest.mark.usefixtures("in_two_parts")
 async def test_what_fails_leaves_no_pages(turn, place, ledger, path):
     with pytest.raises(StoreDownError, match="did not answer"):

@@ -958,6 +958,7 @@ async def test_a_step_that_is_cancelled_leaves_the_log_in_order(place):
     assert positions == list(range(1, len(positions) + 1))
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_out_of_reach_is_told_as_such_and_may_come_back(place):
     down = place.server.down()
     if down is None:
