@@ -167,12 +167,12 @@ class _Compared:
         size = end - start
         left = max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
         most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * size)
-        step = max(1, min(_LINKS_A_MEMBER, _PAIRS_AT_ONCE // size))
         if self._is_exact:
             candidates = Candidates(size)
         else:
             payloads = self._members.payloads[start:end]
             candidates = Candidates.of_sketches(self._method, payloads)
+        step = min(_LINKS_A_MEMBER, candidates.leaders_at_once(_PAIRS_AT_ONCE))
         leaders = 0 if candidates.are_sorted_fast else _LINKS_A_MEMBER
         for first in range(0, size, step):
             if (asked[first:] >= MOST_OBJECTIONS).all():
@@ -186,9 +186,10 @@ class _Compared:
                     yield from self._asked(part, start, asked)
                 return
             pairs = candidates.of_leaders(first, min(first + step, size))
-            for links in self._asked(pairs, start, asked):
-                left -= len(links.pages)
-                yield links
+            for part in pairs.parts(_PAIRS_AT_ONCE):
+                for links in self._asked(part, start, asked):
+                    left -= len(links.pages)
+                    yield links
 
     def _asked(self, pairs: Pairs, start: int, asked: Array) -> Iterator[Links]:
         """Yield the links of *pairs* of a run; what has had many objections is not asked again."""

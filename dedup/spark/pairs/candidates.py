@@ -33,6 +33,13 @@ class Candidates:
         """Whether `of_all` takes less time than to compare a few members with all others."""
         return self._features is not None
 
+    def leaders_at_once(self, pairs: int) -> int:
+        """Return of how many members there are about so many *pairs*, one or more.
+
+        A sieve leaves few of them, and takes less time for several leaders at once.
+        """
+        return max(1, (pairs if self._sieve is None else 8 * pairs) // self._size)
+
     def of_leaders(self, first: int, last: int) -> Pairs:
         """Return the pairs of each member from *first* to before *last* with all later ones."""
         if self._sieve is not None:

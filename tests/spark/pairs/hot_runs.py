@@ -36,7 +36,7 @@ def hot_values(draw):
 @st.composite
 def hot_components(draw):
     """Components that agree in many places, as numbers or as bits of bytes."""
-    places = draw(st.integers(1, 12))
+    places = draw(st.integers(1, 12) | st.sampled_from([40, 100]))
     are_bits = draw(st.booleans())
     size, most_value = draw(st.integers(1, 60)), draw(st.sampled_from([1, 3, 255]))
     chooser = np.random.default_rng(draw(st.integers(0, 10**6)))
@@ -44,7 +44,8 @@ def hot_components(draw):
     values = chooser.integers(0, most_value, (size, places), kind, endpoint=True)
     values[:, chooser.random(places) < 0.3] = 1
     values[chooser.random((size, places)) < draw(st.sampled_from([0, 0.5, 0.9]))] = 0
-    return Components(values, draw(st.integers(0, 14)), are_bits=are_bits)
+    most = draw(st.integers(0, 14) | st.sampled_from([places, 3 * places]))
+    return Components(values, most, are_bits=are_bits)
 
 
 def differing(components, one, other):

@@ -20,9 +20,15 @@ def test_a_sieve_leaves_all_that_may_match_and_of_bits_nothing_else(components, 
     assert left >= near(components)
     if components.are_bits or components.values.max() < 16:
         assert left == near(components)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_PLACES_AT_ONCE", 9)
-        patch.setattr(module, "_ROWS_AT_ONCE", 100)
-        assert set().union(*map(as_set, sieve.pairs_of_all())) == left
-        found = as_set(sieve.pairs_of_leaders(0, min(first, size)))
-    assert found == {pair for pair in left if pair[0] < first}
+    for words_to_sift in (0, 2, 10**6):  # so that one word, some or all are compared of all pairs
+        sieve = Sieve.of(components)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_WORDS_TO_SIFT", words_to_sift)
+            patch.setattr(module, "_PLACES_AT_ONCE", 9)
+            patch.setattr(module, "_LEADERS_AT_ONCE", 5)
+            patch.setattr(module, "_PAIRS_AT_ONCE", 20)
+            parts = [as_set(pairs) for pairs in sieve.pairs_of_all()]
+            found = as_set(sieve.pairs_of_leaders(0, min(first, size)))
+        assert set().union(*parts) == left
+        assert sum(map(len, parts)) == len(left)
+        assert found == {pair for pair in left if pair[0] < first}
