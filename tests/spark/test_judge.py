@@ -52,7 +52,8 @@ def in_rounds():
 
 RULES = st.builds(
     Rule,
-    st.sampled_from([20, 0, 40]),
+    # So many words most texts have that are near: just enough.
+    st.sampled_from([90, 20, 0]),
     st.sampled_from(["exact", "keep"]),
     st.sampled_from([NORMAL, STRICT, None]),
 )
