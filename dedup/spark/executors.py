@@ -38,7 +38,8 @@ def check_executors(spark: SparkSession, work: object = None) -> None:
             raise
         raise SparkError(
             f"{context.master} began no task within {_SECONDS_TO_BEGIN:.0f} seconds: does it "
-            "have executors, with as much memory and as many cores as were asked for?"
+            "have executors, with as much memory and as many cores as were asked for, and are they "
+            "free of other jobs?"
         ) from error
     finally:
         timer.cancel()

@@ -31,8 +31,9 @@ def split_query(query: str, server: str) -> tuple[str, dict[str, str]]:
     options = dict(parse_qsl(query, keep_blank_values=True))
     namespace = options.pop("namespace", _NAMESPACE)
     if not 0 < len(namespace) <= _LONGEST_NAMESPACE or not namespace.isprintable():
+        got = len(namespace) if namespace.isprintable() else "others"
         raise LedgerError(
             f"the namespace in the URL of {server} must have 1 to {_LONGEST_NAMESPACE} printable "
-            f"characters, and has {len(namespace)}"
+            f"characters, and has {got}"
         )
     return namespace, options
