@@ -24,6 +24,8 @@ from dedup.spark.executors import check_executors
 
 _LOWEST_JAVA = 17
 _SECONDS_TO_CONNECT = 10.0
+# Of a cluster that has to start machines first.
+_SECONDS_TO_BEGIN = 600.0
 _OURS = {
     "spark.app.name": "dedup scan",
     "spark.ui.enabled": "false",
@@ -45,7 +47,7 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
             raise SparkError("--master: there is a session of Spark already, with its own")
         session = SparkSession.builder.getOrCreate()
         with clear_errors():
-            check_executors(session)
+            check_executors(session, seconds=_SECONDS_TO_BEGIN)
             yield session
         return
     master = master or os.environ.get("MASTER") or "local[*]"
@@ -60,7 +62,7 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
         try:
             session = SparkSession(context)
             with clear_errors():
-                check_executors(session)
+                check_executors(session, seconds=_SECONDS_TO_BEGIN)
                 yield session
         finally:
             with suppress(Exception):  # as of a cluster that is gone

@@ -9,7 +9,7 @@ from itertools import count
 from struct import Struct, error
 
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.shared.log import Entry
 
 # Kind, serial, run, owner, when, and the number of the page, 0 for a claim.
@@ -101,7 +101,7 @@ def _claimed(position: int, data: bytes) -> Claimed:
     record = PageRecord(
         from_utf8(data[key:replaces]),
         from_utf8(data[scope:key]) if of_scope else "",
-        tokens,
+        min(tokens, MOST_TOKENS),
         digest,
         data[sketch:evidence] if flags & HAS_SKETCH else None,
         data[evidence:scope] if flags & HAS_EVIDENCE else None,
