@@ -264,6 +264,7 @@ def test_what_is_extracted_says_how_much_it_is(extract):
     assert part.evidence.weakness is Weakness.LITTLE
 
 
+@pytest.mark.slow
 @each("depth", [300, 3000])
 def test_pages_too_deep_to_be_read_whole_are_no_evidence(extract, depth):
     html = f"<html><body><p>{PARAGRAPHS[0]}</p>" + "<font>" * depth

@@ -14,6 +14,7 @@ def shingles(words, halvings=0):
     return sequences
 
 
+@pytest.mark.slow
 @each("halvings", [0, 1, 3, 12, 63])
 def test_the_sequences_of_many_texts_are_those_of_each(halvings):
     chance = random.Random(halvings)

@@ -344,6 +344,7 @@ def test_damaged_ledgers_are_told_in_one_line(town, tmp_path, capsys, monkeypatc
     assert "is damaged" in err
 
 
+@pytest.mark.slow
 def test_the_texts_of_a_ledger_can_be_calibrated_on(tmp_path, capsys):
     ledger, pairs = tmp_path / "pages.sqlite", tmp_path / "pairs.tsv"
     site = {}

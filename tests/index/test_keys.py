@@ -107,6 +107,7 @@ def test_a_small_index_is_small_and_a_large_one_grows_with_its_pages():
     assert index.nbytes < 5_000 * 10 * (4 + 8) * 2
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(SETS, max_size=30), st.lists(SETS, max_size=5), st.integers(0, 8))
 def test_the_nearest_beyond_the_threshold_is_one_that_shares_a_key(stored, asked, within):

@@ -387,6 +387,7 @@ def test_the_request_that_asks_has_the_callback_the_arguments_and_the_depth_of_t
     assert seen == [[7, 3, 1, "drinks"]] * 2
 
 
+@pytest.mark.slow
 def test_a_page_does_not_wait_longer_than_the_setting_says():
     site = {"/print": naming("/tea"), "/tea": page(TEXT)}
     result = run(site, "/print", DEDUP_WAIT_TIMEOUT=0)
@@ -433,6 +434,7 @@ def test_a_reprint_waits_no_longer_than_the_setting_says_for_all_that_it_waits_f
     assert ended["/reprint"] < ended["/like-it"] + timeout
 
 
+@pytest.mark.slow
 def test_a_crawl_that_is_closed_does_not_wait():
     def parse(self, response):
         yield {"url": response.url}
@@ -495,6 +497,7 @@ def test_pages_wait_that_take_half_the_memory_of_the_scraper_and_no_more():
     assert 8 <= result.stats[WAITED] <= 10
 
 
+@pytest.mark.slow
 def test_a_job_that_is_stopped_while_a_page_waits_stores_its_content_once(tmp_path):
     async def start(self):
         yield Request(self.start_urls[0])

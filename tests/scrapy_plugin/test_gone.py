@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import pytest
 from crawls import crawl, spider_over
 from garbage import collect
 from scrapy.http import Response
@@ -13,6 +14,7 @@ from dedup.scrapy_plugin import Extension
 from dedup.scrapy_plugin.gone import GoneResponses
 
 
+@pytest.mark.slow
 def test_what_is_to_be_done_is_done_once_and_by_who_settles():
     gone, done = GoneResponses(), []
     response = Response("http://a/")

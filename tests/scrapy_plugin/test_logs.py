@@ -114,6 +114,7 @@ def test_what_the_log_is_told_is_a_constant_with_arguments():
     }
 
 
+@pytest.mark.slow
 def test_what_commands_print_is_printable():
     """Each value in a text that is printed has a number's format, or goes through `printable`."""
 

@@ -171,6 +171,7 @@ def test_a_ledger_for_each_spider_lets_all_run_at_once(pages, site, tmp_path):
     assert stored(tmp_path / "pages-spider2.sqlite") == [("spider2", "/copy")]
 
 
+@pytest.mark.slow
 def test_a_ledger_of_ones_own_is_the_first_that_is_free_each_time(pages, site, tmp_path):
     settings = {"DEDUP_INDEX": tmp_path / "pages.sqlite", "DEDUP_INDEX_IN_USE": "own"}
     ends, log = run_at_once(pages, site, ["/0"], ["/copy"], **settings)

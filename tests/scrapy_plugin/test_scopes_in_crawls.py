@@ -185,6 +185,7 @@ def test_a_page_counts_once_by_its_first_item_whatever_is_dropped_with_the_other
     assert result.stats["item_dropped_reasons_count/ExactDuplicate"] == 1
 
 
+@pytest.mark.slow
 def test_a_later_crawl_knows_each_item_by_its_number(tmp_path):
     ledger = tmp_path / "pages.sqlite"
     options = {"DEDUP_SCOPE": "field:sku", "DEDUP_INDEX": ledger}
@@ -523,6 +524,7 @@ def test_several_scopes_keep_all_that_one_of_them_keeps(scopes, random):
         assert alone <= together
 
 
+@pytest.mark.slow
 def test_a_later_crawl_knows_the_texts_of_items_by_their_number(tmp_path):
     options = {
         "DEDUP_SCOPE": "field:sku",

@@ -148,6 +148,7 @@ def test_a_method_with_hashes_of_its_own_is_refused():
     assert read(DEDUP_METHOD=OwnHashes).method.name == "own-hashes"
 
 
+@pytest.mark.slow
 def test_a_ledger_is_for_one_secret(tmp_path):
     ledger = tmp_path / "pages.sqlite"
     with served(SITE) as url:

@@ -10,6 +10,7 @@ from dedup.spark.pairs import fingerprints
 from dedup.spark.pairs.fingerprints import near_in_short_runs, near_pairs
 
 
+@pytest.mark.slow
 @given(values=hot_values(), max_distance=st.integers(0, 8), short=st.sampled_from([2, 5, 256]))
 def test_near_pairs_are_found_each_once_however_much_all_agree(values, max_distance, short):
     with pytest.MonkeyPatch.context() as patch:

@@ -11,6 +11,7 @@ from dedup.spark.pairs.pairs import Pairs
 from dedup.spark.pairs.sieve import Sieve
 
 
+@pytest.mark.slow
 @given(components=hot_components(), first=st.integers(0, 3))
 def test_a_sieve_leaves_all_that_may_match_and_of_bits_nothing_else(components, first):
     sieve = Sieve.of(components)

@@ -39,8 +39,10 @@ LOGS = {
 }
 """The servers by name."""
 SERVERS = [
-    # What only tests have is tried where there is time.
-    pytest.param(kind, id=name, marks=[pytest.mark.slow] * (name == "remote memory"))
+    # What only tests have, and what takes longest, is tried where there is time.
+    pytest.param(
+        kind, id=name, marks=[pytest.mark.slow] * (name in ("remote memory", "PostgreSQL"))
+    )
     for name, kind in LOGS.items()
 ]
 

@@ -332,6 +332,7 @@ async def test_a_lock_of_others_is_waited_for_no_longer_than_allowed(server, dat
     assert (await process.store(record(2)))[0] in (1, 2)
 
 
+@pytest.mark.slow
 async def test_a_connection_that_was_ended_meanwhile_is_made_again(server, database, logs):
     process = await logs.joined(server.url(database))
     for number in range(1, 4):

@@ -305,6 +305,7 @@ async def test_no_step_is_done_twice_when_answers_are_lost(server, logs):
         await process.log.close()
 
 
+@pytest.mark.slow
 async def test_a_request_that_comes_after_a_later_one_is_refused(server, logs):
     async with Proxy(server.port) as proxy:
         process = await logs.joined(f"redis://127.0.0.1:{proxy.port}", timeout=QUICK)

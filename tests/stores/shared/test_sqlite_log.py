@@ -596,6 +596,7 @@ async def test_a_file_that_is_locked_for_too_long_is_told_as_a_store_that_is_dow
     assert (await process.exchange(record(1))).made == [1]
 
 
+@pytest.mark.slow
 async def test_a_step_that_takes_too_long_is_told_as_a_store_that_is_down(shared):
     process = await shared.join()
     await process.log.close()
