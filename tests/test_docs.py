@@ -62,6 +62,7 @@ NOT_RUN = {
     "docs/scale.md: dedup scan s3a:": "needs a cluster",
     "docs/scale.md: spark-submit": "needs a cluster",
     "docs/scale.md: python -m venv": "makes an environment",
+    "docs/scale.md: python benchmarks/spark.py": "takes ten minutes",
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
 }
 """Blocks that are not run, by how they begin, and why."""
