@@ -1,8 +1,9 @@
 """The steps of `dedup.spark.judge` in one process: its own parts, and loops for its tables."""
 
+from collections import defaultdict
+
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dedup.evidence import Evidence, Names
 from dedup.rule import Kind
@@ -73,8 +74,11 @@ _SCHEMA = pa.schema(
 def _compared(compare, method, rule, rows):
     batch = pa.RecordBatch.from_pylist(list(rows), _SCHEMA)
     runs = pa.Table.from_batches(list(rows_of_runs(method, rule)([batch])), _RUNS)
-    # Rows of a run are in any order, and unequal runs may have the same number.
-    runs = runs.set_column(runs.column_names.index("run"), "run", pc.bit_wise_and(runs["run"], 15))
+    # Rows of a run are in any order; runs of other scopes and kinds may have the same number.
+    numbers = defaultdict(dict)
+    rows = zip(*(runs[name].to_pylist() for name in ("shared", "scope", "run")), strict=True)
+    own = [(known := numbers[kind, scope]).setdefault(run, len(known)) for kind, scope, run in rows]
+    runs = runs.set_column(runs.column_names.index("run"), "run", pa.array(own, pa.int64()))
     shuffled = runs.take(np.random.default_rng(len(runs)).permutation(len(runs)))
     in_order = shuffled.sort_by("run")
     found = compare(in_order.combine_chunks().to_batches(max_chunksize=5))
