@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from dedup.evidence import Evidence, evidence_of
+from dedup.text import to_utf8
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -103,7 +104,7 @@ def evidence_of_tree(tree: "HtmlElement", html: str, text: str, title: str | Non
     if parser is None or not parser.error_log.filter_from_fatals():
         return evidence
     # Of elements within some 250 others, nobody has seen anything.
-    view = blake2b(html.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    view = blake2b(to_utf8(html), digest_size=16).digest()
     return evidence._replace(coverage=0.0, view=view, is_list=False)
 
 

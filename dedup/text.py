@@ -196,6 +196,16 @@ def _translate(text: str, table: bytes) -> bytes:
     return data.strip(b" ")
 
 
+def to_utf8(text: str) -> bytes:
+    """Return *text* as bytes, with halves of characters, too."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def from_utf8(data: bytes) -> str:
+    """Return the text that `to_utf8` wrote; raises UnicodeDecodeError for anything else."""
+    return data.decode("utf-8", "surrogatepass")
+
+
 def without_surrogates(text: str) -> str:
     """Return *text* with surrogate pairs joined and unpaired surrogates replaced by U+FFFD.
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from dedup.arrays import Array
 from dedup.methods.base import Method
 from dedup.methods.hashing import Hashing, TokenHashes, WordCounts, WordHashes
-from dedup.text import Document
+from dedup.text import Document, to_utf8
 from dedup.words import Words
 
 LEAST_CHARACTERS = 16
@@ -31,7 +31,7 @@ class KeyedHashing(Hashing):
         secret = secret.strip()
         if len(secret) < LEAST_CHARACTERS:
             raise ValueError(f"a secret must have at least {LEAST_CHARACTERS} characters")
-        data = secret.encode("utf-8", "surrogatepass")
+        data = to_utf8(secret)
         self._take(scrypt(data, salt=b"scrapy-dedup secret", n=1 << 14, r=8, p=1, dklen=32))
 
     def _take(self, root: bytes) -> None:

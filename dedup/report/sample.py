@@ -6,12 +6,14 @@ from typing import Generic, TypeVar
 
 import xxhash
 
+from dedup.text import to_utf8
+
 T = TypeVar("T")
 
 
 def priority(key: str) -> int:
     """Return 64 bits that are as good as random, and equal in every crawl."""
-    return xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass"))
+    return xxhash.xxh3_64_intdigest(to_utf8(key))
 
 
 class Sample(Generic[T]):

@@ -13,6 +13,7 @@ from dedup.logs import get_logger
 from dedup.page import Page
 from dedup.report.sample import priority
 from dedup.rule import Kind, Verdict
+from dedup.text import from_utf8, to_utf8
 
 logger = get_logger(__name__)
 
@@ -94,25 +95,25 @@ class TextStore:
         self._put(url, title, text)
 
     def _put(self, url: str, title: str | None, text: str) -> None:
-        row = _encode(url), _encode(shorten(title)) if title else None, _compress(text)
+        row = to_utf8(url), to_utf8(shorten(title)) if title else None, _compress(text)
         self._database.execute("INSERT INTO texts VALUES (?, ?, ?)", row)
         self._count += 1
 
     def _forget(self, url: str) -> None:
-        self._database.execute("DELETE FROM texts WHERE url = ?", (_encode(url),))
+        self._database.execute("DELETE FROM texts WHERE url = ?", (to_utf8(url),))
         self._count -= 1
 
     def get(self, url: str) -> str | None:
         """Return the text of the page at *url*, ``None`` if it was not kept."""
         with self._warn_of_failure():
             found = self._row("text", url)
-            return _decode(zlib.decompress(found[0])) if found else None
+            return from_utf8(zlib.decompress(found[0])) if found else None
         return None
 
     def title(self, url: str) -> str | None:
         """Return the title of the page at *url*, if it has one and was kept."""
         found = self._row("title", url)
-        return _decode(found[0]) if found and found[0] else None
+        return from_utf8(found[0]) if found and found[0] else None
 
     def __iter__(self) -> Iterator[tuple[str, str | None, str]]:
         """Iterate over URLs, titles and texts."""
@@ -120,7 +121,7 @@ class TextStore:
             return
         with self._warn_of_failure():
             for url, title, text in self._database.execute("SELECT url, title, text FROM texts"):
-                yield _decode(url), title and _decode(title), _decode(zlib.decompress(text))
+                yield from_utf8(url), title and from_utf8(title), from_utf8(zlib.decompress(text))
 
     def put(self, url: str, title: str | None, text: str) -> None:
         """Keep *text*, whatever the limit; the first one of a URL."""
@@ -133,7 +134,7 @@ class TextStore:
             return None
         query = f"SELECT {column} FROM texts WHERE url = ?"
         with self._warn_of_failure():
-            return self._database.execute(query, (_encode(url),)).fetchone()
+            return self._database.execute(query, (to_utf8(url),)).fetchone()
         return None
 
     @contextmanager
@@ -160,13 +161,5 @@ class TextStore:
             self._database.close()
 
 
-def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass")
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _compress(text: str) -> bytes:
-    return zlib.compress(_encode(text[:LONGEST_TEXT]))
+    return zlib.compress(to_utf8(text[:LONGEST_TEXT]))

@@ -15,6 +15,7 @@ from dedup.scan.reader import ReadRecord, RecordReader
 from dedup.scan.record_judge import RecordJudge
 from dedup.scan.record_stream import all_records
 from dedup.scan.sketches import Sketches
+from dedup.text import to_utf8
 
 _JUDGED_AT_ONCE = 256
 _RULE = Rule()
@@ -75,7 +76,7 @@ def scan(
 def _key(record: ReadRecord) -> bytes:
     """Return the key of *record* as outcomes hold it."""
     key = f"={record.page.key}" if record.has_key else ""
-    return key.encode("utf-8", "surrogatepass")
+    return to_utf8(key)
 
 
 def _judge_best_first(sketches: Sketches, judge: RecordJudge, losses: ScanLosses) -> None:

@@ -17,6 +17,7 @@ from dedup.lost_text import Sequences
 from dedup.record import PageRecord
 from dedup.scan.reader import ReadRecord
 from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile, differences
+from dedup.text import from_utf8, to_utf8
 
 _KIND = LedgerType(
     name="ledger of a scan",
@@ -149,7 +150,7 @@ def _describe(stored: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
 
 def _row(number: int, record: ReadRecord) -> tuple[Any, ...]:
     page = record.page
-    key = page.key.encode("utf-8", "surrogatepass") if record.has_key else None
+    key = to_utf8(page.key) if record.has_key else None
     error, unread = (
         text and text.encode("utf-8", "backslashreplace").decode()
         for text in (record.error, record.unread)
@@ -158,7 +159,7 @@ def _row(number: int, record: ReadRecord) -> tuple[Any, ...]:
     content = page.tokens, page.digest, page.sketch, page.evidence
     sequences = record.sequences.to_bytes() if record.sequences else None
     scope = page.scope if record.has_scope else None
-    canonical = record.canonical and record.canonical.encode("utf-8", "surrogatepass")
+    canonical = record.canonical and to_utf8(record.canonical)
     return number, key, *read, *content, sequences, error, unread, scope, canonical
 
 
@@ -177,7 +178,7 @@ def _record(
     scope: str | None,
     canonical: bytes | None,
 ) -> ReadRecord:
-    text = "" if key is None else key.decode("utf-8", "surrogatepass")
+    text = "" if key is None else from_utf8(key)
     return ReadRecord(
         PageRecord(text, scope or "", tokens, digest, sketch, evidence),
         key is not None,
@@ -188,5 +189,5 @@ def _record(
         unread,
         has_scope=scope is not None,
         sequences=None if sequences is None else Sequences.from_bytes(sequences),
-        canonical=None if canonical is None else canonical.decode("utf-8", "surrogatepass"),
+        canonical=None if canonical is None else from_utf8(canonical),
     )

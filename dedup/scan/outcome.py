@@ -8,6 +8,7 @@ from enum import IntEnum
 from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
 from dedup.packed import Packed
+from dedup.text import from_utf8
 
 
 class Fate(IntEnum):
@@ -60,4 +61,4 @@ class Outcome:
 
     def key(self, number: int) -> str | None:
         key = self.keys[number]
-        return key[1:].decode("utf-8", "surrogatepass") if key else None
+        return from_utf8(key[1:]) if key else None

@@ -22,6 +22,7 @@ from dedup.scrapy_plugin.handover import PAGES, is_item_like, values_of
 from dedup.scrapy_plugin.leaves import OPAQUE, UnclearBaggageError, leaves_of
 from dedup.scrapy_plugin.link_texts import LINK_TEXT, LinkText
 from dedup.scrapy_plugin.page_words import PageWords
+from dedup.text import to_utf8
 
 # A longer text is compared by those of its words that do not stand on the page.
 _LONGEST_VALUE = 300
@@ -206,7 +207,7 @@ class Parts:
         digest = blake2b(digest_size=16)
         parts = [repr(self.values), repr(self.places), *(part.hex() for part in responses)]
         for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
+            data = to_utf8(part)
             digest.update(len(data).to_bytes(8, "big") + data)
         return digest.digest()
 

@@ -24,6 +24,7 @@ from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage, Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes, wishes_of
+from dedup.text import to_utf8
 from dedup.workers.base import ReadError
 
 logger = get_logger(__name__)
@@ -131,7 +132,7 @@ class Judge:
         wishes = None if response is None else wishes_of(response, self._notices)
         key = _url_of(item, response)
         value = _text_of(item, self._settings.item_field or "")
-        size = 0 if value is None else len(value.encode("utf-8", "surrogatepass"))
+        size = 0 if value is None else len(to_utf8(value))
         if wishes and not wishes.is_on:
             judgement = Judgement(self._detector.skipped("switched_off"))
         elif value is None:

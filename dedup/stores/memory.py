@@ -8,6 +8,7 @@ from typing import Any
 from dedup.packed import Packed
 from dedup.record import Claimed, PageRecord, RecordColumns
 from dedup.stores.base import News, Store, Stored, Texts
+from dedup.text import from_utf8, to_utf8
 
 
 class MemoryStore(Store):
@@ -31,7 +32,7 @@ class MemoryStore(Store):
         made = []
         for claim in claims:
             self._last += 1
-            self._open[self._last] = claim.record.key.encode("utf-8", "surrogatepass")
+            self._open[self._last] = to_utf8(claim.record.key)
             made.append(claim._replace(number=self._last))
         return made
 
@@ -39,10 +40,7 @@ class MemoryStore(Store):
         return None
 
     async def pages(self, numbers: Iterable[int]) -> dict[int, PageRecord]:
-        return {
-            number: PageRecord(self._key(number).decode("utf-8", "surrogatepass"))
-            for number in numbers
-        }
+        return {number: PageRecord(from_utf8(self._key(number))) for number in numbers}
 
     def _key(self, number: int) -> bytes:
         if number in self._open:

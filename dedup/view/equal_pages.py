@@ -11,6 +11,7 @@ from dedup.methods.exact import Exact
 from dedup.packed import Packed
 from dedup.record import PageRecord, RecordColumns
 from dedup.search import Loader, index_for
+from dedup.text import to_utf8
 
 
 class EqualPages:
@@ -105,5 +106,5 @@ def _in_scope(digest: bytes, scope: str) -> bytes:
     if not scope:
         return digest
     # Together: of two digests, what is made for one scope could be chosen to be that of another.
-    both = digest + scope.encode("utf-8", "surrogatepass")
+    both = digest + to_utf8(scope)
     return blake2b(both, digest_size=16, person=b"scope").digest()

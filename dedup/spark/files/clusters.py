@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from dedup.spark.files.lines import LINES, as_lines
+from dedup.text import from_utf8
 
 _CLUSTERS_OF_A_BATCH = 64
 
@@ -46,5 +47,5 @@ def _lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _name(number: int, name: bytes | None) -> dict[str, Any]:
-    key = None if name is None else name.decode("utf-8", "surrogatepass")
+    key = None if name is None else from_utf8(name)
     return {"number": number + 1, "key": key}

@@ -27,6 +27,7 @@ from dedup.scopes import Scope, host
 from dedup.spark.files.inputs import InputFile, Inputs
 from dedup.spark.files.splits import PATH, ROW, START, Place
 from dedup.spark.files.storage import as_listed, local_path
+from dedup.text import to_utf8
 
 READ = pa.schema([
     ("file", pa.int32()), ("start", pa.int64()), ("place", pa.int64()),
@@ -286,7 +287,7 @@ def _row(plan: Plan, piece: Place, place: int, read: ReadRecord) -> tuple[Any, .
         _characters(read.error), _characters(read.unread),
         read.has_field, read.has_key, read.date is not None, read.canonical is not None,
         read.has_scope,
-        page.key.encode("utf-8", "surrogatepass") if plan.with_keys and read.has_key else None,
+        to_utf8(page.key) if plan.with_keys and read.has_key else None,
         _preference(plan.keep, read) if is_judged else None,
         str(Evidence.from_bytes(evidence).weakness or "") if evidence else "",
         # Only the host of a page counts.

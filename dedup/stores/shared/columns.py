@@ -25,11 +25,11 @@ from dedup.stores.shared.entries import (
     PREFERRED,
     RELEASED,
     from_bytes,
-    from_utf8,
     to_bytes,
 )
 from dedup.stores.shared.log import Entry
 from dedup.stores.shared.url_table import hash_of_url
+from dedup.text import from_utf8
 
 _HEADS = np.dtype(
     [("kind", "u1"), ("serial", "<u4"), ("run", "<u4"), ("owner", "V8"), ("at", "<f8"),

@@ -11,6 +11,7 @@ from struct import Struct, error
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.shared.log import Entry
+from dedup.text import from_utf8, to_utf8
 
 # Kind, serial, run, owner, when, and the number of the page, 0 for a claim.
 HEAD = Struct("<cII8sdQ")
@@ -21,16 +22,6 @@ _NUMBER = Struct("<Q")
 HAS_SKETCH, HAS_EVIDENCE, IS_BINARY = 1, 2, 4
 CLAIMED, COMMITTED, RELEASED, PREFERRED = b"C", b"S", b"R", b"P"
 _ENDS: dict[bytes, type[Committed | Released]] = {COMMITTED: Committed, RELEASED: Released}
-
-
-def to_utf8(text: str) -> bytes:
-    """Return *text* as bytes, with halves of characters, too."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def from_utf8(data: bytes) -> str:
-    """Return the text that `to_utf8` wrote; raises UnicodeDecodeError for anything else."""
-    return data.decode("utf-8", "surrogatepass")
 
 
 def to_bytes(entry: Entry) -> bytes:

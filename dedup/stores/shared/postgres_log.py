@@ -11,7 +11,7 @@ from typing import Any
 from dedup.record import Preferred
 from dedup.stores.base import Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import to_bytes, to_utf8
+from dedup.stores.shared.entries import to_bytes
 from dedup.stores.shared.log import (
     LEASE,
     MOST_ENTRIES,
@@ -26,6 +26,7 @@ from dedup.stores.shared.log import (
 from dedup.stores.shared.postgres_arrays import array_of, arrays_of, arrays_of_claims
 from dedup.stores.shared.postgres_reader import PostgresReader
 from dedup.stores.shared.postgres_schema import has_schema, make_schema
+from dedup.text import to_utf8
 
 _TEXTS_AT_A_TIME = 100
 

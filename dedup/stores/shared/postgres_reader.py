@@ -9,13 +9,13 @@ from typing import Any, LiteralString
 from dedup.record import Claimed, PageRecord
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote
-from dedup.stores.shared.entries import from_utf8
 from dedup.stores.shared.listed_log import ListedLog
 from dedup.stores.shared.log import MOST_ENTRIES, CrawlRow
 from dedup.stores.shared.postgres_arrays import array_of
 from dedup.stores.shared.postgres_client import PostgresClient
 from dedup.stores.shared.postgres_schema import has_schema
 from dedup.stores.shared.postgres_url import parse_postgres_url
+from dedup.text import from_utf8
 
 _TEXTS_AT_A_TIME = 100
 

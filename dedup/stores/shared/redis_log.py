@@ -11,7 +11,7 @@ from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import from_utf8, to_bytes, to_utf8
+from dedup.stores.shared.entries import to_bytes
 from dedup.stores.shared.listed_log import ListedLog
 from dedup.stores.shared.log import (
     FORMAT,
@@ -28,6 +28,7 @@ from dedup.stores.shared.log import (
 )
 from dedup.stores.shared.redis_client import RedisClient
 from dedup.stores.shared.redis_url import parse_redis_url
+from dedup.text import from_utf8, to_utf8
 
 # The keys, in the order in which the script has them, and their types.
 _TYPES = {

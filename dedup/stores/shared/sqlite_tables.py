@@ -13,8 +13,9 @@ from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores import tables
 from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.shared.columns import Claims, Entries, ListedEntries, hashes_of, some_keys
-from dedup.stores.shared.entries import from_bytes, to_bytes, to_utf8
+from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
+from dedup.text import to_utf8
 
 KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""

@@ -7,7 +7,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from dedup.stores.shared.entries import to_utf8
+from dedup.text import to_utf8
 
 
 class UrlTable:
