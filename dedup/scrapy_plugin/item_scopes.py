@@ -6,19 +6,21 @@ from scrapy.http import Response
 
 from dedup.extraction import language_of_script
 from dedup.page import Page
+from dedup.scopes import Scope
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.items import fields_of
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
 
 
 class ItemScopes:
     """Says where items are compared (DEDUP_SCOPE), ``None`` if that is not known."""
 
-    def __init__(self, settings: DedupSettings, pages: ResponsePages, notices: Notices) -> None:
-        self._scope = settings.scope
-        self._max_page_bytes = settings.max_page_bytes
+    def __init__(
+        self, scope: Scope, max_page_bytes: int, pages: ResponsePages, notices: Notices
+    ) -> None:
+        self._scope = scope
+        self._max_page_bytes = max_page_bytes
         self._pages = pages
         self._notices = notices
 

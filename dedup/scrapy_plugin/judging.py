@@ -58,7 +58,7 @@ class Judge:
         self._visits = visits
         self._notices = notices
         self._closing = closing
-        self._scopes = ItemScopes(settings, pages, notices)
+        self._scopes = ItemScopes(settings.scope, settings.max_page_bytes, pages, notices)
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
         """Return the judgement of the page that *item* comes from, and of what else it is made of.
