@@ -97,7 +97,8 @@ class Parts:
             detector,
             self.provenance,
             Reservations(
-                self.settings,
+                self.settings.wait_timeout,
+                self.settings.prefer,
                 detector,
                 self.visits,
                 self.summary,

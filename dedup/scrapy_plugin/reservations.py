@@ -7,6 +7,7 @@ from scrapy.http import Response
 
 from dedup.claim import Claim
 from dedup.detector import Detector, Reservation
+from dedup.preference import Preference
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
@@ -16,7 +17,6 @@ from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.own_word import OwnWord, without_names
 from dedup.scrapy_plugin.preferred import PreferredUrls
 from dedup.scrapy_plugin.provenance import urls_of
-from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import LedgerError, StoreDownError
@@ -34,7 +34,8 @@ class Reservations:
 
     def __init__(
         self,
-        settings: DedupSettings,
+        timeout: float,
+        preference: Preference,
         detector: Detector,
         visits: Visits,
         summary: Summary,
@@ -43,11 +44,11 @@ class Reservations:
         outages: Outages,
         canonicals: Canonicals | None = None,
     ) -> None:
-        """Create it; *join* is called before each page is compared.
+        """Create it; a page waits *timeout* seconds; *join* is called before each is compared.
 
         Without *canonicals*, nobody asks what pages name as their canonical ones.
         """
-        self._timeout = settings.wait_timeout
+        self._timeout = timeout
         self._detector = detector
         self._visits = visits
         self._summary = summary
@@ -56,7 +57,7 @@ class Reservations:
         self._outages = outages
         self._canonicals = canonicals
         self._own_word = OwnWord(detector.rule)
-        self._preferred = PreferredUrls(settings.prefer, detector.store, notices)
+        self._preferred = PreferredUrls(preference, detector.store, notices)
 
     async def of_page(
         self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
