@@ -314,7 +314,7 @@ def compare_lost_text(sites: Sequence[Site], methods: Sequence[str]) -> None:
                 )
                 lost = sum(len(set(own[at].tolist()) - kept) for at in dropped)
                 found = []
-                for most in (1 << 10, 1 << 13, 1 << 16):
+                for most in (1 << 10, 1 << 13, 1 << 17):
                     sample = LostTextSample(most)
                     for at, of_page in enumerate(sequences):
                         if at in dropped:

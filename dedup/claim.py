@@ -11,11 +11,13 @@ class Claim:
     Its number is below 0 while the log of the store does not have it.
     """
 
-    __slots__ = "__weakref__", "_callbacks", "claimed", "is_open", "is_stored"
+    __slots__ = "__weakref__", "_callbacks", "claimed", "is_open", "is_put_off", "is_stored"
 
     def __init__(self, claimed: Claimed) -> None:
         self.claimed = claimed
         self.is_open = True
+        self.is_put_off = False
+        """Whether it ends so late that nobody is to wait for it."""
         self.is_stored = False
         self._callbacks: list[Callable[[], object]] = []
 
@@ -33,8 +35,11 @@ class Claim:
         return bool(self._callbacks)
 
     def when_ended(self, callback: Callable[[], object]) -> None:
-        """Have *callback* called when the claim is committed or released; now if it has been."""
-        if self.is_open:
+        """Have *callback* called when the claim is committed, released or put off.
+
+        Now if it has been.
+        """
+        if self.is_open and not self.is_put_off:
             self._callbacks.append(callback)
         else:
             callback()
@@ -42,6 +47,14 @@ class Claim:
     def end(self, *, is_stored: bool = False) -> None:
         """Close the claim; call who waits, the first one first. *is_stored*: its page is."""
         self.is_open, self.is_stored = False, is_stored
+        self._call()
+
+    def put_off(self) -> None:
+        """Leave the claim open, and let nobody wait for it any longer."""
+        self.is_put_off = True
+        self._call()
+
+    def _call(self) -> None:
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dedup.claim import Claim
-from dedup.earlier import Earlier
+from dedup.earlier import Earlier, EarlierPages
 from dedup.evidence import Objection
 from dedup.follower import Follower
 from dedup.index.base import Match
@@ -96,14 +96,23 @@ class Detector:
         verdict, claim, _ = finished(self.reserve(record))
         if verdict is None:
             raise RuntimeError("a near page is being stored: reserve, and wait for its claim")
+        self.learn_names(record)
         if claim:
             self.commit(claim)
         return verdict
 
+    def learn_names(self, record: PageRecord) -> None:
+        """Take note of the title and headline of a page that was met: those of many say nothing.
+
+        Once for each page that has its verdict, whatever that is, and however often it was asked
+        for: so crawls learn what scans learn.
+        """
+        self._view.learn_names(record)
+
     async def reserve(self, record: PageRecord, *, again: bool = False) -> Reservation:
         """Return the verdict on *record*, and claim its content if it is new or changed.
 
-        What an earlier crawl stored under the same key is not compared with: with an equal
+        What was stored before under the same key is not compared with: with an equal
         normalised text the page is unchanged, else it takes the place of that. Of others, exact
         duplicates have an equal text, near-duplicates a sketch within the method's threshold, of
         which the nearest, and of these the oldest, is the original. A page without main text is
@@ -135,10 +144,8 @@ class Detector:
             return Reservation(Verdict(Kind.UNCHANGED, self._method.name, original, 0))
         claims_so_far = view.claims_so_far
         look = view.look(record, earlier.numbers)
-        if look.claim is None:  # else it is looked for again
-            view.learn_names(record)
         if not look.is_of_new_page:
-            return await self._barred(record.key, look)
+            return await self._barred(record, look, earlier)
         verdict, replaces = earlier.replaced_by(record)
         claim = await self.follower.claim(Claimed(record, replaces), view)
         if view.claims_so_far > claims_so_far + 1:
@@ -146,7 +153,7 @@ class Detector:
             look = view.look(record, earlier.numbers, claim.number)
             if not look.is_of_new_page:
                 self.release(claim)
-                return await self._barred(record.key, look)
+                return await self._barred(record, look, earlier)
         if look.objection and verdict.kind is Kind.NEW:
             verdict = await self._objected(look.objection, look.page)
         return Reservation(verdict, claim)
@@ -180,10 +187,17 @@ class Detector:
         """Return the verdict on a new page whose main text matches that of page *number*."""
         return Verdict(Kind.NEW, self._method.name, await self._key(number), objection=objection)
 
-    async def _barred(self, key: str, look: Look) -> Reservation:
-        """Return what is said of the page at *key*, which may not be stored now."""
+    async def _barred(self, record: PageRecord, look: Look, earlier: EarlierPages) -> Reservation:
+        """Return what is said of a page which may not be stored now, looked for beside *earlier*.
+
+        Raises HistoryChangedError if there is more of before, of which the store has learned since.
+        """
         if match := look.finding.match:
-            verdict = await self._duplicate(key, look.finding, match)
+            if self.store.is_shared:
+                now = await self._earlier.pages(record.key, record.scope)
+                if now.numbers != earlier.numbers:
+                    raise HistoryChangedError(f"{self.store.name} has more of before: look again")
+            verdict = await self._duplicate(record.key, look.finding, match)
             return Reservation(verdict, original=match.page if verdict.is_duplicate else None)
         return Reservation(None, look.claim)
 

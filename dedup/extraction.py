@@ -46,7 +46,7 @@ def trafilatura(html: str) -> Extraction:
     """
     import trafilatura as library
 
-    with _silence("trafilatura", "htmldate"):
+    with _silence():
         tree = library.load_html(html)
         if tree is None:
             return Extraction("")
@@ -92,7 +92,7 @@ def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
     """Return the evidence of a page that was parsed by another library than lxml."""
     from trafilatura import load_html
 
-    with _silence("trafilatura"):
+    with _silence():
         tree = load_html(html)
     return None if tree is None else evidence_of_tree(tree, html, text, title)
 
@@ -229,15 +229,25 @@ def _one_line(text: str | None) -> str | None:
 
 
 @contextmanager
-def _silence(*names: str) -> Iterator[None]:
+def _silence() -> Iterator[None]:
     # Broken pages are common and are counted by their verdict; a library that logs an error for
-    # each of them would flood the log of the crawl.
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
+    # each of them would flood the log of the crawl. Not by levels: with every change of one, all
+    # loggers of the process forget what they let through.
+    loggers = [logger for logger in _loggers() if not logger.disabled]
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
+        logger.disabled = True
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        for logger in loggers:
+            logger.disabled = False
+
+
+@cache
+def _loggers() -> list[logging.Logger]:
+    """Return those of trafilatura, which has been imported, and of what it finds dates with."""
+    names = list(logging.root.manager.loggerDict)
+    return [logging.getLogger(name) for name in names if _TRAFILATURA.match(name)]
+
+
+_TRAFILATURA = regex.compile(r"(trafilatura|htmldate)(\.|$)")

@@ -17,9 +17,9 @@ class LateClaims:
     The store could not be reached, has lost them, or gave them to others. They are made with the
     next exchange, or one of the next, unless their pages were not stored.
 
-    If the store refuses claims, those of pages travel without such ones, which are made by
-    themselves, ever fewer at a time; one that is refused alone is given up: its page is stored, and
-    not remembered.
+    If the store refuses claims, new ones are sent without late ones. These are then made by
+    themselves, in ever smaller batches; one that is refused alone is given up: its page is stored,
+    and not remembered.
     """
 
     def __init__(self, store: str, count: Callable[[str], object]) -> None:
@@ -37,7 +37,7 @@ class LateClaims:
         self._claims.append(claim)
 
     def those_with_others(self) -> list[Claim]:
-        """Return those that travel with claims of pages: the next ones, if none was refused."""
+        """Return those that are sent with new claims: the next ones, if none was refused."""
         return self.next_ones() if self._at_a_time == _MOST else []
 
     def next_ones(self) -> list[Claim]:
@@ -50,7 +50,7 @@ class LateClaims:
         del self._claims[: len(claims)]
 
     def others_were_refused(self) -> None:
-        """Have none travel with claims of pages: the store has refused such claims."""
+        """Send no more late claims together with new ones: the store has refused such claims."""
         self._at_a_time = min(self._at_a_time, _MOST // 2)
 
     def were_refused(self, claims: Sequence[Claim], error: Exception) -> None:

@@ -1,11 +1,14 @@
 """Lexicons: the document frequencies of terms, counted once and then fixed."""
 
+import gzip
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import xxhash
 
@@ -104,40 +107,51 @@ def digest_of(documents: int, frequencies: Mapping[str, int]) -> str:
 
 @cache
 def _jieba() -> Lexicon:
-    idf, digest = _jieba_idf()
+    terms, values, digest = _jieba_idf()
     # As many as the rarest word needs, so that no idf is capped.
-    documents = math.ceil(math.exp(max(idf.values())))
-    frequencies = {term: documents / math.exp(value) for term, value in idf.items()}
+    documents = math.ceil(math.exp(max(map(float, set(values)))))
+    counts = _once_each(lambda value: documents / math.exp(float(value)), values)
     # Like jieba, which gives unlisted terms the median of its list.
-    median = sorted(frequencies.values(), reverse=True)[len(frequencies) // 2]
-    return Lexicon("jieba", documents, frequencies, digest, median)
-
-
-def _jieba_idf() -> tuple[dict[str, float], str]:
-    import jieba
-
-    data = (Path(jieba.__file__).parent / "analyse" / "idf.txt").read_bytes()
-    lines = (line.rsplit(" ", 1) for line in data.decode("utf-8").splitlines() if line)
-    return {term: float(value) for term, value in lines}, xxhash.xxh3_64_hexdigest(data)
+    median = sorted(counts, reverse=True)[len(counts) // 2]
+    return Lexicon("jieba", documents, dict(zip(terms, counts, strict=True)), digest, median)
 
 
 @cache
 def _general() -> Lexicon:
-    import spellchecker
-
-    path = Path(spellchecker.__file__).parent / "resources" / "en.json.gz"
-    counts = dict(spellchecker.SpellChecker("en", distance=1).word_frequency.items())
+    terms, values, digest = _jieba_idf()
+    most = _GENERAL_DOCUMENTS
+    chinese = _once_each(lambda value: max(1.0, most / math.exp(float(value))), values)
+    frequencies = dict(zip(terms, chinese, strict=True))
+    data = _file_of("spellchecker", "resources/en.json.gz")
+    counts = json.loads(gzip.decompress(data))
     total = sum(counts.values())
-    idf, digest = _jieba_idf()
-    frequencies = {
-        term: max(1.0, _GENERAL_DOCUMENTS / math.exp(value)) for term, value in idf.items()
-    }
-    for word, count in counts.items():
-        share = -math.expm1(-_GENERAL_WORDS * count / total)
-        frequencies[word] = max(1.0, _GENERAL_DOCUMENTS * share)
-    origin = f"{digest} {_GENERAL_DOCUMENTS} {_GENERAL_WORDS}".encode() + path.read_bytes()
-    digest = xxhash.xxh3_64_hexdigest(origin)
-    return Lexicon("general", _GENERAL_DOCUMENTS, frequencies, digest)
+    english = _once_each(
+        lambda count: max(1.0, most * -math.expm1(-_GENERAL_WORDS * count / total)), counts.values()
+    )
+    frequencies.update(zip(counts, english, strict=True))
+    origin = f"{digest} {_GENERAL_DOCUMENTS} {_GENERAL_WORDS}".encode() + data
+    return Lexicon("general", most, frequencies, xxhash.xxh3_64_hexdigest(origin))
+
+
+def _jieba_idf() -> tuple[list[str], list[str], str]:
+    """Return the words of jieba's list, the idf of each as it is written there, and its digest."""
+    data = _file_of("jieba", "analyse/idf.txt")
+    fields = data.decode().split()
+    return fields[::2], fields[1::2], xxhash.xxh3_64_hexdigest(data)
+
+
+def _file_of(package: str, path: str) -> bytes:
+    # To import jieba takes as long as all the rest.
+    spec = find_spec(package)
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).parent.joinpath(path).read_bytes()
+
+
+def _once_each(compute: Callable[[Any], float], values: Collection[Any]) -> list[float]:
+    """Return what *compute* makes of each of *values*; most are equal to others."""
+    known = {value: compute(value) for value in set(values)}
+    return [known[value] for value in values]
 
 
 _BUILT_IN = {"general": _general, "jieba": _jieba}

@@ -1,15 +1,14 @@
 """How much of the text of dropped pages stands in no kept page, estimated in bounded memory."""
 
 import math
-from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from struct import Struct, unpack
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dedup.arrays import Array
+from dedup.arrays import Array, sort_runs
 from dedup.methods.hashing import PLAIN, Hashing, mix
 from dedup.methods.shingles import shingle_hashes_of
 from dedup.text import Document
@@ -17,8 +16,8 @@ from dedup.units import count_of
 
 _ALL = 2**64
 _WORDS = 3
-# As many as a number of 8 bits tells apart.
-_TEXTS_AT_ONCE = 256
+SEQUENCES_OF_A_SAMPLE = 1 << 17
+"""So many are in a `LostTextSample`, each as often as pages have it."""
 
 
 class Sequences(NamedTuple):
@@ -32,6 +31,18 @@ class Sequences(NamedTuple):
     different: int
     halvings: int
     sample: bytes
+
+    @property
+    def hashes(self) -> list[int]:
+        """Those of the sample."""
+        return list(unpack(f"<{len(self.sample) // 8}Q", self.sample))
+
+    def thinned(self, halvings: int) -> "Sequences":
+        """Return them with the sample that so many *halvings* leave, if they are more."""
+        if halvings <= self.halvings:
+            return self
+        below = _count_below(np.frombuffer(self.sample, "<u8"), _ALL >> halvings)
+        return self._replace(halvings=halvings, sample=self.sample[: 8 * below])
 
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` takes."""
@@ -59,48 +70,15 @@ def sequences_of(
     shingles, counts = shingle_hashes_of(documents, _WORDS, hashing)
     # Mixed once more: who samples by the same hashes as a sketch would sample what that saw.
     hashes = mix(shingles ^ _SALT)
-    if len(counts) == 1:
-        return [_sequences_of_one(hashes, halvings)]
-    texts = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
-    different = _count_different(hashes, texts, len(counts))
-    is_sampled = hashes <= np.uint64((_ALL >> halvings) - 1)
-    hashes, texts = hashes[is_sampled], texts[is_sampled]
-    order = np.lexsort((hashes, texts))
-    hashes, texts = hashes[order], texts[order]
-    is_first = np.ones(len(hashes), np.bool_)
-    is_first[1:] = (hashes[1:] != hashes[:-1]) | (texts[1:] != texts[:-1])
-    hashes, texts = hashes[is_first], texts[is_first]
-    data = hashes.astype("<u8").tobytes()
-    ends = [0, *(8 * np.cumsum(np.bincount(texts, minlength=len(counts)))).tolist()]
+    firsts, different = sort_runs(hashes, counts)
+    hashes = hashes[firsts]
+    sampled = np.flatnonzero(hashes <= np.uint64((_ALL >> halvings) - 1))
+    data = hashes[sampled].astype("<u8").tobytes()
+    ends = (8 * np.searchsorted(sampled, np.cumsum(different))).tolist()
     return [
         Sequences(count, halvings, data[start:end])
-        for count, start, end in zip(different, ends, ends[1:], strict=False)
+        for count, start, end in zip(different.tolist(), [0, *ends], ends, strict=False)
     ]
-
-
-def _sequences_of_one(hashes: Array, halvings: int) -> Sequences:
-    hashes.sort()
-    is_first = np.ones(len(hashes), np.bool_)
-    np.not_equal(hashes[1:], hashes[:-1], out=is_first[1:])
-    below = _count_below(hashes, _ALL >> halvings)
-    sample = hashes[:below][is_first[:below]].astype("<u8").tobytes()
-    return Sequences(int(np.count_nonzero(is_first)), halvings, sample)
-
-
-def _count_different(hashes: Array, texts: Array, count: int) -> list[int]:
-    """Return how many different ones of *hashes* each of *count* texts has, by 56 of their bits."""
-    different = []
-    for first in range(0, count, _TEXTS_AT_ONCE):
-        start, end = np.searchsorted(texts, (first, first + _TEXTS_AT_ONCE))
-        own = (texts[start:end] - first).astype(np.uint64)
-        # One sort for all texts: their numbers come first.
-        both = own << np.uint64(56) | hashes[start:end] >> np.uint64(8)
-        both.sort()  # np.unique takes three times as long
-        is_first = np.ones(len(both), np.bool_)
-        is_first[1:] = both[1:] != both[:-1]
-        numbers = (both[is_first] >> np.uint64(56)).astype(np.intp)
-        different += np.bincount(numbers, minlength=min(_TEXTS_AT_ONCE, count - first)).tolist()
-    return different
 
 
 def _count_below(hashes: Array, threshold: int) -> int:
@@ -155,52 +133,46 @@ class LossyDrop(NamedTuple):
 class LostTextSample:
     """A sample of the sequences of all pages, by which `LostText` is estimated.
 
-    It has every sequence whose hash is below a threshold, 2^64 / 2^`halvings`. So whether one of
-    them was seen in a kept page is known exactly, and each different sequence is as likely to be in
-    it as any other. When there are more than *most*, the threshold is halved. A kept page counts
-    whether it came before the dropped one or after it.
+    It has every sequence whose hash is below a threshold, 2^64 / 2^`halvings`, as often as there
+    are pages with it. So whether one of them was seen in a kept page is known exactly, and each
+    different sequence is as likely to be in it as any other. When they are more than *most*, the
+    threshold is halved. So nothing depends on the order of the pages, and the threshold not on
+    which of them are kept either. A kept page counts whether it came before the dropped one or
+    after it.
 
-    Takes some 100 bytes for each of *most*, and up to 1.6 MB for the drops it remembers.
+    Takes some 100 bytes for each of *most*, and some 400 for each drop that seems to lose one.
 
     Source: Gibbons, "Distinct Sampling for Highly-Accurate Answers to Distinct Values Queries and
     Event Reports", VLDB 2001; the error is that of a ratio: Cochran, "Sampling Techniques", 1977,
     section 2.11.
     """
 
-    drops_remembered = 100
-    """Of so many drops, those that seemed to lose most, the loss is estimated one by one."""
-
-    hashes_of_a_drop = 1024
-    """By so many of its sequences at most."""
-
-    def __init__(self, most: int = 1 << 16) -> None:
+    def __init__(self, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
         """Create an empty sample; raises ValueError if *most* is below 1."""
         if most < 1:
             raise ValueError(f"most must be at least 1, got {most}")
         self._most = most
         self.halvings = 0
-        self._kept: set[int] = set()
-        # How many dropped pages have each sequence.
+        # How many kept pages, and how many dropped ones, have each sequence.
+        self._kept: Counter[int] = Counter()
         self._dropped: Counter[int] = Counter()
+        self._size = 0
         self._sequences = 0
-        self._drops: list[tuple[float, str, str, int, Array]] = []
+        # Those that had a sequence which no kept page had.
+        self._drops: list[tuple[str, str, Sequences]] = []
 
     def add_kept(self, sequences: Sequences) -> None:
         """Take note of a page that is stored."""
-        values = self._cut_to_sample(sequences)  # this may replace the sets
-        self._kept.update(values)
-        self._shrink()
+        own = self._cut_to_sample(sequences)  # this may replace the counters
+        self._add(self._kept, own.hashes)
 
     def add_dropped(self, sequences: Sequences, key: str = "", original: str = "") -> None:
         """Take note of a page *key* that was dropped for *original*."""
-        values = self._cut_to_sample(sequences)
-        self._sequences += sequences.different
-        self._dropped.update(values)
-        lost = len(set(values) - self._kept) * self._factor
-        if lost:
-            first = np.array(values[: self.hashes_of_a_drop], np.uint64)
-            self._remember((lost, key, original, sequences.different, first))
-        self._shrink()
+        own = self._cut_to_sample(sequences)
+        self._sequences += own.different
+        if self._lost(own):
+            self._drops.append((key, original, own))
+        self._add(self._dropped, own.hashes)
 
     def result(self) -> LostText:
         """Return the estimate for the pages so far."""
@@ -216,64 +188,112 @@ class LostTextSample:
         squares = float((weights**2).sum())
         mean = squares / total
         near = (share * total + 2 * mean) / (total + 4 * mean)
-        spread = float((weights**2 * (is_lost - near) ** 2).sum()) + 2 * mean**2 * (
-            near**2 + (1 - near) ** 2
-        )
+        # Sums of whole numbers, which are the same in any order.
+        lost = float((weights[is_lost] ** 2).sum()) + 2 * mean**2
+        stored = squares - float((weights[is_lost] ** 2).sum()) + 2 * mean**2
+        spread = lost * (1 - near) ** 2 + stored * near**2
         error = 2 * math.sqrt((1 - 1 / self._factor) * spread) / (total + 4 * mean)
         return LostText(self._sequences, share, error + abs(near - share))
 
     def lossiest(self, count: int = 10) -> list[LossyDrop]:
-        """Return the drops that lost most text, the worst first, by what is kept now."""
-        drops = sorted(self._lossy_drops(), key=lambda drop: (-drop.lost, drop.key))
-        return drops[:count]
+        """Return the drops that lost most text, the worst first, by what is kept now.
 
-    def _lossy_drops(self) -> Iterator[LossyDrop]:
-        for _, key, original, count, sampled in self._drops:
-            values = sampled[: _count_below(sampled, self._threshold)].tolist()
-            if lost := len(set(values) - self._kept):
-                yield LossyDrop(key, original, count * lost / len(values), count)
+        They are those that lost most of the sample: an estimate by few sequences is a rough one.
+        """
+        drops = []
+        for key, original, own in self._drops:
+            if lost := self._lost(own):
+                estimate = own.different * lost / (len(own.sample) // 8)
+                drops.append((lost, LossyDrop(key, original, estimate, own.different)))
+        drops.sort(key=lambda each: (-each[0], -each[1].lost, each[1].key))
+        return sorted((drop for _, drop in drops[:count]), key=lambda drop: (-drop.lost, drop.key))
 
-    def _remember(self, drop: tuple[float, str, str, int, Array]) -> None:
-        self._drops.append(drop)
-        if len(self._drops) >= 2 * self.drops_remembered:
-            self._drops.sort(key=lambda one: -one[0])
-            del self._drops[self.drops_remembered :]
+    def _lost(self, sequences: Sequences) -> int:
+        """Return how many of the sample of *sequences* are in no kept page."""
+        return len(set(sequences.hashes) - self._kept.keys())
 
-    def _cut_to_sample(self, sequences: Sequences) -> list[int]:
-        """Return the hashes in the sample, which has no more than that of *sequences* from now."""
-        self._halve(sequences.halvings)
-        data = sequences.sample
-        hashes = list(unpack(f"<{len(data) // 8}Q", data))
-        if sequences.halvings < self.halvings:
-            del hashes[bisect_left(hashes, self._threshold) :]
-        return hashes
-
-    def _shrink(self) -> None:
-        while len(self) > self._most:
+    def _add(self, pages: "Counter[int]", values: Sequence[int]) -> None:
+        pages.update(values)
+        self._size += len(values)
+        while self._size > self._most:
             self._halve(self.halvings + 1)
+
+    def _cut_to_sample(self, sequences: Sequences) -> Sequences:
+        """Return what is in the sample, which has no more than that of *sequences* from now."""
+        self._halve(sequences.halvings)
+        return sequences.thinned(self.halvings)
 
     def _halve(self, halvings: int) -> None:
         """Have the threshold halved so many times in all, if it was fewer times."""
         if halvings <= self.halvings:
             return
         self.halvings = halvings
-        below = self._threshold
-        self._kept = {value for value in self._kept if value < below}
-        dropped = self._dropped.items()
-        self._dropped = Counter({value: pages for value, pages in dropped if value < below})
+        below = _ALL >> halvings
+        self._kept, self._dropped = (
+            Counter({value: count for value, count in pages.items() if value < below})
+            for pages in (self._kept, self._dropped)
+        )
+        self._size = self._kept.total() + self._dropped.total()
+        thinned = ((key, original, own.thinned(halvings)) for key, original, own in self._drops)
+        self._drops = [drop for drop in thinned if self._lost(drop[-1])]
 
     @property
-    def _threshold(self) -> int:
-        return _ALL >> self.halvings
-
-    @property
-    def _factor(self) -> float:
+    def _factor(self) -> int:
         """How many sequences each one of the sample stands for."""
-        return _ALL / self._threshold
+        return 1 << self.halvings
 
     def __len__(self) -> int:
-        """Return the number of sequences in the sample, those of kept and dropped pages twice."""
-        return len(self._kept) + len(self._dropped)
+        """Return the number of sequences in the sample, each as often as pages have it."""
+        return self._size
+
+
+class SampleSize:
+    """How large a `LostTextSample` of texts is, whatever becomes of these: in a tenth of the time.
+
+    Takes some 8 bytes for each of *most*.
+    """
+
+    def __init__(self, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
+        """Create it for no texts."""
+        self._most = most
+        self.halvings = 0
+        self._size = 0
+        self._hashes = bytearray()
+        # Without those, after 0, 1, ..., 63 halvings.
+        self._sizes = np.zeros(64, np.int64)
+
+    def add(self, sequences: Sequences) -> Sequences:
+        """Take note of a text; return of its sequences what is in the sample then."""
+        own = sequences.thinned(self.halvings)
+        self._hashes += own.sample
+        self._size += len(own.sample) // 8
+        while self._size > self._most:
+            self._count()
+            self.halvings += 1
+            self._size = int(self._sizes[self.halvings])
+        return own.thinned(self.halvings)
+
+    def sizes(self) -> list[int]:
+        """Return how large the sample would be if it were halved 0, 1, ..., 63 times in all.
+
+        Where it has been halved more often than that, there are more than *most*.
+        """
+        self._count()
+        return self._sizes.tolist()
+
+    def _count(self) -> None:
+        hashes = np.sort(np.frombuffer(bytes(self._hashes), "<u8"))
+        self._sizes += np.searchsorted(hashes, _HIGHEST, side="right")
+        self._hashes.clear()
+
+
+_HIGHEST = np.array([(_ALL >> halvings) - 1 for halvings in range(64)], np.uint64)
+
+
+def halvings_of_all(sizes: Iterable[Sequence[int]], most: int = SEQUENCES_OF_A_SAMPLE) -> int:
+    """Return the halvings of a sample of all texts, from the `SampleSize.sizes` of its parts."""
+    totals = enumerate(map(sum, zip(*sizes, strict=True)))
+    return next((halvings for halvings, total in totals if total <= most), 0)
 
 
 def lost_with(

@@ -137,9 +137,16 @@ def evidence_for(method: Method, extracted: Extraction) -> Evidence | None:
 
 
 def page_of_bytes(body: bytes) -> Page:
-    """Return the page of what is no HTML: it can only be equal to another, byte for byte."""
+    """Return the page of what is no HTML: it can only be equal to another, byte for byte.
+
+    A few bytes, such as an answer in JSON, are short as a page of few words is.
+    """
     digest = blake2b(body, digest_size=16, person=b"body").digest()
-    return Page(PageRecord(digest=digest, is_binary=True))
+    return Page(PageRecord(digest=digest, is_binary=len(body) >= _LONG_BODY))
+
+
+# As long as 20 words of JSON with its signs.
+_LONG_BODY = 256
 
 
 _HTML_DOCUMENT = regex.compile(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.evidence.evidence import SIZE_OF_EVIDENCE
+from dedup.evidence.evidence import NAMES, SIZE_OF_EVIDENCE
 from dedup.packed import Packed, lengths_of
 from dedup.text import Document
 
@@ -25,8 +25,8 @@ class PageRecord(NamedTuple):
     the number of words of the main text, *digest* the 16-byte digest of the normalised text
     (``None`` for an empty one), *sketch* the method's sketch as bytes (``None`` for a text with too
     little content). *evidence* is what the page shows besides its main text, as `Evidence.to_bytes`
-    gives it; ``None`` where nobody has seen the page. A page that *is_binary* was not read as text:
-    its digest is that of its bytes.
+    gives it; ``None`` where nobody has seen the page. A page that *is_binary* was not read as text
+    and is long: it has no tokens, and its digest is that of its bytes.
     """
 
     key: str = ""
@@ -203,11 +203,12 @@ class RecordColumns:
             keys=dict(compress(self.keys.items(), has_key)),
         )
 
-    def named_evidence(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the keys, and what their pages show."""
+    def names(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """Yield the keys, and the titles and headlines of their pages, as `Evidence` has them."""
         places = np.searchsorted(self.numbers[self.has_evidence], list(self.keys))
-        shown = Packed.of_rows(self.evidence[places])
-        return zip(self.keys.values(), shown, strict=True)
+        # As strings, which end before their zero bytes.
+        titles, headlines = self.evidence[places, NAMES].view("S4").T
+        return zip(self.keys.values(), titles.tolist(), headlines.tolist(), strict=True)
 
     def sketches_by_scope(
         self, min_tokens: int

@@ -15,6 +15,9 @@ from dedup.readable_url import readable_url
 from dedup.record import PageRecord
 from dedup.text import printable
 
+MOST_OBJECTIONS = 256
+"""A page is kept if so many pages that match it cannot be its original: no other one is asked."""
+
 
 class Kind(StrEnum):
     """What a verdict says."""

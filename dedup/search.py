@@ -7,7 +7,6 @@ import numpy as np
 
 from dedup.arrays import Array
 from dedup.index.base import Index
-from dedup.index.batches import BatchIndex, KeyBatches, OneByOne
 from dedup.index.growing import GrowingIndex
 from dedup.index.keys import KeyIndex
 from dedup.index.spots import SpotIndex
@@ -41,23 +40,6 @@ def _(method: SpotSigs) -> Index:
 @index_for.register
 def _(method: FingerprintMethod) -> Index:
     return GrowingIndex(method.bits, method.max_distance)
-
-
-@singledispatch
-def batch_index_for(method: Method) -> BatchIndex:
-    """Return an empty index with the same answers as that of `index_for`, queried in batches."""
-    return OneByOne(index_for(method), method)
-
-
-@batch_index_for.register
-def _(method: KeyMethod) -> BatchIndex:
-    return KeyBatches(method)
-
-
-@batch_index_for.register(SpotSigs)
-@batch_index_for.register(FingerprintMethod)
-def _(method: Method) -> BatchIndex:
-    return OneByOne(index_for(method), method)
 
 
 def order_to_compare(method: Method, documents: Sequence[Document]) -> list[int]:

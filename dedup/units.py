@@ -1,5 +1,7 @@
 """Numbers, sizes and times, as people read them."""
 
+SECONDS_OF_A_DAY = 86_400
+
 
 def shorten_number(number: int) -> str:
     """Return a number for an axis: two digits are enough there."""

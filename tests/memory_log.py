@@ -137,12 +137,13 @@ class MemoryLog(Log):
             if server.identity != identity:
                 raise LedgerError(f"{self.name} was made with other settings")
             run = rows[-1].run if is_resumed else server.run_of_those_alive()
+            position = rows[-1].position if is_resumed else len(server.log)
             if run is None:
                 run = server.runs = server.runs + 1
-            row = CrawlRow(run, member.spider, member.job, server.now, None, None, None)
+            row = CrawlRow(run, position, member.spider, member.job, server.now, None, None, None)
             server.crawls[member.owner] = row
             server.leases[member.owner] = server.now + self.lease
-            return Joined(run, is_resumed, reset)
+            return Joined(run, is_resumed, reset, position)
 
     async def exchange(self, request):
         async with self._visit() as server:

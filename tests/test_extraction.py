@@ -156,10 +156,18 @@ def test_the_text_is_the_same_each_time_the_page_is_extracted(extract):
     assert len({extract(ARTICLE) for _ in range(6)}) == 1
 
 
-def test_the_levels_of_the_loggers_are_restored():
-    before = [logging.getLogger(name).level for name in ("trafilatura", "htmldate")]
-    trafilatura(BAD_PAGES["wrong nesting"])
-    assert [logging.getLogger(name).level for name in ("trafilatura", "htmldate")] == before
+def test_what_the_library_logs_for_others_is_logged_before_and_after(caplog):
+    loggers = [logging.getLogger(name) for name in ("trafilatura.utils", "htmldate", "trafilatura")]
+    off = logging.getLogger("trafilatura.xml")
+    off.disabled = True
+    try:
+        trafilatura(BAD_PAGES["wrong nesting"])
+        for logger in loggers:
+            logger.error("said by %s", logger.name)
+        off.error("said by nobody")
+    finally:
+        off.disabled = False
+    assert caplog.messages == [f"said by {logger.name}" for logger in loggers]
 
 
 @pytest.mark.slow

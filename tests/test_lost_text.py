@@ -3,7 +3,16 @@ import random
 import pytest
 from cases import each
 
-from dedup.lost_text import LossyDrop, LostText, LostTextSample, Sequences, lost_with, sequences_of
+from dedup.lost_text import (
+    LossyDrop,
+    LostText,
+    LostTextSample,
+    SampleSize,
+    Sequences,
+    halvings_of_all,
+    lost_with,
+    sequences_of,
+)
 from dedup.text import Document, tokenise
 
 WORDS = [f"w{number}" for number in range(20_000)]
@@ -99,11 +108,61 @@ def test_the_sample_is_no_larger_than_it_may_be():
     assert len(sample) > 400
 
 
+def shuffled_sample_of(kept, dropped, most, seed):
+    """A sample of sequences, of which some are thinned as far as it is itself."""
+    sample, chance = LostTextSample(most), random.Random(seed)
+    todo = [(sample.add_kept, own) for own in kept]
+    todo += [
+        (lambda own, key=f"copy {n}": sample.add_dropped(own, key, f"of {key}"), own)
+        for n, own in enumerate(dropped)
+    ]
+    chance.shuffle(todo)
+    for add, own in todo:
+        add(own.thinned(chance.choice([0, sample.halvings])))
+    return sample
+
+
 @pytest.mark.slow
-def test_the_order_of_pages_does_not_matter():
-    kept, dropped = pages(4)
-    results = {sample_of(kept, dropped, 2000, seed).result() for seed in range(5)}
-    assert len(results) == 1
+@pytest.mark.parametrize("most", [300, 3000, 10**6])
+def test_nothing_depends_on_the_order_of_pages(most):
+    kept, dropped = ([shingles(page) for page in part] for part in pages(4, 300))
+    samples = [shuffled_sample_of(kept, dropped, most, seed) for seed in range(9)]
+    assert len({sample.result() for sample in samples}) == 1
+    assert len({tuple(sample.lossiest(30)) for sample in samples}) == 1
+    assert samples[0].lossiest(30)[-1].lost > 0
+
+
+def test_the_size_of_a_sample_does_not_depend_on_what_is_kept():
+    own = [shingles(page) for part in pages(5, 30) for page in part]
+    for most in (300, 3000, 10**6):
+        sizes = set()
+        for dropped in range(0, len(own), 7):
+            sample = shuffled_sample_of(own[dropped:], own[:dropped], most, dropped)
+            sizes.add((sample.halvings, len(sample)))
+        assert len(sizes) == 1
+
+
+@each("most", [300, 3000, 10**6])
+@each("parts", [1, 2, 40])
+def test_how_often_a_whole_is_halved_follows_from_the_sizes_of_its_parts(most, parts):
+    own = [shingles(page) for part in pages(6, 30) for page in part]
+    whole, others = LostTextSample(most), [SampleSize(most) for _ in range(parts)]
+    for number, page in enumerate(own):
+        (whole.add_dropped if number % 3 else whole.add_kept)(page)
+        part = others[number % parts]
+        assert part.add(page.thinned(part.halvings)) == page.thinned(part.halvings)
+    sizes = [part.sizes() for part in others]
+    assert halvings_of_all(sizes, most) == whole.halvings
+    assert sum(each[whole.halvings] for each in sizes) == len(whole)
+    assert [part.sizes() for part in others] == sizes
+    assert halvings_of_all([], most) == 0
+
+
+@each("halvings", [0, 1, 3, 63])
+def test_sequences_can_be_thinned_later(halvings):
+    for words in ([], ["one"], WORDS[:900]):
+        assert shingles(words).thinned(halvings) == shingles(words, halvings)
+        assert shingles(words, 5).thinned(halvings) == shingles(words, max(5, halvings))
 
 
 def test_where_nothing_was_lost_the_error_is_not_nothing():
@@ -158,14 +217,24 @@ def test_the_drops_that_lost_most_are_named(most):
     assert found.sequences == pytest.approx(21_000, rel=0.01)
 
 
-def test_drops_remembered_are_bounded():
+def test_of_many_drops_those_that_lost_most_are_named():
     sample = LostTextSample(10**6)
     for number in range(500):
         sample.add_dropped(shingles([f"w{number}x{at}" for at in range(2 + number)]), f"{number}")
     found = sample.lossiest(20)
     assert [drop.key for drop in found] == [f"{499 - number}" for number in range(20)]
     assert found[0] == LossyDrop("499", "", 499, 499)
-    assert len(sample._drops) < 2 * sample.drops_remembered
+
+
+def test_no_more_drops_are_remembered_than_there_are_sequences_in_the_sample():
+    sample = LostTextSample(1000)
+    for number in range(3000):
+        sample.add_dropped(shingles([f"w{number}x{at}" for at in range(5)]), f"{number}")
+        assert len(sample._drops) <= len(sample) <= 1000
+    assert len(sample._drops) > 300
+    for number in range(3000):
+        sample.add_kept(shingles([f"w{number}x{at}" for at in range(5)]))
+    assert sample.lossiest() == []
 
 
 def test_pages_without_text_change_nothing():
@@ -270,8 +339,7 @@ def test_a_hostile_text_takes_no_more_of_the_sample_than_others():
     assert len(sample) <= 5000
     assert sample.result().sequences == 299_998 + 1
     assert sample.lossiest()[0] == LossyDrop("long", "short", 299_998, 299_998)
-    # Not a view of all of the page.
-    assert all(hashes.base is None for *_, hashes in sample._drops)
+    assert all(len(own.sample) <= 8 * 5000 for *_, own in sample._drops)
 
 
 def test_a_sample_of_nothing_is_refused():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from record_columns import columns_of, pages_of
 
-from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
 from dedup.record import PageRecord, RecordColumns, digest_of, digest_with
 from dedup.text import Document
 
@@ -126,10 +126,14 @@ def test_columns_have_what_the_records_have_and_so_has_a_part_of_them(pages, pla
 
 
 @given(PAGES)
-def test_keys_are_told_with_what_their_pages_show(pages):
+def test_keys_are_told_with_the_names_of_their_pages(pages):
     columns = columns_of(pages)
-    expected = [(page.key, page.evidence) for page in pages.values() if page.evidence and page.key]
-    assert list(columns.named_evidence()) == expected
+    named = [page for page in pages.values() if page.evidence and page.key]
+    shown = [Evidence.from_bytes(page.evidence) for page in named]
+    assert list(columns.names()) == [
+        (page.key, evidence.title, evidence.headline)
+        for page, evidence in zip(named, shown, strict=True)
+    ]
 
 
 @given(PAGES, st.sampled_from([0, 5, 2**63 - 1]))

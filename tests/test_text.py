@@ -2,7 +2,6 @@ import subprocess
 import sys
 import time
 
-import jieba
 import pytest
 import regex
 from cases import each
@@ -18,8 +17,6 @@ from dedup.text import (
     simplify,
     tokenise,
 )
-
-jieba.setLogLevel("WARNING")
 
 NEWS = (
     "3月14日,青溪镇的老石桥在修缮七个月之后重新开放。工匠们把每一块石头编了号,拆下来,"
@@ -170,11 +167,18 @@ def test_mixed_text_is_cut_where_the_script_changes():
     ]
 
 
+def lcut(run):
+    import jieba  # not by those who only collect tests: it takes long
+
+    jieba.setLogLevel("WARNING")
+    return jieba.lcut(run)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [NEWS, COOKING, SCIENCE, TRADITIONAL])
 def test_chinese_words_are_those_of_jieba(text):
     runs = regex.findall(r"\p{Han}+|[0-9]+", text)
-    assert words(text) == [word for run in runs for word in jieba.lcut(run)]
+    assert words(text) == [word for run in runs for word in lcut(run)]
 
 
 # Of two equally likely cuts of a repeated character (喜喜喜喜喜), rjieba may take the other one.
@@ -182,7 +186,7 @@ def test_chinese_words_are_those_of_jieba(text):
 @settings(max_examples=500, deadline=None)
 @given(st.lists(HAN, min_size=1, max_size=60, unique=True).map("".join))
 def test_any_run_of_different_han_characters_is_cut_as_jieba_cuts_it(run):
-    assert han_cutter()(run) == jieba.lcut(run) == jieba_cutter()(run)
+    assert han_cutter()(run) == lcut(run) == jieba_cutter()(run)
 
 
 @pytest.mark.slow
@@ -190,7 +194,7 @@ def test_any_run_of_different_han_characters_is_cut_as_jieba_cuts_it(run):
 @given(st.lists(st.sampled_from(sorted(set(NEWS + COOKING + SCIENCE + TRADITIONAL))), unique=True))
 def test_common_han_characters_in_any_order_are_cut_as_jieba_cuts_them(characters):
     runs = regex.findall(r"\p{Han}+", "".join(characters))
-    assert [han_cutter()(run) for run in runs] == [jieba.lcut(run) for run in runs]
+    assert [han_cutter()(run) for run in runs] == [lcut(run) for run in runs]
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Texts for tests: different contents, and pages around them."""
 
 import random
+from functools import cache
 
 ENGLISH = """\
 The ferry across the Wend has carried cattle, brides and one grand piano. The ferryman says that
@@ -17,6 +18,13 @@ CHINESE = """\
 老人们说，从前这里是一个码头，船工们在凌晨上岸，吃完一碗热汤的米粉就要出发，所以店家都起得很早。
 后来公路通了，码头没有了，船工也不在了，可是这个习惯却被保留了下来，一直到今天也没有改变过。
 """
+# What OpenCC makes of it ("s2t").
+TRADITIONAL_CHINESE = """\
+鎮上有十九家米粉店，沒有一家做晚飯的生意。早上五點開門，賣到十點，鍋一刷，門板一上，老闆就去打牌了。
+外地人起得晚，往往只看見一排關着的門，以爲這條街已經倒閉。其實這條街在天亮以前是最熱鬧的地方。
+老人們說，從前這裏是一個碼頭，船工們在凌晨上岸，喫完一碗熱湯的米粉就要出發，所以店家都起得很早。
+後來公路通了，碼頭沒有了，船工也不在了，可是這個習慣卻被保留了下來，一直到今天也沒有改變過。
+"""
 PARAGRAPHS = [
     "The old stone bridge over the Wend opened again on Saturday, seven months after the masons "
     "began to number its blocks and carry them, one by one, to the meadow on the left bank.",
@@ -32,6 +40,7 @@ _WORDS = (
 ).split()
 
 
+@cache
 def article(number: int, words: int = 200) -> str:
     """Return an English-looking text of *words* words; another *number* gives another content."""
     chooser = random.Random(number)

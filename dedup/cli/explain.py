@@ -159,9 +159,9 @@ def _names(ledger: LedgerReader, of_host: str) -> Names:
     names, number = Names(), 0
     while piece := ledger.columns_since(number):
         number = piece.last
-        for key, evidence in piece.named_evidence():
+        for key, *own in piece.names():
             if host(key) == of_host:
-                names.learn(of_host, Evidence.from_bytes(evidence))
+                names.learn_names(of_host, *own)
     return names
 
 

@@ -37,10 +37,9 @@ from dedup.scan import Outcome, RecordReader, ScanLedger, scan, write_clusters
 from dedup.scan.memory import expected_memory, memory_of_machine
 from dedup.scopes import Scope
 from dedup.text import printable
-from dedup.units import format_bytes
+from dedup.units import SECONDS_OF_A_DAY, format_bytes
 
 _WORTH_SAYING = 16 << 20
-_SECONDS_OF_A_DAY = 86_400
 
 EXAMPLES = """\
 examples:
@@ -114,8 +113,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    if not 1 <= options.page_timeout <= _SECONDS_OF_A_DAY:
-        limits = f"from 1 to {_SECONDS_OF_A_DAY}"
+    if not 1 <= options.page_timeout <= SECONDS_OF_A_DAY:
+        limits = f"from 1 to {SECONDS_OF_A_DAY}"
         raise CommandError(f"--page-timeout must be {limits}, got {options.page_timeout}")
     if options.engine == "spark":
         run_on_spark(options)

@@ -1,13 +1,14 @@
 """The figures of ``dedup scan``, for programs and for people."""
 
 import argparse
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from rich.table import Table
 from rich.text import Text
 
 from dedup.cli.terminal import console
+from dedup.evidence import Objection, Weakness
 from dedup.lost_text import LostText
 from dedup.records import Format
 from dedup.scan import Fate, Outcome
@@ -15,6 +16,7 @@ from dedup.text import printable
 from dedup.units import format_bytes
 
 _DROPS_SHOWN = 3
+T = TypeVar("T")
 
 
 def figures_of(format_: Format, outcome: Outcome, options: argparse.Namespace) -> dict[str, Any]:
@@ -30,9 +32,13 @@ def figures_of(format_: Format, outcome: Outcome, options: argparse.Namespace) -
         "kept_unread": outcome.count(Fate.UNREAD),
         "kept_without_scope": outcome.count(Fate.NO_SCOPE),
         "with_evidence": outcome.with_evidence,
-        "kept_by_evidence": {str(what): count for what, count in outcome.objections.items()},
-        "lost_text": _lost_text(outcome),
-        "weak": {str(what): count for what, count in outcome.weak.items()},
+        "kept_by_evidence": _by_name(Objection, outcome.objections),
+        "lost_text": lost_text_of(
+            outcome.lost_text,
+            outcome.lossiest,
+            lambda number: outcome.key(number) if len(outcome.keys) else None,
+        ),
+        "weak": _by_name(Weakness, outcome.weak),
         "bad": outcome.count(Fate.BAD),
         "links_left_out": format_.links_left_out,
         "first_bad": outcome.first_bad,
@@ -44,19 +50,29 @@ def figures_of(format_: Format, outcome: Outcome, options: argparse.Namespace) -
     }
 
 
-def _lost_text(outcome: Outcome) -> dict[str, Any] | None:
-    if outcome.lost_text is None:
+def _by_name(kinds: Iterable[T], counts: Mapping[T, int]) -> dict[str, int]:
+    """Return those of *counts* that are not 0, in the order of *kinds*."""
+    return {str(kind): counts[kind] for kind in kinds if counts[kind]}
+
+
+def lost_text_of(
+    lost_text: LostText | None,
+    lossiest: Iterable[tuple[int, int, int, int]],
+    key_of: Callable[[int], str | None],
+) -> dict[str, Any] | None:
+    """Return what JSON has of *lost_text* and *lossiest*, as `Outcome` has them."""
+    if lost_text is None:
         return None
 
     def name(number: int) -> dict[str, Any]:
-        key = outcome.key(number) if len(outcome.keys) else None
+        key = key_of(number)
         return {"number": number + 1} if key is None else {"number": number + 1, "key": key}
 
-    lossiest = [
+    drops = [
         {**name(number), "original": name(original), "lost": lost, "sequences": sequences}
-        for number, original, lost, sequences in outcome.lossiest
+        for number, original, lost, sequences in lossiest
     ]
-    return {**outcome.lost_text._asdict(), "lossiest": lossiest}
+    return {**lost_text._asdict(), "lossiest": drops}
 
 
 def _lines_of_lost_text(lost_text: dict[str, Any], *, is_extracted: bool) -> Iterator[str]:
@@ -90,7 +106,7 @@ def _rows(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     ):
         if figures[name]:
             yield label, share(figures[name])
-    for objection, count in (figures["kept_by_evidence"] or {}).items():
+    for objection, count in figures["kept_by_evidence"].items():
         yield f"    no duplicates: {objection}", share(count)
     for weakness, count in figures["weak"].items():
         yield f"  of which too little was extracted: {weakness}", share(count)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dedup.cli.errors import CommandError
 from dedup.cli.files import STDOUT, check_numbers, check_outputs, write_json
 from dedup.cli.methods import extractor_of, method_of, preference_of, scope_of
-from dedup.cli.scan_figures import show_figures
+from dedup.cli.scan_figures import lost_text_of, show_figures
 from dedup.cli.scan_options import fields_from
 from dedup.evidence import DEMANDS
 from dedup.rule import Rule
@@ -68,11 +68,12 @@ def run_on_spark(options: argparse.Namespace) -> None:
 
 
 def _figures(found: "Figures", job: "Job", options: argparse.Namespace) -> dict[str, Any]:
-    """Return the figures that a scan on one machine has, ``None`` for those that are not known."""
+    """Return the figures that a scan on one machine has."""
+    figures = asdict(found)
+    lossiest, names = figures.pop("lossiest"), figures.pop("names")
     return {
-        **asdict(found),
-        "kept_by_evidence": None,
-        "lost_text": None,
+        **figures,
+        "lost_text": lost_text_of(found.lost_text, lossiest, names.get),
         "links_left_out": job.inputs.links_left_out,
         "method": options.method,
         "keep": options.keep,

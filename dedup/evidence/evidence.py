@@ -41,7 +41,7 @@ class Evidence(NamedTuple):
         """Return what `to_bytes` was called on; raises struct.error for other lengths."""
         first, view, size, title, headline = _STORED.unpack(data)
         coverage, is_list = (first & ~_LIST) / 100, bool(first & _LIST)
-        return Evidence(coverage, view, size, title.strip(b"\0"), headline.strip(b"\0"), is_list)
+        return Evidence(coverage, view, size, title.rstrip(b"\0"), headline.rstrip(b"\0"), is_list)
 
     def with_title(self, title: str) -> "Evidence":
         """Return the evidence of a page with another *title*."""
@@ -61,6 +61,8 @@ SIZE_OF_EVIDENCE = _STORED.size
 """The length of what `Evidence.to_bytes` gives."""
 VIEW = slice(1, 17)
 """Where the *view* stands in that."""
+NAMES = slice(21, 29)
+"""Where *title* and *headline* do, 4 bytes each, with zero bytes for what they have not."""
 
 
 class Weakness(StrEnum):

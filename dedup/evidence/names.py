@@ -23,8 +23,12 @@ class Names:
 
     def learn(self, host: str, page: Evidence) -> None:
         """Take note of the names of another page of *host*."""
+        self.learn_names(host, page.title, page.headline)
+
+    def learn_names(self, host: str, title: bytes, headline: bytes) -> None:
+        """Do what `learn` does for a page with these names, which are empty where it has none."""
         pages, counts = self._hosts.get(host, (0, {}))
-        for name in {page.title, page.headline}:
+        for name in (title,) if title == headline else (title, headline):
             if not name:
                 continue
             if name in counts or len(counts) < self.candidates:

@@ -6,14 +6,16 @@ batch itself adds are tracked separately.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.index.base import Index, Match
 from dedup.index.key_chains import KeyChains
-from dedup.methods.base import KeyMethod, Method
+from dedup.methods.base import KeyMethod, Method, as_rows
+from dedup.methods.fingerprint_method import FingerprintMethod
+from dedup.methods.fingerprints import Fingerprints
 from dedup.packed import Packed
 
 # So that the payloads of all pairs fit into the processor's cache.
@@ -39,6 +41,16 @@ class BatchIndex(ABC):
     @abstractmethod
     def add(self, place: int) -> None:
         """Store the sketch at *place* in the batch under the next number: 0, 1, 2, ..."""
+
+
+class Nothing(BatchIndex):
+    """Has nothing and finds nothing."""
+
+    def begin(self, sketches: Sequence[bytes | None]) -> None: ...
+
+    def query(self, place: int) -> None: ...
+
+    def add(self, place: int) -> None: ...
 
 
 class OneByOne(BatchIndex):
@@ -67,6 +79,60 @@ class OneByOne(BatchIndex):
             assert data is not None
             self._last = (place, self._method.from_bytes(data))
         return self._last[1]
+
+
+class FingerprintIndex(Protocol):
+    """What batches ask of a `GrowingIndex`."""
+
+    def add(self, sketch: int, page: int | None = None) -> int: ...
+
+    def matches_of_many(
+        self, rows: Array, *, nearest: bool = False
+    ) -> tuple[Array, Array, Array]: ...
+
+
+class FingerprintBatches(BatchIndex):
+    """Compares fingerprints as `GrowingIndex` does, and those of a batch with one another."""
+
+    scanned_up_to = 1 << 10
+    """The best number for the index: of a whole batch, look-ups are faster than a scan of more."""
+
+    def __init__(self, index: FingerprintIndex, method: FingerprintMethod) -> None:
+        self._method = method
+        self._prints = Fingerprints(method.bits)
+        self._index = index
+
+    def begin(self, sketches: Sequence[bytes | None]) -> None:
+        self._sketches = {
+            place: sketch for place, sketch in enumerate(sketches) if sketch is not None
+        }
+        self._rows = {place: row for row, place in enumerate(self._sketches)}
+        octets = as_rows(list(self._sketches.values()), -(-self._method.bits // 8))
+        rows = self._prints.from_bytes(octets)
+        found = (column.tolist() for column in self._index.matches_of_many(rows, nearest=True))
+        self._nearest: dict[int, Match] = {}
+        for row, *match in zip(*found, strict=True):
+            near = Match(*match)
+            self._nearest[row] = min(self._nearest.get(row, near), near)
+        self._distances = self._prints.distances(rows[:, None], rows)
+        is_near = self._distances <= self._method.max_distance
+        self._has_near = (is_near.sum(axis=1) > 1).tolist()
+        # Of each row that was added in this batch.
+        self._numbers = np.full(len(rows), -1)
+
+    def query(self, place: int) -> Match | None:
+        row = self._rows[place]
+        matches = [self._nearest[row]] if row in self._nearest else []
+        if self._has_near[row] or self._numbers[row] >= 0:
+            distances = self._distances[row]
+            is_near = (distances <= self._method.max_distance) & (self._numbers >= 0)
+            found = self._numbers[is_near].tolist(), distances[is_near].tolist()
+            matches += map(Match, *found)
+        return min(matches, default=None)
+
+    def add(self, place: int) -> None:
+        sketch = self._method.from_bytes(self._sketches[place])
+        self._numbers[self._rows[place]] = self._index.add(sketch)
 
 
 class KeyBatches(BatchIndex):

@@ -31,12 +31,14 @@ class GrowingIndex(Index):
         *,
         expected_size: int = 1_000_000,
         design: Design | None = None,
+        scanned_up_to: int = SCANNED_UP_TO,
     ) -> None:
         """Create an empty index over fingerprints of *bits* bits, from 32 to 384.
 
         *max_distance* is inclusive, from 0 to *bits* - 1. *expected_size* is the number of
         fingerprints that the design is chosen for; any number can be stored. *design* is a
-        `multi_index` or `linear_scan`, by default the one with the cheapest queries.
+        `multi_index` or `linear_scan`, by default the one with the cheapest queries. Up to
+        *scanned_up_to* fingerprints, a query compares all of them.
 
         Raises ValueError for a value out of range, or a design for other bits or distances.
         """
@@ -58,7 +60,7 @@ class GrowingIndex(Index):
                     f"design must have tables of one segment of up to {MOST_KEY_BITS} bits, got "
                     f"{self.design.name} with {table}; compact_design takes any"
                 )
-        self._scanned_up_to = SCANNED_UP_TO if self.design.tables else sys.maxsize
+        self._scanned_up_to = scanned_up_to if self.design.tables else sys.maxsize
         self._stored: Rows | Tables
         self._clear()
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
-from dedup.arrays import Array
+from dedup.arrays import Array, sort_runs
 from dedup.text import Document
 from dedup.words import BLOCK, Words
 
@@ -78,31 +78,24 @@ class WordHashes:
             is_known &= self._second[homes] == blocks[1]
             is_known &= words.lengths <= 2 * BLOCK
             # Words that are not in the table have numbers beyond it.
-            numbers = homes.copy()
             unknown = np.flatnonzero(~is_known)
-            others: dict[bytes, int] = {}
-            numbers[unknown] = [
-                others.setdefault(word, len(self._hashes) + len(others))
-                for word in words.tokens(unknown)
-            ]
-            hashes = np.fromiter(map(self._digest, others), np.uint64, len(others))
-            texts = np.repeat(np.arange(len(words.counts), dtype=np.uint64), words.counts)
-            both = texts << np.uint64(32) | numbers
-            both.sort()
-            starts = np.flatnonzero(np.append(True, both[1:] != both[:-1])[: len(both)])
-            different = both[starts]
-            found = different.astype(np.uint32).astype(np.intp)
-            is_new = found >= len(self._hashes)
+            tokens = words.tokens(unknown)
+            places = {token: place for place, token in enumerate(dict.fromkeys(tokens))}
+            others = np.fromiter(map(places.__getitem__, tokens), np.intp, len(tokens))
+            numbers = homes.astype(np.uint32)
+            numbers[unknown] = others + len(self._hashes)
+            firsts, counts = sort_runs(numbers, words.counts)
+            found = numbers[firsts].astype(np.intp)
+            hashes = np.fromiter(map(self._digest, places), np.uint64, len(places))
             found_hashes = self._hashes.take(found, mode="clip")
+            is_new = found >= len(self._hashes)
             found_hashes[is_new] = hashes[found[is_new] - len(self._hashes)]
-            short = unknown[words.lengths[unknown] <= 2 * BLOCK]
+            is_short = words.lengths[unknown] <= 2 * BLOCK
+            short = unknown[is_short]
             self._first[homes[short]] = blocks[0][short]
             self._second[homes[short]] = blocks[1][short]
-            self._hashes[homes[short]] = hashes[numbers[short].astype(np.intp) - len(self._hashes)]
-        counts = np.bincount(
-            (different >> np.uint64(32)).astype(np.intp), minlength=len(words.counts)
-        )
-        return WordCounts(found_hashes, np.diff(starts, append=len(both)), counts)
+            self._hashes[homes[short]] = hashes[others[is_short]]
+        return WordCounts(found_hashes, np.diff(firsts, append=len(numbers)), counts)
 
 
 class WordCounts(NamedTuple):

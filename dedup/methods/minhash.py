@@ -1,19 +1,19 @@
 """MinHash: signatures whose equal components estimate the Jaccard similarity of shingles."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, reduce
+from functools import cache
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
 from dedup.methods.base import Components, KeyMethod, as_rows
-from dedup.methods.hashing import mix, seeds
+from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
 from dedup.methods.shingles import shingle_hashes_of, shingles
 from dedup.text import Document
 
 # As many as fit into the processor's cache.
-_HASHES_AT_A_TIME = 1 << 15
+_VALUES_AT_A_TIME = 1 << 16
 
 
 class MinHash(KeyMethod):
@@ -56,9 +56,7 @@ class MinHash(KeyMethod):
         return MinHash.sketches(self, [document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
-        hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()
-        count = self.bands * self.rows
-        return [minimums(own, count) if len(own) else None for own in hashes]
+        return signatures(documents, self.width, self.bands * self.rows, self.hashing)
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)
@@ -96,29 +94,43 @@ class MinHash(KeyMethod):
         return np.frombuffer(data, "<u4")
 
 
-def minimums(hashes: Array, count: int) -> Array:
-    """Return the least of *hashes* under each of *count* hash functions, shape (count,), uint32.
+def signatures(
+    documents: Sequence[Document], width: int, functions: int, hashing: Hashing = PLAIN
+) -> list[Array | None]:
+    """Return the `minimums` of the shingles of each document, ``None`` if it has no tokens."""
+    shingles = shingle_hashes_of(documents, width, hashing)
+    has_any = shingles.counts > 0
+    least = iter(minimums(shingles.hashes, shingles.counts[has_any], functions))
+    return [next(least) if has else None for has in has_any.tolist()]
 
-    *hashes*: at least one, shape (n,), uint64, well mixed. The functions are linear, modulo 2**32,
-    of the high half of a hash: good enough for mixed hashes, and several times as fast as others.
+
+def minimums(hashes: Array, counts: Array, functions: int) -> Array:
+    """Return the least hashes of each of several sets, shape (sets, functions), uint32.
+
+    *hashes*: those of all elements, set by set, uint64, well mixed; *counts*: how many each set
+    has, at least one, shape (sets,). There is one least hash under each of so many *functions*.
+    These are linear, modulo 2**32, of the high half of a hash: good enough for mixed hashes, and
+    several times as fast as others.
 
     Source: Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem",
     Journal of Algorithms 25, 1997 (multiply-add hashing).
 
     >>> from dedup.methods.shingles import shingle_hashes
     >>> shingles = shingle_hashes("a rose is a rose is a rose".split(), 3)
-    >>> len(shingles), len(minimums(shingles, 84))
-    (6, 84)
+    >>> minimums(shingles, np.array([len(shingles)]), 84).shape
+    (1, 84)
     """
-    factors, summands = _functions(count)
+    factors, summands = _functions(functions)
     halves = (hashes >> np.uint64(32)).astype(np.uint32)
-    step = max(1, _HASHES_AT_A_TIME // count)
-    minimums = []
-    for start in range(0, len(halves), step):
-        values = factors * halves[start : start + step]
-        values += summands
-        minimums.append(values.min(axis=1))
-    return reduce(np.minimum, minimums)
+    firsts = np.cumsum(counts) - counts
+    least = np.empty((functions, len(counts)), np.uint32)
+    step = max(1, _VALUES_AT_A_TIME // max(1, len(halves)))
+    for start in range(0, functions, step):
+        part = slice(start, start + step)
+        values = factors[part] * halves
+        values += summands[part]
+        np.minimum.reduceat(values, firsts, axis=1, out=least[part])
+    return np.ascontiguousarray(least.T)
 
 
 @cache

@@ -10,8 +10,8 @@ from dedup.arrays import Array
 from dedup.methods.arguments import check_whole
 from dedup.methods.base import Components, KeyMethod, as_rows
 from dedup.methods.hashing import PLAIN, Hashing, mix, seeds
-from dedup.methods.minhash import minimums
-from dedup.methods.shingles import shingle_hashes_of, shingles
+from dedup.methods.minhash import signatures
+from dedup.methods.shingles import shingles
 from dedup.text import Document
 
 _MOST_KEYS = 20
@@ -73,12 +73,10 @@ class Shingling(KeyMethod):
         return Shingling.sketches(self, [document])[0]
 
     def sketches(self, documents: Sequence[Document]) -> list[Array | None]:
-        hashes = shingle_hashes_of(documents, self.width, self.hashing).of_each()
-        return [self._supershingles(own) if len(own) else None for own in hashes]
-
-    def _supershingles(self, hashes: Array) -> Array:
-        least = minimums(hashes, self.minimums)
-        return hashes_of_parts(least, self.supershingles, self.hashing)
+        return [
+            None if own is None else hashes_of_parts(own, self.supershingles, self.hashing)
+            for own in signatures(documents, self.width, self.minimums, self.hashing)
+        ]
 
     def weighted_features(self, document: Document) -> Mapping[str, float]:
         return dict.fromkeys(shingles(document.tokens, self.width), 1.0)

@@ -20,8 +20,9 @@ from dedup.words import words_of
 _UNIT = 2.0**16
 # 2 MB of unpacked bits at a time, however many features a page has.
 _FEATURES_AT_A_TIME = 4096
-# As many runs of 255: the sums of their bits take some 2 MB.
-_FEATURES_AT_ONCE = 255 << 7
+# As many runs of 255: the sums of their bits take half a MB. The system would have to clear the
+# pages of larger arrays each time.
+_FEATURES_AT_ONCE = 255 << 5
 _FEW_DOCUMENTS = 3
 _WIDTHS = {"words": None, "characters": 4, "shingles": 3}
 _WEIGHTS = ("log-tf", "tf", "binary", "tf-idf")

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from dedup.limits import shorten_url
-from dedup.lost_text import LostTextSample, Sequences
+from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, Sequences
 from dedup.report.report import DroppedText, LossyPage
 from dedup.report.sample import priority
 from dedup.rule import Kind, Verdict
@@ -25,7 +25,7 @@ class Losses:
     it until the end.
     """
 
-    def __init__(self, *, drops: bool = True, most: int = 1 << 16) -> None:
+    def __init__(self, *, drops: bool = True, most: int = SEQUENCES_OF_A_SAMPLE) -> None:
         """Create it; *drops*: duplicates are not stored. *most*: see `LostTextSample`."""
         self._drops = drops
         self._sample = LostTextSample(most)

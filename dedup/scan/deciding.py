@@ -61,6 +61,7 @@ def scan(
             if is_sorted:
                 for record in records:
                     _append(sketches, record)
+                for record in read:
                     losses.expect(record.sequences)
             else:
                 judge.judge(numbers, [record.page for record in read])

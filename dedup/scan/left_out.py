@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dedup.lost_text import LostTextSample, Sequences
+from dedup.lost_text import LostTextSample, SampleSize, Sequences
 from dedup.scan.outcome import Fate, Outcome
 
 
@@ -14,7 +14,7 @@ class ScanLosses:
         self._outcome = outcome
         self._sample = LostTextSample()
         # Of records whose fates are known later: how small the samples of others have to be.
-        self._read = LostTextSample()
+        self._read = SampleSize()
         self._duplicates = 0
         self._unknown = 0
 
@@ -26,7 +26,7 @@ class ScanLosses:
     def expect(self, sequences: Sequences | None) -> None:
         """Take note of a record that is judged when all are read."""
         if sequences:
-            self._read.add_kept(sequences)
+            self._read.add(sequences)
 
     def add(self, numbers: Sequence[int], sequences: Sequence[Sequences | None]) -> None:
         """Take note of the fates of the records *numbers*, which were judged in this order."""

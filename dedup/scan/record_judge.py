@@ -3,14 +3,15 @@
 from array import array
 from collections.abc import Sequence
 
+from dedup.batch_search import batch_index_for
 from dedup.evidence import Evidence
 from dedup.index.base import Match
+from dedup.index.batches import Nothing
 from dedup.methods.base import Method
 from dedup.methods.exact import Exact
 from dedup.record import Claimed, PageRecord
 from dedup.rule import Kind, Rule
 from dedup.scan.outcome import Fate, Outcome
-from dedup.search import batch_index_for
 from dedup.view.view import View
 
 _FATES = {
@@ -34,7 +35,8 @@ class RecordJudge:
         self._view = View(method, rule) if has_pages else None
         self._numbers_in_view = array("I")
         self._texts = batch_index_for(Exact())
-        self._index = batch_index_for(method)
+        # Nothing is near by that method that is not equal.
+        self._index = Nothing() if type(method) is Exact else batch_index_for(method)
         # The numbers of the records that were kept: of all, and of those that are in the index,
         # which has no more than 2**32 either.
         self._numbers_of_texts = array("I")

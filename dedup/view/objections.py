@@ -3,15 +3,15 @@
 from dedup.evidence import VIEW, Names, Objection
 from dedup.evidence_table import EvidenceTable
 from dedup.record import PageRecord
-from dedup.rule import Rule, Witness
+from dedup.rule import MOST_OBJECTIONS, Rule, Witness
 from dedup.scopes import host
 
 
 class Objections:
     """Asks of one page after the other whether the page that is judged may go for it.
 
-    Not of too many: of a page that is like none of so many, nobody is asked any more, and it is
-    kept. What shows the same is found without, so such pages are copies with differences.
+    It stops after many objections, and the page is kept. What shows the same is found without, so
+    such pages are copies with differences.
     """
 
     def __init__(
@@ -74,6 +74,3 @@ class Objections:
     def are_enough(self) -> bool:
         """Whether there were so many that no other page is to be asked."""
         return self._left <= 0
-
-
-MOST_OBJECTIONS = 256

@@ -196,8 +196,8 @@ class View:
             has = pages.has_evidence
             self._evidence.add_many(pages.numbers[has], pages.tokens[has], pages.evidence)
             # Of as many pages as are enough to tell what many share.
-            for key, evidence in pages.named_evidence():
-                self._names.learn(host(key), Evidence.from_bytes(evidence))
+            for key, *names in pages.names():
+                self._names.learn_names(host(key), *names)
         self._equal.load(pages)
         for part in pages.sketches_by_scope(self._rule.min_tokens):
             self._load_sketches(*part)

@@ -7,19 +7,17 @@ import pytest
 from commands import run
 from crawls import crawl, spider_over
 from labelled import write
-from opencc import OpenCC
-from texts import CHINESE, page
+from texts import CHINESE, TRADITIONAL_CHINESE, page
 from web import served
 
-TRADITIONAL = OpenCC("s2t").convert(CHINESE)
-SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL, title="遷徙")}
+SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL_CHINESE, title="遷徙")}
 
 
 @pytest.fixture
 def feed(tmp_path):
     """A JSONL feed with a page in both scripts."""
     path = tmp_path / "pages.jsonl"
-    pages = [{"url": "cn", "text": CHINESE}, {"url": "tw", "text": TRADITIONAL}]
+    pages = [{"url": "cn", "text": CHINESE}, {"url": "tw", "text": TRADITIONAL_CHINESE}]
     path.write_text("".join(f"{json.dumps(page)}\n" for page in pages))
     return path
 
@@ -60,7 +58,9 @@ def test_both_are_explained_as_a_crawl_would_see_them(tmp_path, capsys):
 
 
 def test_methods_are_scored_with_it(tmp_path, capsys):
-    collection = write(tmp_path / "both", {"cn": CHINESE, "tw": TRADITIONAL}, [("cn", "tw", "dup")])
+    collection = write(
+        tmp_path / "both", {"cn": CHINESE, "tw": TRADITIONAL_CHINESE}, [("cn", "tw", "dup")]
+    )
     found = []
     for options in ((), ("--simplify-chinese",)):
         code, out, _ = run(capsys, "evaluate", collection, "--json", "-", *options)

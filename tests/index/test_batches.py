@@ -6,11 +6,13 @@ import pytest
 from test_keys import Sets
 from texts import CHINESE, ENGLISH, article, edited
 
+from dedup.batch_search import batch_index_for
 from dedup.index import Match, batches
-from dedup.index.batches import KeyBatches, OneByOne
+from dedup.index.batches import FingerprintBatches, KeyBatches, OneByOne
 from dedup.methods import METHODS
 from dedup.methods.exact import Exact
-from dedup.search import batch_index_for, index_for
+from dedup.methods.simhash import SimHash
+from dedup.search import index_for
 from dedup.text import Document
 
 
@@ -85,7 +87,8 @@ def test_pages_that_share_keys_with_all_others_are_looked_up_in_parts(monkeypatc
 def test_which_index_is_asked_one_by_one():
     kinds = {name: type(batch_index_for(kind())) for name, kind in METHODS.items()}
     assert kinds["minhash"] is kinds["verified"] is kinds["exact"] is KeyBatches
-    assert kinds["simhash"] is kinds["spotsigs"] is OneByOne
+    assert kinds["simhash"] is kinds["random-projection"] is FingerprintBatches
+    assert kinds["spotsigs"] is OneByOne
 
 
 def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():
@@ -108,3 +111,21 @@ def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():
     texts.add(0)
     assert begin(*digests) == [Match(2, 0), Match(0, 0), Match(1, 0), None, None, None]
     assert begin() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 5, 256])
+@pytest.mark.parametrize(("bits", "max_distance"), [(64, 3), (33, 0), (64, 16), (384, 12)])
+def test_fingerprints_get_the_same_matches_in_batches(monkeypatch, bits, max_distance, size):
+    """Many of few originals with a few other bits, found by tables and by comparing all."""
+    monkeypatch.setattr(FingerprintBatches, "scanned_up_to", 100)
+    method, chooser = SimHash(max_distance, bits=bits), random.Random(bits)
+    originals = [chooser.getrandbits(bits) for _ in range(200)]
+    sketches: list[int | None] = []
+    for _ in range(1200):
+        flips = chooser.sample(range(bits), chooser.randrange(2 * max_distance + 2))
+        sketches.append(chooser.choice(originals) ^ sum(1 << bit for bit in flips))
+    sketches[::50] = [None] * len(sketches[::50])
+    expected = one_by_one(method, sketches)
+    assert in_batches(method, sketches, size) == expected
+    assert len({match.distance for match in expected if match}) > max_distance / 2

@@ -11,7 +11,7 @@ from murmur import MASK, fmix64
 
 from dedup.methods import minhash
 from dedup.methods.hashing import mix, seeds
-from dedup.methods.minhash import MinHash, minimums
+from dedup.methods.minhash import MinHash
 from dedup.methods.shingles import shingle_hashes
 from dedup.search import index_for
 from dedup.text import Document
@@ -65,6 +65,11 @@ def words_with(jaccard, union, chooser):
     shared = round(jaccard * union)
     middle = shared + (union - shared) // 2
     return " ".join(words[:middle]), " ".join(words[:shared] + words[middle:])
+
+
+def minimums(hashes, functions):
+    """Those of one set."""
+    return minhash.minimums(hashes, np.array([len(hashes)]), functions)[0]
 
 
 def of_integers(*numbers):
@@ -218,12 +223,22 @@ def test_a_text_that_is_shorter_than_a_shingle_is_one_shingle(words):
     assert method.distance(sketch, method.sketch(Document(f"{text} more"))) == 100
 
 
-@pytest.mark.parametrize("at_a_time", [1, 83, 84, 85, 167, 168, 84 * 99, 84 * 100, 84 * 101])
+@pytest.mark.parametrize("at_a_time", [1, 99, 100, 101, 199, 200, 83 * 100, 84 * 100, 85 * 100])
 def test_minimums_do_not_depend_on_the_size_of_a_part(monkeypatch, at_a_time):
     hashes = random_hashes(100, 9)
     expected = minimums(hashes, 84).tolist()
-    monkeypatch.setattr(minhash, "_HASHES_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(minhash, "_VALUES_AT_A_TIME", at_a_time)
     assert minimums(hashes, 84).tolist() == expected
+
+
+@pytest.mark.parametrize("at_a_time", [1, 1 << 16])
+def test_the_minimums_of_many_sets_are_those_of_each(monkeypatch, at_a_time):
+    monkeypatch.setattr(minhash, "_VALUES_AT_A_TIME", at_a_time)
+    sets = [random_hashes(count, count) for count in (1, 400, 3, 1)]
+    sizes = np.array([len(own) for own in sets])
+    together = minhash.minimums(np.concatenate(sets), sizes, 84)
+    assert together.tolist() == [minimums(own, 84).tolist() for own in sets]
+    assert minhash.minimums(random_hashes(0, 1), sizes[:0], 84).shape == (0, 84)
 
 
 def test_minimums_of_many_shingles_are_those_of_all_at_once():

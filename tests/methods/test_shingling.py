@@ -8,8 +8,7 @@ import pytest
 import xxhash
 from cases import each
 
-from dedup.methods.minhash import minimums
-from dedup.methods.shingles import shingle_hashes
+from dedup.methods.minhash import signatures
 from dedup.methods.shingling import Shingling, hashes_of_parts
 from dedup.search import index_for
 from dedup.text import Document
@@ -54,10 +53,10 @@ def texts_with(jaccard, union, chooser):
 
 def test_a_supershingle_is_the_hash_of_14_consecutive_minimums():
     document = Document.from_main_text(ENGLISH)
-    least = minimums(shingle_hashes(document.tokens, 8), 84).tolist()
+    [least] = signatures([document], 8, 84)
     expected = []
     for start in range(0, 84, 14):
-        data = b"".join(value.to_bytes(8, "little") for value in least[start : start + 14])
+        data = b"".join(value.to_bytes(8, "little") for value in least[start : start + 14].tolist())
         digest = hashlib.blake2b(data, digest_size=8).digest()
         expected.append(int.from_bytes(digest, "little"))
     assert Shingling().sketch(document).tolist() == expected

@@ -9,8 +9,6 @@ from contextlib import closing
 import pytest
 from browsers import chromium, console, show
 from report_of import SETTINGS, exact, near, new, page
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import Select, WebDriverWait
 from texts import article, edited
 
 from dedup.report import CopyLog, Details, Summary, TextStore, write_html
@@ -170,6 +168,8 @@ def test_an_exact_duplicate_shows_the_text_with_its_lines(shown):
 
 @pytest.mark.slow
 def test_copies_are_filtered_by_verdict_host_pattern_distance_and_title(shown):
+    from selenium.webdriver.support.ui import Select
+
     def choose(name, text):
         select = Select(shown.find_element("id", name))
         select.select_by_visible_text(text)
@@ -210,6 +210,8 @@ def test_all_words_of_a_search_must_be_found_in_whatever_order(shown):
 
 @pytest.mark.slow
 def test_a_link_opens_a_group_whatever_is_filtered(shown):
+    from selenium.webdriver.support.ui import WebDriverWait
+
     group = shown.find_elements("css selector", "#group-table tbody tr")[1].get_attribute("id")
     shown.find_element("id", "search").send_keys("nothing of this kind")
     shown.execute_script("location.hash = arguments[0]", group)
@@ -257,6 +259,6 @@ def test_groups_can_be_read_without_a_script(browser, written):
         assert "http://c.example/copies/0" in groups
         assert "+ 201 more copies" in groups
         assert "http://zh.example/米粉/" in groups
-        assert browser.find_elements(By.ID, "findings")
+        assert browser.find_elements("id", "findings")
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

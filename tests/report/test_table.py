@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 from report_of import SETTINGS, exact, near, new
+from rich.cells import cell_len
 
 from dedup.report import as_text
 from dedup.report.report import StageTime
@@ -43,6 +44,21 @@ def test_the_table_shows_the_settings_that_are_not_the_defaults(summary, detecto
     report = replace(summary.finish(detector), settings=settings)
     assert row(as_text(report, defaults), "other settings") == "scope=host, report="
     assert row(as_text(report, settings), "other settings") == "the defaults"
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+def test_what_is_too_long_goes_on_in_the_next_line_and_every_line_is_as_wide(
+    summary, detector, width
+):
+    words = " ".join(["a", "few", "words"] * 30)
+    settings = {**SETTINGS, "DEDUP_A": words, "DEDUP_B": "米粉" * 100, "DEDUP_C": "x" * 300}
+    settings |= {"DEDUP_METHOD": "粉" * (width // 2), "DEDUP_MAX_DISTANCE": None}
+    table = as_text(replace(summary.finish(detector), settings=settings), SETTINGS, width=width)
+    assert {cell_len(line) for line in table.splitlines()[1:]} == {width}
+    assert row(table, "method").replace("\n", "") == settings["DEDUP_METHOD"]
+    told = row(table, "other settings").replace("\n", " ")
+    assert told.startswith(f"a={words}, b=米粉")
+    assert told.replace(" ", "").endswith(f",b={'米粉' * 100},c={'x' * 300}")
 
 
 def test_long_urls_lack_their_middle_in_a_table_of_any_width(summary, detector):

@@ -11,13 +11,12 @@ from dedup.detector import Detector
 from dedup.evidence import NORMAL, STRICT, Evidence, Names, Objection
 from dedup.methods import METHODS, SimHash
 from dedup.record import PageRecord, digest_of
-from dedup.rule import Kind, Rule, Witness
+from dedup.rule import MOST_OBJECTIONS, Kind, Rule, Witness
 from dedup.scan.outcome import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.stores import finished
 from dedup.text import Document
 from dedup.view import objections as module
-from dedup.view.objections import MOST_OBJECTIONS
 
 METHOD = SimHash()
 EVIDENCE = st.builds(
@@ -121,6 +120,7 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
         if verdict is None:
             assert claim in open_claims
             continue
+        detector.learn_names(page)
         assert verdict.kind is kind
         assert not originals or verdict.original in originals
         if not claim:
@@ -339,6 +339,7 @@ def test_a_page_that_waits_is_met_once():
     first = finished(detector.reserve(headed(0, b"name", 0)))
     for _ in range(9):
         assert finished(detector.reserve(headed(1, b"name", 1))).verdict is None
+    detector.learn_names(headed(0, b"name", 0))
     detector.commit(first.claim)
     assert detector.judge(headed(1, b"name", 1)).kind is Kind.NEAR
 
