@@ -10,8 +10,9 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.methods import FingerprintMethod, KeyMethod
 from dedup.methods.base import as_rows
+from dedup.methods.exact import Exact
 from dedup.methods.fingerprints import Fingerprints
-from dedup.rule import Rule
+from dedup.rule import MOST_OBJECTIONS, Rule
 from dedup.spark.pairs import (
     SHORT,
     Candidates,
@@ -21,7 +22,7 @@ from dedup.spark.pairs import (
     near_in_short_runs,
     near_pairs,
 )  # fmt: skip
-from dedup.spark.witnesses import MOST_OBJECTIONS, Witnesses
+from dedup.spark.witnesses import Witnesses
 
 
 class Link(IntEnum):
@@ -92,14 +93,27 @@ class Comparison:
     def links(self, members: Members) -> Iterator[Links]:
         """Yield what matches; a pair may come several times."""
         compared = _Compared(self._method, self._rule, members)
-        starts = members.starts
-        ends = np.append(starts[1:], len(members.nodes))
-        is_long = ends - starts > SHORT
-        for pairs in compared.candidates(starts[~is_long], ends[~is_long]):
-            yield from compared.links(pairs)
-        for start, end in zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True):
-            yield from compared.links_of_long(start, end)
+        yield from compared.links_of_all()
         self.incomplete += [members.nodes[places] for places in compared.incomplete]
+
+    def objections(self, members: Members) -> Iterator[Links]:
+        """Yield what matches of *members* that are all kept, the nearest for each if not all.
+
+        Their kinds are places in `OBJECTIONS`: what speaks against dropping the page. In a long run
+        of other sketches than fingerprints, the nearest is one of the first 256 that match.
+        """
+        sizes = np.diff(np.append(members.starts, len(members.nodes)))
+        # Most of what is kept shares nothing with others.
+        several = _chosen(members, np.flatnonzero(np.repeat(sizes > 1, sizes)))
+        if not len(several.nodes):
+            return
+        compared = _ComparedKept(self._method, self._rule, several)
+        if not compared.have_witnesses:
+            return
+        firsts, repeats = _repeats(several)
+        yield from compared.links(repeats)
+        if members.shared is Shared.KEY:
+            yield from _ComparedKept(self._method, self._rule, firsts).links_of_all()
 
     def links_to_kept(self, members: Members, is_kept: Array) -> Iterator[Links]:
         """Yield of each member that is not kept what matches it in its run, of the kept ones."""
@@ -135,6 +149,21 @@ class _Compared:
             rows = as_rows(members.payloads, -(-method.bits // 8))
             self._values = Fingerprints(method.bits).from_bytes(rows).reshape(len(rows), -1)
 
+    @property
+    def have_witnesses(self) -> bool:
+        """Whether something may speak against a drop."""
+        return self._witnesses.are_there
+
+    def links_of_all(self) -> Iterator[Links]:
+        """Yield the links of all runs."""
+        starts = self._members.starts
+        ends = np.append(starts[1:], len(self._members.nodes))
+        is_long = ends - starts > SHORT
+        for pairs in self.candidates(starts[~is_long], ends[~is_long]):
+            yield from self.links(pairs)
+        for start, end in zip(starts[is_long].tolist(), ends[is_long].tolist(), strict=True):
+            yield from self.links_of_long(start, end)
+
     def candidates(self, starts: Array, ends: Array) -> Iterator[Pairs]:
         """Yield the pairs of short runs that may be near."""
         if self._values is None or self._is_exact:
@@ -165,7 +194,7 @@ class _Compared:
         components or the features that they share.
         """
         size = end - start
-        left = max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
+        left = self._budget(size)
         most = max(_PAIRS_AT_ONCE, 4 * _LINKS_A_MEMBER * size)
         if self._is_exact:
             candidates = Candidates(size)
@@ -190,6 +219,10 @@ class _Compared:
                 for links in self._asked(part, start, asked):
                     left -= len(links.pages)
                     yield links
+
+    def _budget(self, size: int) -> int:
+        """Return how many links of so many members are enough."""
+        return max(_LEAST_BUDGET, _LINKS_A_MEMBER * size)
 
     def _asked(self, pairs: Pairs, start: int, asked: Array) -> Iterator[Links]:
         """Yield the links of *pairs* of a run; what has had many objections is not asked again."""
@@ -224,13 +257,10 @@ class _Compared:
     def _of(
         self, pages: Array, originals: Array, asked: Array | None = None, start: int = 0
     ) -> Links:
-        distances = self._distances(pages, originals)
-        limit = 0 if self._is_exact else self._method.max_distance
-        [near] = np.nonzero(distances <= limit)
-        pages, originals, distances = pages[near], originals[near], distances[near]
+        pages, originals, distances = self._near(pages, originals)
         kinds = np.full(len(pages), Link.EQUAL if self._is_exact else Link.NEAR, np.uint8)
         if self._witnesses.are_there:
-            against = self._witnesses.against(pages, originals, is_exact=self._is_exact)
+            against = self._witnesses.objections(pages, originals, is_exact=self._is_exact) > 0
             if asked is not None:
                 np.add.at(asked, pages[against] - start, 1)
             pages, originals, distances, kinds = (
@@ -240,6 +270,13 @@ class _Compared:
                 kinds[self._witnesses.show_same(pages, originals)] = Link.SAME
         nodes = self._members.nodes
         return Links(nodes[pages], nodes[originals], kinds, distances.astype(np.float64))
+
+    def _near(self, pages: Array, originals: Array) -> tuple[Array, Array, Array]:
+        """Return the pairs that match, with their distances."""
+        distances = self._distances(pages, originals)
+        limit = 0 if self._is_exact else self._method.max_distance
+        [near] = np.nonzero(distances <= limit)
+        return pages[near], originals[near], distances[near]
 
     def _distances(self, pages: Array, originals: Array) -> Array:
         values = self._values
@@ -257,3 +294,59 @@ class _Compared:
                 )
             )
         return np.concatenate(parts)
+
+
+class _ComparedKept(_Compared):
+    """Members that are all kept, although they match: the links say what speaks for that."""
+
+    def links(self, pairs: Pairs, asked: Array | None = None, start: int = 0) -> Iterator[Links]:
+        pages, originals, distances = self._near(pairs.later, pairs.earlier)
+        kinds = self._witnesses.objections(pages, originals, is_exact=self._is_exact)
+        if asked is not None and self._values is None:
+            np.add.at(asked, pages - start, 1)
+        nodes = self._members.nodes
+        yield Links(nodes[pages], nodes[originals], kinds, distances.astype(np.float64))
+
+    def _budget(self, size: int) -> int:
+        return MOST_OBJECTIONS * size
+
+
+def _repeats(members: Members) -> tuple[Members, Pairs]:
+    """Return those of *members* that have the first payload of its kind in their run, and pairs.
+
+    These are of each other member, and the earliest with its payload that a scan would ask.
+    """
+    places: dict[tuple[int, bytes], list[int]] = {}
+    runs = _runs_of(members).tolist()
+    window = len(members.nodes) if members.shared is Shared.KEY else Exact.candidates_per_key
+    firsts, earlier, later = [], [], []
+    for place, (run, payload) in enumerate(zip(runs, members.payloads, strict=True)):
+        own = places.setdefault((run, payload), [])
+        if own:
+            earlier.append(own[max(0, len(own) - window)])
+            later.append(place)
+        else:
+            firsts.append(place)
+        own.append(place)
+    repeats = Pairs(np.array(earlier, np.int64), np.array(later, np.int64))
+    return _chosen(members, np.array(firsts, np.int64)), repeats
+
+
+def _chosen(members: Members, places: Array) -> Members:
+    """Return those of *members* at these *places*, in the runs that they have."""
+    _, starts = np.unique(_runs_of(members)[places], return_index=True)
+    own = places.tolist()
+    return Members(
+        members.shared,
+        starts,
+        members.nodes[places],
+        members.lasts[places],
+        [members.payloads[place] for place in own],
+        [members.witnesses[place] for place in own],
+    )
+
+
+def _runs_of(members: Members) -> Array:
+    """Return the number of the run of each of *members*."""
+    sizes = np.diff(np.append(members.starts, len(members.nodes)))
+    return np.repeat(np.arange(len(sizes)), sizes)

@@ -14,11 +14,14 @@ from dedup.spark.names import with_common_names
 from dedup.spark.rounds import standings
 from dedup.spark.runs import (
     LINKS,
+    OBJECTIONS_OF_RUNS,
     ROWS_OF_RUNS,
     links_of_runs,
     links_to_kept,
+    objections_of_runs,
     rows_of_runs,
 )
+from dedup.spark.witnesses import OBJECTIONS
 
 # The first three say which texts are equal. Sorting is fastest if the first one differs most.
 _CONTENT = ["digest", "scope", "own", "sketch", "tokens", "is_binary", "evidence", "common"]
@@ -26,14 +29,21 @@ _NODES_OF_A_PARTITION = 200_000
 
 
 def judge(
-    records: DataFrame, method: Method, rule: Rule, *, partitions: int | None = None
+    records: DataFrame,
+    method: Method,
+    rule: Rule,
+    *,
+    partitions: int | None = None,
+    objections: bool = False,
 ) -> DataFrame:
     """Return rank, verdict, original and distance of each of *records*.
 
     *records* have the columns rank (whole, unique: the lower is judged first), key, scope, tokens,
     digest and sketch, and may have evidence and is_binary, all as `PageRecord` has them. They are
     read several times. *partitions*: in how many parts they are compared; by default as many as
-    there are cores, or more. All that share one key are in the memory of one task.
+    there are cores, or more. All that share one key are in the memory of one task. *objections*:
+    whether to find out, too, why new records are kept that match a kept one: the column objection
+    has an `Objection`, or is null. That takes another round of comparisons.
 
     The verdict is a value of `Kind`; the original is the rank of the kept record that a duplicate
     repeats, at this distance. It is what a scan of these records in the order of their ranks says:
@@ -59,7 +69,12 @@ def judge(
         partitions = max(cores, -(-nodes.count() // _NODES_OF_A_PARTITION))
     search = _Search(method, rule, nodes, partitions)
     search.run()
-    return _verdicts(placed, search)
+    verdicts = _verdicts(placed, search)
+    if not objections:
+        return verdicts
+    if "evidence" not in records.columns or rule.demands is None:
+        return verdicts.withColumn("objection", F.lit(None).cast("string"))
+    return verdicts.join(search.objections, "rank", "left")
 
 
 def _placed(records: DataFrame, rule: Rule) -> DataFrame:
@@ -125,9 +140,10 @@ class _Search:
         if self.rounds > 1:
             self._links.append(self._links_of_incomplete())
 
-    def _runs(self, nodes: DataFrame) -> DataFrame:
+    def _runs(self, nodes: DataFrame, *, with_weak: bool = False) -> DataFrame:
         """Return the rows of the runs of *nodes*, sorted."""
-        rows = nodes.mapInArrow(rows_of_runs(self._method, self._rule), ROWS_OF_RUNS)
+        explode = rows_of_runs(self._method, self._rule, with_weak=with_weak)
+        rows = nodes.mapInArrow(explode, ROWS_OF_RUNS)
         # By one number, Spark sorts fastest.
         return rows.repartition(self._partitions, "run").sortWithinPartitions("run")
 
@@ -146,6 +162,24 @@ class _Search:
     def dropped(self) -> DataFrame:
         """The nodes that are dropped."""
         return reduce(DataFrame.union, self._dropped).select("node")
+
+    @property
+    def objections(self) -> DataFrame:
+        """What speaks against dropping a kept node: rank and objection, if it matches another.
+
+        A scan asks those that show the same first, then those of an equal text, then the nearest;
+        of what is left, the earliest.
+        """
+        kept = self._nodes.join(self.dropped, "node", "left_anti")
+        runs = self._runs(kept.withColumn("is_kept", F.lit(True)), with_weak=True)
+        found = runs.mapInArrow(objections_of_runs(self._method, self._rule), OBJECTIONS_OF_RUNS)
+        first = F.min(F.struct("shared", "distance", "original", "objection")).alias("first")
+        names = F.array(*(F.lit(None if name is None else str(name)) for name in OBJECTIONS))
+        return (
+            found.groupBy(F.col("page").alias("rank"))
+            .agg(first)
+            .select("rank", names[F.col("first.objection")].alias("objection"))
+        )
 
     @property
     def links(self) -> DataFrame:

@@ -22,6 +22,8 @@ ROWS_OF_RUNS = (
 )
 LINKS = "page long, original long, kind tinyint, distance double"
 """A page whose original is null was not compared with all that share a key."""
+OBJECTIONS_OF_RUNS = "page long, shared tinyint, distance double, original long, objection tinyint"
+"""What is nearest to a kept page in a run: see `Shared` and `witnesses.OBJECTIONS`."""
 
 Batches = Iterable[pa.RecordBatch]
 _NODES_AT_ONCE = 1 << 11
@@ -29,22 +31,28 @@ _BYTES_AT_ONCE = 64 << 20
 _ROWS_AT_ONCE = 1 << 18
 
 
-def rows_of_runs(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def rows_of_runs(
+    method: KeyMethod, rule: Rule, *, with_weak: bool = False
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Return what makes rows of `ROWS_OF_RUNS` of nodes: one for each key of each.
 
-    All rows of a run have the same number *run*; others have it by chance at most.
+    All rows of a run have the same number *run*; others have it by chance at most. Pages whose main
+    text is weak evidence are in runs of what shows the same, and only *with_weak* in others.
     """
 
     def explode(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             # Each has as many copies as it has keys.
             for start in range(0, batch.num_rows, _NODES_AT_ONCE):
-                yield from _rows_of(batch.slice(start, _NODES_AT_ONCE), method, rule)
+                part = batch.slice(start, _NODES_AT_ONCE)
+                yield from _rows_of(part, method, rule, with_weak=with_weak)
 
     return explode
 
 
-def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[pa.RecordBatch]:
+def _rows_of(
+    batch: pa.RecordBatch, method: KeyMethod, rule: Rule, *, with_weak: bool
+) -> Iterator[pa.RecordBatch]:
     digests, sketches, evidence = (
         batch.column(name).to_pylist() for name in ("digest", "sketch", "evidence")
     )
@@ -55,6 +63,7 @@ def _rows_of(batch: pa.RecordBatch, method: KeyMethod, rule: Rule) -> Iterator[p
             tokens, common = batch.column("tokens")[place].as_py(), batch.column("common")[place]
             witnesses[place] = to_bytes(tokens, data, common.as_py())
             is_weak[place] = rule.is_weak(Witness(tokens, Evidence.from_bytes(data)))
+    is_weak &= not with_weak
     has_witness = np.array([data is not None for data in evidence], np.bool_)
     is_alone = _numbers(batch, "twins") == 1
     whose = pa.array(witnesses, pa.binary())
@@ -138,6 +147,35 @@ def links_to_kept(method: KeyMethod, rule: Rule) -> Callable[[Batches], Iterator
                 yield _table(links)
 
     return compare
+
+
+def objections_of_runs(
+    method: KeyMethod, rule: Rule
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """Return what makes `OBJECTIONS_OF_RUNS` of the rows of runs, of which all nodes are kept."""
+
+    def compare(batches: Batches) -> Iterator[pa.RecordBatch]:
+        comparison = Comparison(method, rule)
+        for members, _ in _members(batches):
+            for links in comparison.objections(members):
+                yield _nearest(members.shared, links)
+
+    return compare
+
+
+def _nearest(shared: Shared, links: Links) -> pa.RecordBatch:
+    """Return the nearest of each page, and of these the earliest, if there is an objection."""
+    pages, originals, kinds, distances = (column[links.kinds > 0] for column in links)
+    order = np.lexsort((originals, distances, pages))
+    is_first = np.append(True, np.diff(pages[order]) > 0)[: len(order)]
+    first = order[is_first]
+    columns = pages, np.full(len(links.pages), shared, np.int8), distances, originals, kinds
+    arrays = [pa.array(column[first]) for column in columns]
+    arrays[-1] = arrays[-1].cast(pa.int8())
+    return pa.RecordBatch.from_arrays(arrays, [*_NEAREST])
+
+
+_NEAREST = [part.split()[0] for part in OBJECTIONS_OF_RUNS.split(", ")]
 
 
 def _members(batches: Batches) -> Iterator[tuple[Members, Array]]:

@@ -18,8 +18,7 @@ from dedup.scan.reader import RecordReader
 from dedup.scopes import Scope
 from dedup.spark.columns import Columns
 from dedup.spark.rows import RowReader, Rows
-
-_SECONDS_OF_A_DAY = 86_400
+from dedup.units import SECONDS_OF_A_DAY
 
 
 def method_of(
@@ -84,8 +83,8 @@ def reader_of(
             "canonical is for keep canonical",
         ),
         (
-            not 1 <= page_timeout <= _SECONDS_OF_A_DAY,
-            f"page_timeout must be from 1 to {_SECONDS_OF_A_DAY} seconds, got {page_timeout}",
+            not 1 <= page_timeout <= SECONDS_OF_A_DAY,
+            f"page_timeout must be from 1 to {SECONDS_OF_A_DAY} seconds, got {page_timeout}",
         ),
     )
     for is_wrong, problem in checks:

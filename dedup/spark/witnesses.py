@@ -6,11 +6,10 @@ from struct import Struct
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Names
+from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Names, Objection
 from dedup.rule import Rule
 
-MOST_OBJECTIONS = 256
-"""Of a page that is like none of so many in a long run, nobody is asked any more there."""
+OBJECTIONS: tuple[Objection | None, ...] = (None, *Objection)
 
 _ROW = Struct(f"<qB{SIZE_OF_EVIDENCE}s")
 _TITLE_IS_COMMON, _HEADLINE_IS_COMMON = 1, 2
@@ -56,30 +55,38 @@ class Witnesses:
             (np.array(headlines, np.uint32), common & _HEADLINE_IS_COMMON > 0),
         )
 
-    def against(self, pages: Array, originals: Array, *, is_exact: bool) -> Array:
-        """Return whether something speaks against dropping each page for its original, bool."""
+    def objections(self, pages: Array, originals: Array, *, is_exact: bool) -> Array:
+        """Return what speaks against dropping each page for its original.
+
+        That is a place in `OBJECTIONS`, uint8.
+        """
         demands = self._demands
         assert demands is not None
         least = np.minimum(self._coverage[pages], self._coverage[originals])
         is_same = self.show_same(pages, originals) & is_exact
-        is_weak = ~is_same & (least < demands.coverage)
         is_longer = self._size[pages] >= demands.longer * self._size[originals]
         tokens, others = self._tokens[pages], np.minimum(self._tokens[originals], _MOST_TOKENS)
-        if is_exact:
-            length = np.zeros(len(pages), np.bool_)
-            is_enough = np.zeros(len(pages), np.bool_)
-            if demands.titled_tokens is not None:
-                is_enough = tokens >= demands.titled_tokens
-                is_enough &= is_same | (least >= demands.titled_coverage)
-        else:
-            length = tokens >= demands.longer * others
-            length |= (others >= demands.longer * tokens) & (not self._finds_parts)
-            is_enough = np.zeros(len(pages), np.bool_)
-        against = ~is_enough & (length | self._names_differ(pages, originals))
-        against |= ~is_same & is_longer
-        # Of what nobody has seen, nothing can be compared.
-        against &= self._has[pages] & self._has[originals]
-        return against | is_weak
+        is_enough = has_more = has_less = np.zeros(len(pages), np.bool_)
+        if not is_exact:
+            has_more = tokens >= demands.longer * others
+            has_less = (others >= demands.longer * tokens) & (not self._finds_parts)
+        elif demands.titled_tokens is not None:
+            is_enough = tokens >= demands.titled_tokens
+            is_enough &= is_same | (least >= demands.titled_coverage)
+        # The first that holds; of what nobody has seen, nothing can be compared.
+        answers: list[tuple[Array, Objection | None]] = [
+            (~is_same & (least < demands.coverage), Objection.WEAK),
+            (~(self._has[pages] & self._has[originals]), None),
+            (~is_same & is_longer, Objection.LONGER),
+            (is_enough, None),
+            (has_more, Objection.LONGER),
+            (has_less, Objection.SHORTER),
+            (self._names_differ(pages, originals), Objection.TITLE),
+        ]
+        found = np.zeros(len(pages), np.uint8)
+        for holds, answer in reversed(answers):
+            found[holds] = OBJECTIONS.index(answer)
+        return found
 
     def _names_differ(self, pages: Array, originals: Array) -> Array:
         """Return whether neither the titles nor the headlines of each pair agree, bool."""

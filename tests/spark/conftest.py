@@ -3,12 +3,14 @@
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from log_servers import skip_without_server
 
-pytest.importorskip("pyspark")
+if find_spec("pyspark") is None:
+    pytest.skip("pyspark is not installed", allow_module_level=True)
 
 
 @pytest.fixture(scope="session")

@@ -144,6 +144,11 @@ def _read(method, texts):
 
 def expected(method, rule, collection, *, has_pages=True):
     """Return what a scan says of *collection*: by rank, the verdict, original and distance."""
+    return expected_with_objections(method, rule, collection, has_pages=has_pages)[0]
+
+
+def expected_with_objections(method, rule, collection, *, has_pages=True):
+    """Return that, and how many records were kept by which objection."""
     judge = RecordJudge(method, rule, has_pages=has_pages)
     ranks = range(len(collection))
     # Fates are by number, and there must be one for each.
@@ -154,7 +159,8 @@ def expected(method, rule, collection, *, has_pages=True):
     matches = dict(
         zip(outcome.duplicates, zip(outcome.originals, outcome.distances, strict=True), strict=True)
     )
-    return [
+    verdicts = [
         (rank, _KINDS[Fate(fate)].value, *matches.get(rank, (None, None)))
         for rank, fate in enumerate(outcome.fates)
     ]
+    return verdicts, outcome.objections

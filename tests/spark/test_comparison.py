@@ -1,5 +1,6 @@
 """Runs -> matches -> verdicts, as a scan on one machine has them; without Spark."""
 
+from collections import Counter
 from itertools import combinations
 
 import judged
@@ -9,8 +10,9 @@ import without_spark
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.evidence import STRICT
+from dedup.evidence import STRICT, Evidence
 from dedup.methods import METHODS
+from dedup.record import PageRecord
 from dedup.rule import Rule
 from dedup.spark import comparison
 from dedup.spark.comparison import Comparison, Members, Shared
@@ -43,8 +45,29 @@ def _have_short_runs(patch):
 def test_texts_and_pages_are_judged_as_in_a_scan(name, seed, rule):
     method = METHODS[name]()
     for collection in (judged.records(method, seed), judged.pages(method, seed)):
-        verdicts, _ = without_spark.judged(method, rule, collection)
-        assert verdicts == judged.expected(method, rule, collection)
+        verdicts, _, objections = without_spark.judged(method, rule, collection)
+        counts = Counter(objections.values())
+        assert (verdicts, counts) == judged.expected_with_objections(method, rule, collection)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coverage", [0.2, 1.0])
+def test_of_many_pages_with_one_text_those_are_asked_that_a_scan_asks(coverage):
+    """Each has a name and a view of its own, and the first ones are much longer than the others."""
+    method, rule = METHODS["simhash"](), Rule()
+    collection = [
+        PageRecord(f"http://host{number}/", "", 30, bytes(16), bytes(8))._replace(
+            evidence=Evidence(
+                coverage, number.to_bytes(16, "big"), 900 if number < 2 else 100 + number % 7,
+                b"%4d" % number, b"%4d" % number,
+            ).to_bytes()
+        )
+        for number in range(700)
+    ]  # fmt: skip
+    verdicts, _, objections = without_spark.judged(method, rule, collection)
+    expected = judged.expected_with_objections(method, rule, collection)
+    assert (verdicts, Counter(objections.values())) == expected
+    assert len(objections) == 699
 
 
 SETS = ["segments", "long-sentences", "feature-code"]

@@ -1,6 +1,7 @@
 """Records in DataFrames -> verdicts, as a scan on one machine has them."""
 
 import random
+from collections import Counter
 
 import judged
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from judged import COLUMNS
 
+from dedup.detector import Detector
 from dedup.evidence import NORMAL, STRICT
 from dedup.methods import METHODS, Method
 from dedup.record import PageRecord
@@ -17,7 +19,7 @@ from dedup.spark import judge
 
 
 def judged_by_spark(spark, method, rule, scopes, chooser, **options):
-    """Return the verdicts of collections by their scopes, as `judged.expected` has them of each."""
+    """Return what `judged.expected_with_objections` does, of collections by their scopes."""
     rows, starts = [], {}
     for scope, collection in scopes.items():
         starts[scope] = len(rows)
@@ -26,18 +28,24 @@ def judged_by_spark(spark, method, rule, scopes, chooser, **options):
             for place, own in enumerate(collection)
         ]
     shuffled = chooser.sample(rows, len(rows))
-    answer = judge(spark.createDataFrame(shuffled, COLUMNS), method, rule, **options).collect()
-    found = {}
-    for rank, verdict, original, distance in answer:
+    records = spark.createDataFrame(shuffled, COLUMNS)
+    answer = judge(records, method, rule, objections=True, **options).collect()
+    found, objections = {}, {scope: Counter() for scope in scopes}
+    for rank, verdict, original, distance, objection in answer:
         found[(rank + 50) // 3] = verdict, original and (original + 50) // 3, distance
+        if objection is not None:
+            objections[rows[(rank + 50) // 3][2]][objection] += 1
     assert sorted(found) == list(range(len(rows)))
     assert len(answer) == len(rows)
     return {
-        scope: [
-            (place, verdict, original if original is None else original - start, distance)
-            for place in range(len(scopes[scope]))
-            for verdict, original, distance in [found[start + place]]
-        ]
+        scope: (
+            [
+                (place, verdict, original if original is None else original - start, distance)
+                for place in range(len(scopes[scope]))
+                for verdict, original, distance in [found[start + place]]
+            ],
+            objections[scope],
+        )
         for scope, start in starts.items()
     }
 
@@ -77,7 +85,18 @@ def test_random_collections_are_judged_as_in_a_scan(spark, name, rule, seeds, pa
     found = judged_by_spark(spark, method, rule, scopes, chooser, partitions=partitions)
     for scope, collection in scopes.items():
         in_scope = [record._replace(scope=scope) for record in collection]
-        assert found[scope] == judged.expected(method, rule, in_scope), scope
+        assert found[scope] == judged.expected_with_objections(method, rule, in_scope), scope
+
+
+@pytest.mark.parametrize("name", ["simhash", "verified"])
+def test_a_crawl_says_of_random_pages_what_a_scan_says(name):
+    method = METHODS[name]()
+    for seed in range(12):
+        collection, rule = judged.pages(method, seed), Rule()
+        detector = Detector(method, rule, several_a_key=True)
+        verdicts = [detector.judge(record) for record in collection]
+        expected = [verdict for _, verdict, *_ in judged.expected(method, rule, collection)]
+        assert [verdict.kind.value for verdict in verdicts] == expected, seed
 
 
 @pytest.mark.slow
@@ -87,7 +106,7 @@ def test_what_matches_too_many_is_compared_again_in_another_round(spark):
     collection = in_rounds()
     assert without_spark.judged(method, rule, collection)[1] == 2
     found = judged_by_spark(spark, method, rule, {"": collection}, random.Random(2))
-    assert found[""] == judged.expected(method, rule, collection)
+    assert found[""] == judged.expected_with_objections(method, rule, collection)
 
 
 @pytest.mark.slow

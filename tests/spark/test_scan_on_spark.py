@@ -12,7 +12,7 @@ import collections_on_disk as collections
 import pytest
 from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
 from commands import run
-from texts import CHINESE, article, edited, page
+from texts import CHINESE, article, edited, page, replaced
 
 from dedup.spark.files.scan import checkpoints
 from dedup.spark.files.writing import part_name
@@ -54,8 +54,7 @@ def scan_both(capsys, tmp_path, *arguments, output="unique.jsonl", code=0, parti
 
 
 def check_figures(local, on_spark):
-    known = {name for name, value in on_spark.items() if value is not None}
-    known -= {"seconds", "bytes_written"}
+    known = on_spark.keys() - {"seconds", "bytes_written"}
     assert local.keys() == on_spark.keys()
     assert {name: on_spark[name] for name in known} == {name: local[name] for name in known}
 
@@ -123,6 +122,79 @@ def test_the_best_are_kept_as_on_one_machine(spark, capsys, tmp_path, keep, opti
     check_figures(*figures)
     check_clusters(tmp_path)
     assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_of_many_words_as_much_is_lost_as_on_one_machine(spark, capsys, tmp_path, keep):
+    """Each task has more sequences than are in a sample, and some are not judged."""
+    chance = random.Random(keep)
+    texts = [article(number, 1500) for number in range(120)]
+    texts += [replaced(texts[n], chance.randrange(1, 12)) for n in range(120) for _ in range(3)]
+    lines = [
+        {"url": f"http://a/{number}", "text": text} | ({"shop": 1} if number % 9 else {})
+        for number, text in enumerate(chance.sample(texts, len(texts)))
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    options = ["--keep", keep, "--scope", "field:shop"]
+    local, on_spark = scan_both(capsys, tmp_path, path, *options, partitions=3)
+    check_figures(local, on_spark)
+    assert on_spark["near_duplicates"] > 200
+    assert on_spark["lost_text"]["error"] > 0
+    assert len(on_spark["lost_text"]["lossiest"]) == 10
+
+
+def pages_that_show_something_else():
+    """Pages that match others, of which some have another title, or are longer."""
+    made = []
+    for number in range(12):
+        text = article(number % 4, 100)
+        more = article(100 + number, 30)
+        made += [
+            page(text, title=f"Title {number % 3}"),
+            page(edited(text), title=f"Title {number % 3}"),
+            page(f"{text} {more}", title=f"Title {number % 3}"),
+            page(text, title=f"Title {number % 3}", footer=article(number, 90)),
+        ]
+    return random.Random(3).sample(made, len(made))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "keep"), [("normal", "first"), ("strict", "longest"), ("off", "first")]
+)
+def test_as_many_pages_are_kept_by_evidence_as_on_one_machine(
+    spark, capsys, tmp_path, evidence, keep
+):
+    lines = [
+        {"url": f"http://host{number % 2}/{number}", "html": html}
+        for number, html in enumerate(pages_that_show_something_else())
+    ]
+    path = tmp_path / "pages.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    options = ["--html-field", "html", "--keep", keep, "--evidence", evidence]
+    options += ["--args", '{"max_distance": 15}']
+    local, on_spark = scan_both(capsys, tmp_path, path, *options)
+    check_figures(local, on_spark)
+    assert on_spark["near_duplicates"] > 0
+    assert (len(on_spark["kept_by_evidence"]) > 1) == (evidence != "off")
+    for name in ("unique", "unique.jsonl"):
+        (tmp_path / name).rename(tmp_path / f"before-{name}")
+    printed = [
+        [line for line in told.splitlines() if not line.startswith(("records", "read", "written"))]
+        for engine, out in (("local", "unique.jsonl"), ("spark", "unique"))
+        for _, told, _ in [
+            run(capsys, "scan", path, "-o", tmp_path / out, *options, "--engine", engine)
+        ]
+    ]
+    assert printed[0] == printed[1]
+    assert any("text of duplicates" in line for line in printed[0])
+
+
+def test_where_nothing_is_left_out_no_text_is_lost(spark, capsys, tmp_path):
+    path = collections.write(tmp_path / "pages.jsonl", [article(number) for number in range(9)])
+    local, on_spark = scan_both(capsys, tmp_path, path)
+    check_figures(local, on_spark)
+    assert on_spark["lost_text"] == {"sequences": 0, "share": 0, "error": 0, "lossiest": []}
 
 
 def test_lines_are_kept_byte_for_byte_wherever_a_task_begins(spark, capsys, tmp_path):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dedup.evidence import NORMAL, STRICT, Evidence, Names
 from dedup.rule import Rule, Witness
-from dedup.spark.witnesses import Witnesses, flags_of, to_bytes
+from dedup.spark.witnesses import OBJECTIONS, Witnesses, flags_of, to_bytes
 
 NAMES = st.sampled_from([b"", b"aaaa", b"bbbb", b"\1\2", b"cccc"])
 EVIDENCE = st.builds(
@@ -43,11 +43,12 @@ def test_the_answers_are_those_of_the_rule(pages, met, demands, is_exact, finds_
                 Witness(tokens, own), Witness(min(others, 2**32 - 1), other),
                 is_exact=is_exact, finds_parts=finds_parts, names=names, host="host",
             )  # fmt: skip
-            expected.append(objection is not None)
+            expected.append(objection)
             same.append(bool(own and other and own.view == other.view))
     witnesses = Witnesses(rule, rows, finds_parts=finds_parts)
     assert witnesses.are_there == any(rows)
     if any(rows):
         one, two = (part.ravel() for part in np.indices((len(pages), len(pages))))
-        assert witnesses.against(one, two, is_exact=is_exact).tolist() == expected
+        found = witnesses.objections(one, two, is_exact=is_exact)
+        assert [OBJECTIONS[place] for place in found.tolist()] == expected
         assert witnesses.show_same(one, two).tolist() == same

@@ -10,12 +10,12 @@ from dedup.rule import Kind
 from dedup.scopes import host
 from dedup.spark.comparison import Link
 from dedup.spark.greedy import Standing, decide
-from dedup.spark.runs import links_of_runs, links_to_kept, rows_of_runs
-from dedup.spark.witnesses import flags_of
+from dedup.spark.runs import links_of_runs, links_to_kept, objections_of_runs, rows_of_runs
+from dedup.spark.witnesses import OBJECTIONS, flags_of
 
 
 def judged(method, rule, collection):
-    """Return what `dedup.spark.judge` says of *collection*, and in how many rounds."""
+    """Return what `dedup.spark.judge` says of *collection*, in how many rounds, and why."""
     nodes, of_rank = _nodes(rule, collection)
     links, incomplete, dropped, left, rounds = [], set(), set(), dict(nodes), 0
     while left:
@@ -35,7 +35,17 @@ def judged(method, rule, collection):
         kept = [row | {"is_kept": True} for node, row in nodes.items() if node not in dropped]
         asked = [nodes[node] for node in dropped & incomplete]
         links += _compared(links_to_kept(method, rule), method, rule, asked + kept)
-    return _verdicts(collection, of_rank, links, dropped), rounds
+    kept = [row | {"is_kept": True} for node, row in nodes.items() if node not in dropped]
+    objections = _objections(method, rule, kept) if rule.demands else {}
+    return _verdicts(collection, of_rank, links, dropped), rounds, objections
+
+
+def _objections(method, rule, kept):
+    """Return the objection to dropping each of the *kept* nodes, of those that match another."""
+    first = {}
+    for page, *match in _compared(objections_of_runs(method, rule), method, rule, kept, True):
+        first[page] = min(match, first.get(page, match))
+    return {page: OBJECTIONS[match[-1]] for page, match in first.items()}
 
 
 def _nodes(rule, collection):
@@ -71,9 +81,10 @@ _SCHEMA = pa.schema(
 )  # fmt: skip
 
 
-def _compared(compare, method, rule, rows):
+def _compared(compare, method, rule, rows, with_weak=False):
     batch = pa.RecordBatch.from_pylist(list(rows), _SCHEMA)
-    runs = pa.Table.from_batches(list(rows_of_runs(method, rule)([batch])), _RUNS)
+    explode = rows_of_runs(method, rule, with_weak=with_weak)
+    runs = pa.Table.from_batches(list(explode([batch])), _RUNS)
     # Rows of a run are in any order; runs of other scopes and kinds may have the same number.
     numbers = defaultdict(dict)
     rows = zip(*(runs[name].to_pylist() for name in ("shared", "scope", "run")), strict=True)

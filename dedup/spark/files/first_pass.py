@@ -8,6 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from dedup.evidence import Weakness
+from dedup.lost_text import halvings_of_all
 from dedup.records import Folder, RecordError
 from dedup.records.parquet import Parquet
 from dedup.rule import Rule
@@ -26,7 +28,8 @@ class Records:
     """All records of a scan, as they were read.
 
     *bases* has the number of the first record of each piece, *counts* how many it has. *have_short*
-    says whether one of them has less text than the rule asks for.
+    says whether one of them has less text than the rule asks for, *have_texts* whether the texts of
+    all that are judged were read, *halvings* how often a `LostTextSample` of these is halved.
     """
 
     staging: Staging
@@ -34,6 +37,8 @@ class Records:
     bases: Mapping[Place, int]
     counts: Mapping[Place, int]
     have_short: bool = False
+    have_texts: bool = True
+    halvings: int = 0
 
     def as_read(self) -> DataFrame:
         """Return what was read, `READ`, without numbers over all files."""
@@ -82,9 +87,11 @@ def read_files(staging: Staging, tables: Tables, figures: Figures) -> Records:
             read = staging.session.createDataFrame([], from_arrow_schema(READ))
         read.write.parquet(staging.path("read"))
     _check_files(job.inputs, headers.value)
-    records = _numbered_by_piece(staging, plan, sum(told.value.values()))
+    told_by_tasks = told.value.values()
+    records = _numbered_by_piece(staging, plan, sum(count for count, _ in told_by_tasks))
     figures.records = sum(records.counts.values())
-    return replace(records, have_short=_check_records(records, job, figures))
+    halvings = halvings_of_all(sizes for _, sizes in told_by_tasks)
+    return replace(_check_records(records, job, figures), halvings=halvings)
 
 
 def is_short(rule: Rule) -> Column:
@@ -129,8 +136,8 @@ def _numbered_by_piece(staging: Staging, plan: Plan, expected: int) -> Records:
     return Records(staging, plan, bases, counts)
 
 
-def _check_records(records: Records, job: Job, figures: Figures) -> bool:
-    """Count what was read, and return whether some are short.
+def _check_records(records: Records, job: Job, figures: Figures) -> Records:
+    """Count what was read, and return *records* with what was found of them.
 
     Raises RecordError for a bad record, and for fields that are nowhere.
     """
@@ -140,6 +147,7 @@ def _check_records(records: Records, job: Job, figures: Figures) -> bool:
     is_bad = F.col("error").isNotNull()
     is_unread = ~is_bad & F.col("unread").isNotNull()
     is_without = ~is_bad & ~is_unread & ~F.col("has_scope")
+    is_judged = ~is_bad & ~is_unread & F.col("has_scope")
     [row] = (
         records.as_read()
         .agg(
@@ -148,6 +156,7 @@ def _check_records(records: Records, job: Job, figures: Figures) -> bool:
             F.count_if(is_without).alias("without"),
             F.count_if(F.col("evidence").isNotNull()).alias("with_evidence"),
             F.count_if(~is_bad & is_short(job.rule)).alias("short"),
+            F.count_if(is_judged & F.col("different").isNull()).alias("without_text"),
             *(
                 F.count_if(~is_bad & F.col(name)).alias(name)
                 for name in ("has_field", "has_key", "has_date", "has_canonical", "has_scope")
@@ -160,7 +169,8 @@ def _check_records(records: Records, job: Job, figures: Figures) -> bool:
     figures.with_evidence = row.with_evidence
     if row.with_evidence:
         weak = records.as_read().where("weakness <> ''").groupBy("weakness").count()
-        figures.weak = {found.weakness: found["count"] for found in weak.collect()}
+        counts = {found.weakness: found["count"] for found in weak.collect()}
+        figures.weak = {str(what): counts[what] for what in Weakness if what in counts}
     if row.bad:
         figures.first_bad = records.first_message(is_bad, "error")
         if not job.skip_bad:
@@ -177,7 +187,7 @@ def _check_records(records: Records, job: Job, figures: Figures) -> bool:
             has_scope=row.has_scope > 0,
         )
     seen.check()
-    return bool(row.short)
+    return replace(records, have_short=bool(row.short), have_texts=not row.without_text)
 
 
 def _fields_seen(job: Job) -> FieldsSeen:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from dedup.extraction import Extractor
+from dedup.lost_text import LostText
 from dedup.methods.base import Method
 from dedup.preference import Preference
 from dedup.records import Fields, Folder, RecordError
@@ -33,7 +34,11 @@ class Job:
 
 @dataclass
 class Figures:
-    """How many records there are, and what became of them."""
+    """How many records there are, and what became of them.
+
+    *lost_text* and *lossiest* are as in `dedup.scan.Outcome`; *names* has the keys of the lossiest
+    and of their originals, by their numbers, if keys were asked for.
+    """
 
     records: int = 0
     kept: int = 0
@@ -45,6 +50,10 @@ class Figures:
     kept_unread: int = 0
     kept_without_scope: int = 0
     with_evidence: int = 0
+    kept_by_evidence: dict[str, int] = field(default_factory=dict)
+    lost_text: LostText | None = None
+    lossiest: list[tuple[int, int, int, int]] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
     weak: dict[str, int] = field(default_factory=dict)
     bad: int = 0
     first_bad: str | None = None

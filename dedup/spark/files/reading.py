@@ -15,6 +15,7 @@ from pyspark import SparkFiles, TaskContext
 
 from dedup.evidence import Evidence
 from dedup.extraction import Extractor
+from dedup.lost_text import SampleSize
 from dedup.methods.base import Method
 from dedup.preference import Copy, Preference, first
 from dedup.records import Fields, Folder, Format, RawRecord, RecordError
@@ -37,11 +38,12 @@ READ = pa.schema([
     ("name", pa.binary()), ("preference", pa.binary()), ("weakness", pa.string()),
     ("key", pa.string()), ("scope", pa.string()), ("tokens", pa.int64()),
     ("digest", pa.binary()), ("sketch", pa.binary()), ("evidence", pa.binary()),
-    ("is_binary", pa.bool_()),
+    ("is_binary", pa.bool_()), ("different", pa.int64()), ("sample", pa.binary()),
 ])  # fmt: skip
 """A record as it was read: where it is, what is wrong with it, and what is judged.
 
-*name* is its key for the clusters, *preference* sorts as its ranks do.
+*name* is its key for the clusters, *preference* sorts as its ranks do, *different* and *sample* are
+those of its `Sequences`: of a sample of all that its task had read by then, or of a larger one.
 """
 _ROWS = 256
 _BOM = b"\xef\xbb\xbf"
@@ -90,24 +92,26 @@ def read_records(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[Any]]:
     """Return what turns rows of files, as `rows_of` has them, into `READ`.
 
-    *told* and *headers* are accumulators: of how many there are, by the number of the task, and of
-    the columns of each file that is read as a whole, by its number.
+    *told* and *headers* are accumulators: of how many there are, with the
+    `SampleSize.sizes` of all that are judged, by the number of the task, and of the columns of each
+    file that is read as a whole, by its number.
     """
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         seen = FieldsSeen(plan.fields, plan.scope, ())
         count = 0
+        texts = SampleSize()
         rows: list[tuple[Any, ...]] = []
-        for piece, place, record in _read(plan, batches, headers):
+        for piece, place, record in _read(plan, batches, headers, lambda: texts.halvings):
             if piece == (0, 0) and record.error is None:
                 seen.see(record)
-            rows.append(_row(plan, piece, place, record))
+            rows.append(_row(plan, piece, place, record, texts))
             count += 1
             if len(rows) == _ROWS:
                 yield _batch(rows)
                 rows = []
         yield _batch(rows)
-        told.add({task(): count})
+        told.add({task(): (count, texts.sizes())})
 
     return read
 
@@ -126,26 +130,33 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def _read(
-    plan: Plan, batches: Iterator[pa.RecordBatch], headers: Any
+    plan: Plan, batches: Iterator[pa.RecordBatch], headers: Any, halvings: Callable[[], int]
 ) -> Iterator[tuple[Place, int, ReadRecord]]:
-    """Yield all records of the rows of a task, with their pieces and places in these."""
+    """Yield all records of the rows of a task, with their pieces and places in these.
+
+    *halvings* tells which sample of the `Sequences` is wanted of the next ones.
+    """
     if plan.inputs.kind is Folder:
         with _folder_of_task() as folder:
-            yield from _read_raws(plan, plan.format, _raws_of_folder(plan, batches, folder))
+            raws = _raws_of_folder(plan, batches, folder)
+            yield from _read_raws(plan, plan.format, raws, halvings)
     elif plan.inputs.is_split and plan.inputs.kind is JsonLines:
-        yield from _read_raws(plan, plan.format, _raws_of_lines(plan, batches))
+        yield from _read_raws(plan, plan.format, _raws_of_lines(plan, batches), halvings)
     elif plan.inputs.is_split:
-        yield from _read_raws(plan, plan.format, _raws_of_table(plan, batches))
+        yield from _read_raws(plan, plan.format, _raws_of_table(plan, batches), halvings)
     else:
         for number, path in whole_files(plan, batches):
             format_ = open_format(plan, number, path)
             headers.add({number: getattr(format_, "columns", None)})
             raws = (((number, 0), place, raw) for place, raw in enumerate(format_.raw_records()))
-            yield from _read_raws(plan, format_, raws)
+            yield from _read_raws(plan, format_, raws, halvings)
 
 
 def _read_raws(
-    plan: Plan, format_: Format, raws: Iterable[tuple[Place, int, RawRecord]]
+    plan: Plan,
+    format_: Format,
+    raws: Iterable[tuple[Place, int, RawRecord]],
+    halvings: Callable[[], int],
 ) -> Iterator[tuple[Place, int, ReadRecord]]:
     under_way: deque[tuple[Place, int]] = deque()
 
@@ -159,7 +170,7 @@ def _read_raws(
     )
     has_html = plan.has_html
     with pool_for(reader, 1, has_html=has_html) as pool:
-        for pairs in read_raws(noted(), pool, 1, lambda: None, has_html=has_html):
+        for pairs in read_raws(noted(), pool, 1, halvings, has_html=has_html):
             for _, record in pairs:
                 yield *under_way.popleft(), record
 
@@ -278,10 +289,14 @@ def open_format(plan: Plan, number: int, path: Path) -> Format:
         raise RecordError(str(error).replace(str(path), plan.file(number).name)) from error
 
 
-def _row(plan: Plan, piece: Place, place: int, read: ReadRecord) -> tuple[Any, ...]:
+def _row(
+    plan: Plan, piece: Place, place: int, read: ReadRecord, texts: SampleSize
+) -> tuple[Any, ...]:
+    """Return what *read* is in `READ`; if it is judged, its text is one of *texts* from now on."""
     page = read.page
     is_judged = read.error is None and read.unread is None and read.has_scope
     evidence = page.evidence if is_judged else None
+    sequences = texts.add(read.sequences) if is_judged and read.sequences else None
     return (
         *piece, place,
         _characters(read.error), _characters(read.unread),
@@ -293,6 +308,7 @@ def _row(plan: Plan, piece: Place, place: int, read: ReadRecord) -> tuple[Any, .
         # Only the host of a page counts.
         f"//{_characters(host(page.key))}/" if evidence else "",
         _characters(page.scope), page.tokens, page.digest, page.sketch, evidence, page.is_binary,
+        sequences and sequences.different, (sequences and sequences.sample) or None,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from dedup.spark.errors import clear_errors
 from dedup.spark.files.first_pass import read_files
 from dedup.spark.files.inputs import check_unchanged
 from dedup.spark.files.job import Figures, Job, check_outputs
+from dedup.spark.files.left_out import Losses
 from dedup.spark.files.second_pass import NEW, write_clusters, write_kept
 from dedup.spark.files.splits import settings, size_of_pieces
 from dedup.spark.files.staging import Staging, folder_aside
@@ -60,7 +61,9 @@ def _scan(staging: Staging, clusters: str) -> Figures:
     tables = describe_tables(storage, job.inputs)
     records = read_files(staging, tables, figures)
     duplicates = judge_records(staging, records, figures)
-    write_kept(staging, records, duplicates, tables.compression, figures)
+    losses = Losses(records)
+    write_kept(staging, records, duplicates, tables.compression, figures, losses.add)
+    losses.finish(duplicates, figures)
     lines = None if job.clusters is None else write_clusters(storage, records, duplicates, clusters)
     check_unchanged(storage, job.inputs)
     storage.rename(staging.path(NEW), job.output)

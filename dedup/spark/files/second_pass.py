@@ -1,6 +1,6 @@
 """The second pass on Spark, as the driver sees it: what is kept is written into files aside."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +37,25 @@ _RECORDS_AT_ONCE = 1 << 29
 
 
 def write_kept(
-    staging: Staging, records: Records, duplicates: DataFrame, compression: str, figures: Figures
+    staging: Staging,
+    records: Records,
+    duplicates: DataFrame,
+    compression: str,
+    figures: Figures,
+    look: Callable[[Kept, int, int], object],
 ) -> None:
     """Write all *records* but *duplicates* and bad ones into the folder `NEW`.
 
-    *compression* is that of Parquet. Raises SparkError if some are not there afterwards.
+    *compression* is that of Parquet. *look* may look at what tells which are kept, for so many
+    records from a number on, as long as it is there. Raises SparkError if some are not there
+    afterwards.
     """
     left_out = duplicates.select("number")
     if figures.bad:
         bad = records.numbered().where(F.col("error").isNotNull())
         left_out = left_out.union(bad.select("number"))
     staging.storage.make_folder(staging.path(NEW))
-    writer = _Writer(staging, records, left_out, compression)
+    writer = _Writer(staging, records, left_out, compression, look)
     for group, files in enumerate(_groups(records)):
         writer.write(group, files)
     size = sum(entry.size for entry in staging.storage.files_below(staging.path(NEW)))
@@ -87,12 +94,18 @@ class _Writer:
     """Writes groups of files, one after the other, in one job each."""
 
     def __init__(
-        self, staging: Staging, records: Records, left_out: DataFrame, compression: str
+        self,
+        staging: Staging,
+        records: Records,
+        left_out: DataFrame,
+        compression: str,
+        look: Callable[[Kept, int, int], object],
     ) -> None:
         self._staging = staging
         self._records = records
         self._left_out = left_out
         self._compression = compression
+        self._look = look
         self._inputs = records.plan.inputs
         self._parts = 0
 
@@ -103,7 +116,8 @@ class _Writer:
         if not pieces:
             return
         count = sum(self._records.counts[piece] for piece in pieces)
-        flags = self._flags(pieces, count)
+        first = min(self._records.bases[piece] for piece in pieces)
+        flags = self._flags(first, count)
         kept = Kept(self._records.plan, self._records.bases, self._records.counts, flags)
         expected = count - flags.value.count
         told = self._staging.notes()
@@ -118,15 +132,15 @@ class _Writer:
                 self._copy(rows, kept, told)
             else:
                 self._write_parts(rows, kept, told, self._staging.path(f"written{group}"))
+        self._look(kept, first, count)
         flags.destroy()
         # Of lines and rows, a task tells the piece, too.
         counts = (own[1] if isinstance(own, tuple) else own for own in told.value.values())
         if (written := sum(counts)) != expected:
             raise SparkError(f"{expected:,} records are to be kept, and {written:,} were written")
 
-    def _flags(self, pieces: Sequence[Place], count: int) -> "Broadcast[Flags]":
-        """Send every executor a bit for each of the *count* records of *pieces*."""
-        first = min(self._records.bases[piece] for piece in pieces)
+    def _flags(self, first: int, count: int) -> "Broadcast[Flags]":
+        """Send every executor a bit for each of *count* records from number *first* on."""
         flags = Flags(first, count)
         one = F.col("number") + 1  # Spark counts from 1
         rows = (

@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from dedup.evidence import Objection
 from dedup.rule import Kind
 from dedup.spark.errors import SparkError
 from dedup.spark.files.first_pass import Records, is_short
@@ -29,11 +30,19 @@ def judge_records(staging: Staging, records: Records, figures: Figures) -> DataF
     else:
         readable = readable.join(ranks, "number")
     judged = judge(
-        readable.select("rank", *_JUDGED), job.method, job.rule, partitions=job.partitions
+        readable.select("rank", *_JUDGED),
+        job.method,
+        job.rule,
+        partitions=job.partitions,
+        objections=figures.with_evidence > 0,
     )
     judged.write.parquet(staging.path("verdicts"))
     verdicts = staging.table("verdicts")
     _count(verdicts, figures)
+    if figures.with_evidence:
+        found = verdicts.where("objection is not null").groupBy("objection").count().collect()
+        counts = {row.objection: row["count"] for row in found}
+        figures.kept_by_evidence = {str(o): counts[o] for o in Objection if o in counts}
     if records.have_short:
         new = verdicts.where(F.col("verdict") == Kind.NEW.value).select("rank")
         short = readable.where(is_short(job.rule)).join(new, "rank", "left_semi")
