@@ -2,7 +2,10 @@
 
     python benchmarks/fleet.py conformance STORE [--kills N] [--stops N] [--seed N] [--keep FOLDER]
     python benchmarks/fleet.py speed STORE [--pages N ...] [--processes N ...] [--methods M ...]
-    python benchmarks/fleet.py crawl STORE [--pages N] [--folder FOLDER] [--turns N] [--items N]
+    python benchmarks/fleet.py crawl STORE [--pages N] [--folder FOLDER] [--turns N] [--workers N]
+        [--items N]
+    python benchmarks/fleet.py instructions STORE [--pages N N] [--folder FOLDER] [--workers N]
+        [--items N]
     python benchmarks/fleet.py tasks [--items N ...]
 
 In the conformance suite, eight processes crawl families of near pages together, over a server that
@@ -58,6 +61,16 @@ def main() -> int:
     command.add_argument("--pages", type=float, default=4000)
     command.add_argument("--folder", type=Path, help="of real pages of HTML (default: synthetic)")
     command.add_argument("--turns", type=int, default=3)
+    command.add_argument("--workers", type=int, default=1, help="DEDUP_WORKERS")
+    command.add_argument("--items", type=int, default=100, help="CONCURRENT_ITEMS")
+    command = commands.add_parser(
+        "instructions", help="count those of a crawl with it, and without"
+    )
+    command.set_defaults(run=in_folder(fleet_crawl.instructions))
+    command.add_argument("store", choices=[kind for kind in SERVERS if kind != "memory"])
+    command.add_argument("--pages", type=int, nargs=2, default=[40, 200], help="of each crawl")
+    command.add_argument("--folder", type=Path, help="of real pages of HTML (default: synthetic)")
+    command.add_argument("--workers", type=int, default=1, help="DEDUP_WORKERS")
     command.add_argument("--items", type=int, default=100, help="CONCURRENT_ITEMS")
     command = commands.add_parser("tasks", help="measure the tasks that Scrapy begins for a page")
     command.set_defaults(run=fleet_crawl.tasks)

@@ -7,14 +7,20 @@ page each are taken off, since it takes seconds to start, and told by themselves
 taken by turns.
 
 A part of it is Scrapy's own: it begins CONCURRENT_ITEMS tasks for each page, which all go to sleep
-if the items of the page have to wait, as they do for a claim. That is measured without crawls.
+if the items of the page have to wait, as they do for a claim. That is measured without crawls. If
+workers read the pages, items wait for the text of their page in any crawl.
+
+CPU times depend on what else the machine does. Instructions do not: valgrind counts those of one of
+the eight crawls, alone and together, without the kernel's and the server's.
 """
 
 import argparse
 import asyncio
 import os
+import re
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -41,6 +47,7 @@ def crawl(arguments: argparse.Namespace, folder: Path) -> int:
     """Measure both ways by turns; prints a line for each turn, and the medians."""
     pages = pages_of(arguments.folder, int(arguments.pages))
     server, ratios = Server(arguments.store, folder), []
+    settings = {"DEDUP_WORKERS": arguments.workers, "CONCURRENT_ITEMS": arguments.items}
     try:
         with served(pages) as site:
             starts = [
@@ -50,7 +57,7 @@ def crawl(arguments: argparse.Namespace, folder: Path) -> int:
                     site,
                     range(PROCESSES),
                     index,
-                    arguments.items,
+                    settings,
                 )
                 for index in (None, index_of(server, "start"))
             ]
@@ -63,9 +70,7 @@ def crawl(arguments: argparse.Namespace, folder: Path) -> int:
                 ways = [(None, starts[0]), (index_of(server, f"turn{turn}"), starts[1])]
                 for index, start in ways[:: -1 if turn % 2 else 1]:
                     name = f"turn {turn} {index is None}"
-                    cost = run(
-                        server, folder / name, site, range(len(pages)), index, arguments.items
-                    )
+                    cost = run(server, folder / name, site, range(len(pages)), index, settings)
                     crawls = (cost.crawls - start.crawls) / (len(pages) - PROCESSES)
                     of_server = (cost.server - start.server) / (len(pages) - PROCESSES)
                     costs.append((index is not None, crawls, of_server))
@@ -81,6 +86,67 @@ def crawl(arguments: argparse.Namespace, folder: Path) -> int:
         server.logs.stop()
     print(f"median: {statistics.median(ratios):.3f}")
     return 0
+
+
+def instructions(arguments: argparse.Namespace, folder: Path) -> int:
+    """Print how many instructions one of the crawls takes for a page, alone and together.
+
+    Those of a short crawl are taken off, so that the start does not count.
+    """
+    short, long = arguments.pages
+    pages = pages_of(arguments.folder, PROCESSES * long)
+    settings = {"DEDUP_WORKERS": arguments.workers, "CONCURRENT_ITEMS": arguments.items}
+    server = Server(arguments.store, folder)
+    try:
+        with served(pages) as site:
+            for way in ("alone", "together"):
+                counts = [
+                    _count(server, folder / f"{way} {count}", site, count, way, settings)
+                    for count in (short, long)
+                ]
+                page = (counts[1] - counts[0]) / (long - short) / 1e6
+                print(f"{way}: {page:.2f} million instructions for a page", flush=True)
+    finally:
+        server.logs.stop()
+    return 0
+
+
+def _count(
+    server: Server, folder: Path, site: str, count: int, way: str, settings: dict[str, Any]
+) -> int:
+    """Return the instructions of one crawl of *count* pages, beside seven others or alone."""
+    names = [f"part{number}" for number in range(PROCESSES)]
+    urls = {
+        name: [f"{site}/{path * PROCESSES + number}" for path in range(count)]
+        for number, name in enumerate(names)
+    }
+    # It is some 40 times slower than the others, which are to go on as long.
+    settings = settings | {"DEDUP_ACTION": "mark", "LOG_LEVEL": "WARNING"}
+    settings |= {"DEDUP_PAGE_TIMEOUT": 600}
+    if way == "together":
+        settings["DEDUP_INDEX"] = index_of(server, f"{way}{count}")
+        settings["DEDUP_INDEX_IN_USE"] = "share"
+    folder.mkdir()
+    project = Project(folder / "project", urls, **settings)
+    log, feed = folder / "cachegrind.log", project.folder / "part0.jsonl"
+    valgrind = ["valgrind", "--tool=cachegrind", "--cache-sim=no"]
+    valgrind += [f"--log-file={log}", f"--cachegrind-out-file={os.devnull}"]
+    crawl = [sys.executable, "-m", "scrapy", "crawl", names[0], "-o", feed.name]
+    first = subprocess.Popen([*valgrind, *crawl], cwd=project.folder, stdout=subprocess.DEVNULL)
+    others = []
+    if way == "together":
+        while first.poll() is None and not (feed.exists() and feed.stat().st_size):
+            time.sleep(0.1)
+        slowly = ["-s", "DOWNLOAD_DELAY=1"]
+        others = [
+            project.start("crawl", name, "-o", f"{name}.jsonl", *slowly, stdout=subprocess.DEVNULL)
+            for name in names[1:]
+        ]
+    for process in (first, *others):
+        assert process.wait() == 0, f"{process.args} in {folder}"
+    found = re.search(r"I +refs: +([\d,]+)", log.read_text())
+    assert found, f"no count in {log}"
+    return int(found[1].replace(",", ""))
 
 
 def tasks(arguments: argparse.Namespace) -> int:
@@ -128,20 +194,20 @@ def index_of(server: Server, name: str) -> str:
 
 
 def run(
-    server: Server, folder: Path, site: str, pages: range, index: str | None, items: int
+    server: Server,
+    folder: Path,
+    site: str,
+    pages: range,
+    index: str | None,
+    settings: dict[str, Any],
 ) -> Cost:
-    """Have *pages* crawled by all at once, which share *index* or nothing."""
+    """Have *pages* crawled by all at once with *settings*, which share *index* or nothing."""
     names = [f"part{number}" for number in range(PROCESSES)]
     urls = {
         name: [f"{site}/{path}" for path in pages[number::PROCESSES]]
         for number, name in enumerate(names)
     }
-    settings: dict[str, Any] = {
-        "DEDUP_WORKERS": 0,
-        "DEDUP_ACTION": "mark",
-        "LOG_LEVEL": "WARNING",
-        "CONCURRENT_ITEMS": items,
-    }
+    settings = settings | {"DEDUP_ACTION": "mark", "LOG_LEVEL": "WARNING"}
     if index:
         settings |= {"DEDUP_INDEX": index, "DEDUP_INDEX_IN_USE": "share"}
     folder.mkdir()

@@ -36,41 +36,37 @@ class DuplicateNote(NamedTuple):
 
 @dataclass(slots=True)
 class News:
-    """What the store is not told yet: commits, releases, and what nobody follows.
+    """What the store is not told yet: commits, and what nobody follows.
 
-    *commits* are pages that are stored, by number, with the times at which they were; *releases*
-    numbers of pages that were not; *duplicates* those that were met; *seen* the times at which
-    stored pages were met again, by number; *preferred* the better keys under which the contents of
-    stored pages were met, by number.
+    *commits* are pages that are stored, by number, with the times at which they were; *duplicates*
+    those that were met; *seen* the times at which stored pages were met again, by number;
+    *preferred* the better keys under which the contents of stored pages were met, by number.
     """
 
     commits: dict[int, tuple[Claimed, float]] = field(default_factory=dict)
-    releases: list[int] = field(default_factory=list)
     duplicates: list[DuplicateNote] = field(default_factory=list)
     seen: dict[int, float] = field(default_factory=dict)
     preferred: dict[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        notes = self.duplicates or self.seen or self.preferred
-        return bool(self.commits or self.releases or notes)
+        return bool(self.commits or self.duplicates or self.seen or self.preferred)
 
     def clear(self) -> None:
         """Forget all of it."""
-        for told in (self.commits, self.releases, self.duplicates, self.seen, self.preferred):
+        for told in (self.commits, self.duplicates, self.seen, self.preferred):
             told.clear()
 
     def split(self, most: int) -> "News":
         """Keep the first ones of each kind, *most* of them, and return the others."""
         rest = News(
-            _taken(self.commits, most), self.releases[most:], self.duplicates[most:],
+            _taken(self.commits, most), self.duplicates[most:],
             _taken(self.seen, most), _taken(self.preferred, most),
         )  # fmt: skip
-        del self.releases[most:], self.duplicates[most:]
+        del self.duplicates[most:]
         return rest
 
     def __iadd__(self, later: "News") -> "News":
         self.commits.update(later.commits)
-        self.releases += later.releases
         self.duplicates += later.duplicates
         self.seen.update(later.seen)
         self.preferred.update(later.preferred)
@@ -168,7 +164,7 @@ class Store(ABC):
 
     @abstractmethod
     async def earlier(self, key: str) -> list[Stored]:
-        """Return what earlier crawls stored of *key*, and nothing has replaced since.
+        """Return what was stored of *key* before this crawl, and nothing has replaced since.
 
         And the pages for which *key* was noted as the preferred one.
         """
@@ -199,6 +195,9 @@ class Store(ABC):
     async def leave(self, reason: str, report: Mapping[str, Any] | None, texts: Texts = ()) -> None:
         """Note how the crawl has ended, and the *texts* of some pages."""
 
+    async def disconnect(self) -> None:  # noqa: B027 # most have nothing to give back
+        """Give the connection back, if there is one; what is not published is forgotten."""
+
     def damage_error(self, error: Exception) -> LedgerError:
         """Return the error that says that what the store holds cannot be right."""
         return LedgerError(f"{self.name} is damaged: {error}")
@@ -218,9 +217,9 @@ class Store(ABC):
         """The claimed page is stored."""
         self._news.commits[claimed.number] = claimed, time()
 
+    @abstractmethod
     def release(self, number: int) -> None:
         """The claimed page *number* was not stored."""
-        self._news.releases.append(number)
 
     def note_duplicate(self, key: str, number: int, kind: str, distance: float) -> None:
         """The page at *key* is a duplicate of page *number*."""

@@ -13,6 +13,9 @@ CREATE TABLE about (
 CREATE TABLE crawls (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,     -- equal for processes that shared the file, and for those of a job
+    -- Pages of the run with ids up to this one were there when it began, or its job that goes on:
+    -- processes that shared the file before had stored them, or were about to.
+    position INTEGER NOT NULL,
     spider TEXT NOT NULL,
     job TEXT,                 -- what dedup.job in its JOBDIR says, if it has one
     started REAL NOT NULL,

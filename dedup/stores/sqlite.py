@@ -14,18 +14,18 @@ from dedup.sqlite_file import LedgerError, LedgerType, SqliteFile
 from dedup.stores import tables
 from dedup.stores.base import News, Store, Stored, StoreState, Texts
 from dedup.stores.identity import check_identity
+from dedup.units import SECONDS_OF_A_DAY
 
 KIND = LedgerType(
     name="ledger of scrapy-dedup",
     application_id=0x64656475,  # "dedu"
-    version=6,
+    version=7,
     schema=Path(__file__).with_name("schema.sql"),
     user="crawl",
     memory="stored",
     remedy="use another file (DEDUP_INDEX)",
     sharers="SELECT count(*) FROM owners WHERE lease > ?",
 )
-_SECONDS_OF_A_DAY = 86400.0
 _KEYS_AT_HAND = 16
 
 
@@ -84,14 +84,12 @@ class SqliteStore(Store):
                     self._check_identity()
                 self._expired = 0.0
                 if max_age:
-                    self._expired = time.time() - max_age * _SECONDS_OF_A_DAY
+                    self._expired = time.time() - max_age * SECONDS_OF_A_DAY
                 self._next = 1 + (0 if self._reset else tables.last_page(self._reader))
                 with self._writer as file:
                     tables.sign(file)
                 own = self.run if self.is_resumed else -1
-                self._has_earlier = not self._reset and tables.has_pages_of_others(
-                    self._reader, own
-                )
+                self._has_earlier = not self._reset and tables.has_earlier_pages(self._reader, own)
         except BaseException:
             self.close()
             raise

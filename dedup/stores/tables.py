@@ -17,9 +17,10 @@ from dedup.stores.base import DuplicateNote, News, Stored, Texts
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
 _RECORD = "url, scope, tokens, digest, sketch, evidence"
-# Other runs than that of a crawl.
-_OF_OTHERS = (
-    "crawl NOT IN (SELECT id FROM crawls WHERE run = (SELECT run FROM crawls WHERE id = ?))"
+# What is of before a crawl: of another run, or what others of that had stored when it began.
+_EARLIER = (
+    "(crawl NOT IN (SELECT id FROM crawls WHERE run = (SELECT run FROM crawls WHERE id = ?1)) "
+    "OR id <= (SELECT position FROM crawls WHERE id = ?1))"
 )
 # So many tell what the pages of a host share, and a million pages take no time to load for it.
 _SOME_KEYS = "CASE WHEN evidence IS NOT NULL AND (id <= 2000 OR id % 16 = 0) THEN url END"
@@ -42,9 +43,9 @@ def last_page(file: sqlite3.Connection) -> int:
     return int(value(file, "SELECT coalesce(max(id), 0) FROM pages"))
 
 
-def has_pages_of_others(file: sqlite3.Connection, crawl: int) -> bool:
-    """Return whether there are pages of other runs than that of *crawl*."""
-    return bool(value(file, f"SELECT EXISTS (SELECT 1 FROM pages WHERE {_OF_OTHERS})", crawl))
+def has_earlier_pages(file: sqlite3.Connection, crawl: int) -> bool:
+    """Return whether there are pages of before *crawl*."""
+    return bool(value(file, f"SELECT EXISTS (SELECT 1 FROM pages WHERE {_EARLIER})", crawl))
 
 
 def unfinished_crawl(file: sqlite3.Connection, job: str) -> int | None:
@@ -75,6 +76,10 @@ def end_sharing(file: sqlite3.Connection) -> None:
     """
     for table in ("claims", "events"):
         file.execute(f"DELETE FROM {table}")
+    # The next page has the next number of a page, which an event may have had.
+    file.execute(
+        "UPDATE crawls SET position = min(position, (SELECT coalesce(max(id), 0) FROM pages))"
+    )
 
 
 def count_pages(file: sqlite3.Connection) -> int:
@@ -104,16 +109,18 @@ def insert_crawl(
     job: str | None,
     *,
     run: int | None = None,
+    position: int = 0,
     started: float | None = None,
 ) -> int:
     """Write down that a crawl of *spider* begins, for *job* if it can go on; return its number.
 
-    *run*: by default a new one; *started*: by default now.
+    *run*: by default a new one, all of which is its own; else what has a number up to *position* is
+    of before. *started*: by default now.
     """
     run = new_run(file) if run is None else run
     row = file.execute(
-        "INSERT INTO crawls (run, spider, job, started) VALUES (?, ?, ?, ?)",
-        (run, storable(shorten(spider)), job, time() if started is None else started),
+        "INSERT INTO crawls (run, position, spider, job, started) VALUES (?, ?, ?, ?, ?)",
+        (run, position, storable(shorten(spider)), job, time() if started is None else started),
     )
     return row.lastrowid or 0
 
@@ -192,11 +199,11 @@ def preferred(file: sqlite3.Connection, number: int) -> str | None:
 
 
 def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float) -> list[Stored]:
-    """Return the pages of *key*, own or preferred, that count and are not of the run of *crawl*."""
+    """Return the pages of *key*, own or preferred, that count and are of before *crawl*."""
     rows = file.execute(
-        f"SELECT id, {_RECORD} FROM pages WHERE {_COUNTS} AND (url = ? OR preferred = ?) "
-        f"AND {_OF_OTHERS}",
-        (expired, storable(key), storable(key), crawl),
+        f"SELECT id, {_RECORD} FROM pages WHERE {_EARLIER} "
+        f"AND (url = ?2 OR preferred = ?2) AND {_COUNTS}",
+        (crawl, storable(key), expired),
     )
     return [
         Stored(number, PageRecord(key if url == storable(key) else url, *values))

@@ -159,7 +159,7 @@ class ListedEntries(Entries):
         )
         urls = _parts(text, keys, replaced)
         from_utf8(b"\0".join(urls))  # which fails if one of them does
-        records.keys = some_keys(records, urls)
+        records.keys = {number: from_utf8(urls[place]) for number, place in places_of_keys(records)}
         replacing = places[pages["replaces"] > 0].tolist()
         return Claims(
             records,
@@ -189,12 +189,15 @@ class ListedEntries(Entries):
         return starmap(from_bytes, zip(self._positions.tolist(), self._data, strict=True))
 
 
-def some_keys(records: RecordColumns, urls: Sequence[bytes]) -> dict[int, str]:
-    """Return as many of *urls* as a ledger gives: they tell what the pages of a host share."""
+def places_of_keys(records: RecordColumns) -> Iterable[tuple[int, int]]:
+    """Return the numbers and places of as many pages as a ledger gives the keys of.
+
+    These tell what the pages of a host share.
+    """
     numbers = records.numbers
     is_one = (numbers <= 2000) | (np.arange(len(numbers)) % 16 == 0)
-    places = np.flatnonzero(is_one & records.has_evidence).tolist()
-    return {int(numbers[place]): from_utf8(urls[place]) for place in places}
+    places = np.flatnonzero(is_one & records.has_evidence)
+    return zip(numbers[places].tolist(), places.tolist(), strict=True)
 
 
 def hashes_of(urls: Sequence[bytes]) -> Array:

@@ -115,7 +115,12 @@ class _Copy:
         for row in self._crawls:
             job = row.job and tables.storable(row.job)
             crawl = tables.insert_crawl(
-                self._file, row.spider, job, run=row.run, started=row.started
+                self._file,
+                row.spider,
+                job,
+                run=row.run,
+                position=row.position,
+                started=row.started,
             )
             self._first[row.run] = self._first.get(row.run) or crawl
             if row.finished is not None:

@@ -12,13 +12,23 @@ _KEYS_AT_HAND = 16
 
 
 class KnownPages:
-    """Finds the pages that other runs have stored under a URL, and keeps some records at hand."""
+    """Finds the pages of before under a URL, and keeps some records at hand.
+
+    These are the pages of other runs, and those of the own one that were there when the process
+    began, or its job that goes on: a run lasts as long as any process takes part.
+    """
 
     def __init__(
-        self, run: int, fetch: Callable[[Iterable[int]], Awaitable[Mapping[int, PageRecord]]]
+        self,
+        run: int,
+        position: int,
+        fetch: Callable[[Iterable[int]], Awaitable[Mapping[int, PageRecord]]],
     ) -> None:
-        """Create it without pages; *run* is the own one, *fetch* returns records by number."""
-        self._run = run
+        """Create it without pages; *fetch* returns records by number.
+
+        *run* is the own one, of which pages up to *position* are of before.
+        """
+        self._run, self._position = run, position
         self._fetch = fetch
         self._urls = UrlTable()
         # Pages in that table that do not count any more.
@@ -29,9 +39,9 @@ class KnownPages:
         # What was looked up by key: a page may have thousands of items.
         self._earlier: dict[str, list[Stored]] = {}
 
-    def begin_run(self, run: int) -> None:
-        """Have *run* be the own one."""
-        self._run, self._earlier = run, {}
+    def begin_run(self, run: int, position: int) -> None:
+        """Have *run* be the own one, from *position* on."""
+        self._run, self._position, self._earlier = run, position, {}
 
     def learn(self, claims: Claims) -> None:
         """Take note of stored pages, and of those whose place they take."""
@@ -41,8 +51,13 @@ class KnownPages:
     def learn_url(self, key: str, number: int, run: int) -> None:
         """Have page *number* found by *key*, as one that *run* has stored, or met there."""
         self._urls.add(key, number, run)
-        if run != self._run:
+        if self._is_earlier(number, run):
             self._earlier = {}
+
+    def _is_earlier(self, number: int, run: int) -> bool:
+        # By the number, which is the position of the claim: what was committed only after the
+        # process began counts as earlier, too. In doubt a page has changed, and is stored.
+        return run != self._run or number <= self._position
 
     def prefer(self, key: str, number: int, run: int) -> None:
         """Have *key*, under which *run* has met page *number*, be the better one."""
@@ -54,11 +69,11 @@ class KnownPages:
         self._replaced.update(numbers)
 
     async def earlier(self, key: str) -> list[Stored]:
-        """Return what other runs have stored under *key*, or if that is the better one."""
+        """Return what was stored before under *key*, or if that is the better one."""
         at_hand = self._earlier  # another one when it is out of date
         if key not in at_hand:
             found = self._urls.pages(key)
-            numbers = dict.fromkeys(number for number, run in found if run != self._run)
+            numbers = dict.fromkeys(page[0] for page in found if self._is_earlier(*page))
             counting = [number for number in numbers if number not in self._replaced]
             records = await self._fetch(counting) if counting else {}
             stored = [

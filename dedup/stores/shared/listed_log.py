@@ -4,6 +4,8 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import HistoryChangedError
 from dedup.stores.shared.columns import Entries, ListedEntries
@@ -31,7 +33,8 @@ class ListedLog(Log):
             if found == last:
                 return
             new = found[len(last) :]
-            yield self._decoded(ListedEntries, range(position + 1, position + 1 + len(new)), new)
+            positions = np.arange(position + 1, position + 1 + len(new))
+            yield self._decoded(ListedEntries, positions, new)
             position += len(new)
             last = new[-1:]
 

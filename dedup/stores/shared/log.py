@@ -10,7 +10,7 @@ from dedup.stores.base import DuplicateNote, Texts
 if TYPE_CHECKING:
     from dedup.stores.shared.columns import Entries
 
-FORMAT = 1
+FORMAT = 2
 """The version of what is in a log; a log of another one is refused."""
 LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
@@ -53,14 +53,17 @@ class Found(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """As what a process takes part: in which run, whether that is its job's, which goes on.
+    """How a process has joined: its run, and whether it goes on with its job.
 
-    *is_reset*: whether all that was there has been forgotten.
+    *is_reset*: whether all that was there has been forgotten. *position* is that of the last entry
+    when the process began, or its job if that goes on: pages up to there were there before, even if
+    they are of the same run, which others have begun.
     """
 
     run: int
     is_resumed: bool
     is_reset: bool
+    position: int
 
 
 class Request(NamedTuple):
@@ -100,9 +103,13 @@ class Answer(NamedTuple):
 
 
 class CrawlRow(NamedTuple):
-    """What is told of a process that took part: times in seconds since 1970, its JSON report."""
+    """What is told of a process that took part: times in seconds since 1970, its JSON report.
+
+    *position* is that which it was told when it joined.
+    """
 
     run: int
+    position: int
     spider: str
     job: str | None
     started: float

@@ -13,14 +13,14 @@ _SECONDS_TO_REMEMBER = 60.0
 
 
 class OpenClaims:
-    """Makes of entries what the view does not know, and knows whose claims are open.
+    """Turns entries of the log into events that the view has not seen; knows whose claims are open.
 
     A claim is named by its owner and that one's count of claims, so it is seen from the log what
     became of any message.
     """
 
     def __init__(self, owner: bytes, pages: KnownPages, there: Mapping[int, Entry]) -> None:
-        """Take the claims that are *there*, by number; *owner*: of whom this process is."""
+        """Take the claims that are *there*, by number; *owner*: the id of this process."""
         self.owner = owner
         self._pages = pages
         # Own claims, by number, with their serials.

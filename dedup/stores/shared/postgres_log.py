@@ -46,8 +46,8 @@ class PostgresLog(PostgresReader):
 
         All but the *namespace* is libpq's: several hosts, ``sslmode``, the file of passwords, the
         variables of the environment. No call takes longer than *timeout* seconds. *most_texts*: how
-        many texts are kept; or as many as who leaves has. Raises LedgerError for a URL that is
-        none.
+        many texts are kept; at least those of the process that leaves. Raises LedgerError for a URL
+        that is none.
         """
         super().__init__(url, timeout, lease=lease, most_texts=most_texts)
         self._signature: bytes | None = None
@@ -74,7 +74,7 @@ class PostgresLog(PostgresReader):
             await make_schema(self._client)
         text = json.dumps(identity, sort_keys=True, default=str)
         signature = blake2b(text.encode(), digest_size=16).digest()
-        [[run, is_resumed, is_reset, other]] = await self._client.query(
+        [[run, is_resumed, is_reset, position, other]] = await self._client.query(
             "SELECT * FROM dedup.join(%s, %s, %s, %s, %s, %s, %s, %s)",
             self._namespace, signature, text, member.owner, to_utf8(member.spider),
             None if member.job is None else to_utf8(member.job), self.lease, reset,
@@ -84,7 +84,7 @@ class PostgresLog(PostgresReader):
         self._signature = signature
         while await self._client.query("SELECT dedup.sweep(%s)", str(MOST_ENTRIES)) == [(True,)]:
             pass
-        return Joined(run, is_resumed, is_reset)
+        return Joined(run, is_resumed, is_reset, position)
 
     async def exchange(self, request: Request) -> Answer:
         owner, run = request.owner, request.run

@@ -47,6 +47,7 @@ CREATE TABLE dedup.crawls (
     log integer NOT NULL,
     owner bytea NOT NULL,
     run integer NOT NULL,
+    position bigint NOT NULL,           -- of the last entry when it began, or its job that goes on
     spider bytea NOT NULL,
     job bytea,
     started double precision NOT NULL,
@@ -292,11 +293,12 @@ $$;
 CREATE FUNCTION dedup.join(
     _namespace text, _signature bytea, _identity text, _owner bytea, _spider bytea, _job bytea,
     _lease double precision, _reset boolean,
-    OUT _run integer, OUT _is_resumed boolean, OUT _is_reset boolean,
+    OUT _run integer, OUT _is_resumed boolean, OUT _is_reset boolean, OUT _position bigint,
     OUT _other_identity text        -- if there is one; nothing is changed then
 ) LANGUAGE plpgsql AS $$
 DECLARE
     _log integer;
+    _last bigint;
     _now double precision;
     _run_of_job integer;
     _run_of_others integer;
@@ -304,10 +306,13 @@ BEGIN
     PERFORM dedup.be_durable();
     INSERT INTO dedup.logs (namespace, signature, identity)
     VALUES (_namespace, _signature, _identity) ON CONFLICT DO NOTHING;
-    SELECT _locked._log, _locked._now INTO _log, _now
-    FROM dedup.lock_log(_namespace, NULL) AS _locked;
-    SELECT CASE WHEN reason IS DISTINCT FROM 'finished'::bytea THEN run END INTO _run_of_job
-    FROM dedup.crawls WHERE log = _log AND job = _job ORDER BY id DESC LIMIT 1;
+    SELECT * INTO _log, _last, _now FROM dedup.lock_log(_namespace, NULL);
+    SELECT run, position INTO _run_of_job, _position
+    FROM (
+        SELECT run, position, reason FROM dedup.crawls
+        WHERE log = _log AND job = _job ORDER BY id DESC LIMIT 1
+    ) AS of_job
+    WHERE reason IS DISTINCT FROM 'finished'::bytea;
     SELECT run INTO _run_of_others
     FROM dedup.crawls JOIN dedup.members USING (log, owner)
     WHERE log = _log AND lease > _now ORDER BY id DESC LIMIT 1;
@@ -319,7 +324,7 @@ BEGIN
         INSERT INTO dedup.forgotten VALUES (_log);
         UPDATE dedup.logs
         SET id = DEFAULT, last = 0, runs = 0, signature = _signature, identity = _identity
-        WHERE namespace = _namespace RETURNING id INTO _log;
+        WHERE namespace = _namespace RETURNING id, last INTO _log, _last;
     ELSE
         SELECT identity INTO _other_identity FROM dedup.logs
         WHERE namespace = _namespace AND signature <> _signature;
@@ -328,13 +333,15 @@ BEGIN
         END IF;
     END IF;
     _run := coalesce(_run_of_job, _run_of_others);
+    _position := coalesce(_position, _last);
     IF _run IS NULL THEN
         UPDATE dedup.logs SET runs = runs + 1 WHERE namespace = _namespace RETURNING runs INTO _run;
     END IF;
-    INSERT INTO dedup.crawls (log, owner, run, spider, job, started)
-    VALUES (_log, _owner, _run, _spider, _job, _now)
+    INSERT INTO dedup.crawls (log, owner, run, position, spider, job, started)
+    VALUES (_log, _owner, _run, _position, _spider, _job, _now)
     ON CONFLICT (log, owner) DO UPDATE SET
-        run = excluded.run, spider = excluded.spider, job = excluded.job,
+        run = excluded.run, position = excluded.position, spider = excluded.spider,
+        job = excluded.job,
         started = excluded.started, finished = NULL, reason = NULL, report = NULL;
     INSERT INTO dedup.members (log, owner, turn, lease) VALUES (_log, _owner, 0, _now + _lease)
     ON CONFLICT (log, owner) DO UPDATE SET lease = excluded.lease;

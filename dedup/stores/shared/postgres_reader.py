@@ -62,7 +62,7 @@ class PostgresReader(ListedLog):
     async def crawls(self) -> list[CrawlRow]:
         rows = await self._read(
             """
-            SELECT run, spider, job, started, finished, reason, report
+            SELECT run, position, spider, job, started, finished, reason, report
             FROM dedup.crawls WHERE log = (SELECT id FROM dedup.logs WHERE namespace = %s)
             ORDER BY id
             """,
@@ -70,11 +70,11 @@ class PostgresReader(ListedLog):
         )
         return [
             CrawlRow(
-                run, from_utf8(spider), None if job is None else from_utf8(job), started, finished,
-                None if reason is None else from_utf8(reason),
+                run, position, from_utf8(spider), None if job is None else from_utf8(job), started,
+                finished, None if reason is None else from_utf8(reason),
                 None if report is None else json.loads(from_utf8(report)),
             )
-            for run, spider, job, started, finished, reason, report in rows
+            for run, position, spider, job, started, finished, reason, report in rows
         ]  # fmt: skip
 
     async def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:

@@ -8,7 +8,7 @@
 -- owners      hash: owner -> end of the lease, last turn (doubles)
 -- duplicates  hash: number and key of a page -> what was met
 -- seen_again  hash: number -> when
--- crawls      list: owner (8), run (4), when (8), length of the job (4), job, spider
+-- crawls      list: owner (8), run (4), when (8), position (8), length of the job (4), job, spider
 -- ends        hash: owner -> when (8), length of the reason (4), reason, report (JSON)
 -- texts       list: URL, title, main text (JSON, zlib); nothing is done with it here
 --
@@ -70,18 +70,20 @@ if verb == 'open' then
   return {types, there, there ~= '' and types[4] == 'hash' and somebody_takes_part() and 1 or 0}
 end
 
--- Run, whether its job goes on, whether all was forgotten; or what the log was made with.
+-- Run, whether its job goes on, whether all was forgotten, and the position at which the process
+-- began, or its job that goes on; or what the log was made with.
 if verb == 'join' then
   local made_with, owner, job, spider, reset, lease = unpack(ARGV, 2)
   local rows = call('LRANGE', CRAWLS, 0, -1)
-  local run, is_resumed, own_row
+  local run, is_resumed, position, own_row
   local of_job = pack('<I4', #job) .. job
   for i, row in ipairs(rows) do
     if sub(row, 1, 8) == owner then own_row = i - 1 end
-    if job ~= '' and sub(row, 21, 24 + #job) == of_job then
+    if job ~= '' and sub(row, 29, 32 + #job) == of_job then
       local ending = call('HGET', ENDS, sub(row, 1, 8))
       is_resumed = not ending or sub(ending, 9, 20) ~= pack('<I4', 8) .. 'finished'
       run = is_resumed and parse('<I4', row, 9)
+      position = is_resumed and parse('<I8', row, 21)
     end
   end
   local is_alone = not somebody_takes_part()
@@ -98,12 +100,13 @@ if verb == 'join' then
     if state_of(sub(rows[i], 1, 8)) > now then run = parse('<I4', rows[i], 9) end
   end
   run = run or call('HINCRBY', ABOUT, 'runs', 1)
+  position = position or call('LLEN', LOG)
   local _, turn = state_of(owner)
   call('HSET', OWNERS, owner, pack('<dd', now + lease, turn))
-  local row = owner .. pack('<I4', run) .. at .. of_job .. spider
+  local row = owner .. pack('<I4', run) .. at .. pack('<I8', position) .. of_job .. spider
   if own_row then call('LSET', CRAWLS, own_row, row) else call('RPUSH', CRAWLS, row) end
   call('HDEL', ENDS, owner)
-  return {run, is_resumed and 1 or 0, is_reset and 1 or 0}
+  return {run, is_resumed and 1 or 0, is_reset and 1 or 0, position}
 end
 
 -- The length of the log, the serials of lost commits, entries; or 'late', or what the log was

@@ -47,7 +47,7 @@ _PIECE = 100
 _CLAIM = Struct("<QI")  # number and serial
 _OWNED_CLAIM = Struct("<QI8s")
 _DUPLICATE = Struct("<Idd")  # run, distance, when; the kind follows
-_CRAWL = Struct("<8sIdI")  # owner, run, when, length of the job; job and spider follow
+_CRAWL = Struct("<8sIdQI")  # owner, run, when, position, length of the job; job and spider follow
 _END = Struct("<dI")  # when, length of the reason; reason and report follow
 _LENGTH = Struct("<I")
 _NUMBER = Struct("<Q")
@@ -68,7 +68,7 @@ class RedisLog(ListedLog):
     ) -> None:
         """Create it for a server; nothing waits longer than *timeout* seconds for it.
 
-        *most_texts*: how many texts are kept; or as many as who leaves has.
+        *most_texts*: how many texts are kept; at least those of the process that leaves.
 
         *url*: `redis://user:password@host:6379/0?namespace=name`, or `rediss://` with TLS (and
         `ssl_ca_certs`, `ssl_certfile`, `ssl_keyfile` after the ?), or
@@ -106,8 +106,8 @@ class RedisLog(ListedLog):
         if isinstance(joined, bytes):
             self._refuse(joined, made_with)
         self._made_with = made_with
-        run, is_resumed, is_reset = joined
-        return Joined(run, bool(is_resumed), bool(is_reset))
+        run, is_resumed, is_reset, position = joined
+        return Joined(run, bool(is_resumed), bool(is_reset), position)
 
     async def exchange(self, request: Request) -> Answer:
         owner, turn, run, seen, *_ = request
@@ -251,14 +251,14 @@ class RedisLog(ListedLog):
 
 
 def _crawl_row(row: bytes, ends: Mapping[bytes, bytes]) -> CrawlRow:
-    owner, run, started, length = _CRAWL.unpack_from(row)
+    owner, run, started, position, length = _CRAWL.unpack_from(row)
     job, spider = _parted(row[_CRAWL.size :], length)
     if owner not in ends:
-        return CrawlRow(run, spider, job or None, started, None, None, None)
+        return CrawlRow(run, position, spider, job or None, started, None, None, None)
     finished, length = _END.unpack_from(ends[owner])
     reason, told = _parted(ends[owner][_END.size :], length)
     report = json.loads(told) if told else None
-    return CrawlRow(run, spider, job or None, started, finished, reason, report)
+    return CrawlRow(run, position, spider, job or None, started, finished, reason, report)
 
 
 def _duplicate(field: bytes, value: bytes) -> tuple[int, DuplicateNote]:

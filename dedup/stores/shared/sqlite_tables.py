@@ -12,10 +12,9 @@ import numpy as np
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores import tables
 from dedup.stores.base import DuplicateNote, Texts
-from dedup.stores.shared.columns import Claims, Entries, ListedEntries, hashes_of, some_keys
+from dedup.stores.shared.columns import Claims, Entries, ListedEntries, hashes_of, places_of_keys
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
-from dedup.text import to_utf8
 
 KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
@@ -55,7 +54,7 @@ def join(
 ) -> Joined:
     """Have *member* take part until *lease_end*; *reset*: forget what is there, if that may be."""
     job = member.job and tables.storable(member.job)
-    run = _run_that_goes_on(file, job)
+    run, position = _what_goes_on(file, job)
     is_resumed = run is not None
     is_reset = reset and not is_resumed and not somebody_shares(file, now)
     if is_reset:
@@ -63,22 +62,29 @@ def join(
         tables.set_identity(file, identity)
     if run is None:
         run = _run_of_those_who_share(file, now) or tables.new_run(file)
+        position = last_position(file)
     known = file.execute("SELECT crawl, turn FROM owners WHERE owner = ?", (member.owner,))
     crawl, turn = known.fetchone() or (None, 0)
-    new = tables.insert_crawl(file, member.spider, job, run=run, started=now)
+    new = tables.insert_crawl(file, member.spider, job, run=run, position=position, started=now)
     if crawl is not None:  # the answer did not come
         file.execute("DELETE FROM crawls WHERE id = ?", (crawl,))
         file.execute("UPDATE crawls SET id = ? WHERE id = ?", (crawl, new))
         new = crawl
     row = member.owner, new, lease_end, turn, last_position(file)
     file.execute("REPLACE INTO owners VALUES (?, ?, ?, ?, ?)", row)
-    return Joined(run, is_resumed, is_reset)
+    return Joined(run, is_resumed, is_reset, position)
 
 
-def _run_that_goes_on(file: sqlite3.Connection, job: str | None) -> int | None:
-    """Return the run of the last crawl of *job*; ``None`` if it has finished, or without one."""
+def _what_goes_on(file: sqlite3.Connection, job: str | None) -> tuple[int | None, int]:
+    """Return the run of the last crawl of *job*, and the position at which that began.
+
+    ``None`` and 0 if it has finished, or without one.
+    """
     crawl = None if job is None else tables.unfinished_crawl(file, job)
-    return None if crawl is None else int(_one(file, "SELECT run FROM crawls WHERE id = ?", crawl))
+    if crawl is None:
+        return None, 0
+    [[run, position]] = file.execute("SELECT run, position FROM crawls WHERE id = ?", (crawl,))
+    return run, position
 
 
 def _run_of_those_who_share(file: sqlite3.Connection, now: float) -> int | None:
@@ -334,9 +340,8 @@ class StoredPages(Entries):
         self._rows = rows
         *columns, urls, preferred, crawls, stored = zip(*rows, strict=True)
         records = tables.columns_of(*columns, urls=urls)
-        keys = list(map(to_utf8, urls))
-        records.keys = some_keys(records, keys)
-        self._runs = [runs.get(crawl, crawl) for crawl in crawls]
+        records.keys = {number: urls[place] for number, place in places_of_keys(records)}
+        self._runs = list(map(runs.get, crawls, crawls))
         self.committed, self.stored = records.numbers, np.array(stored, float)
         self.released = np.empty(0, np.int64)
         self.preferred = {
@@ -344,7 +349,9 @@ class StoredPages(Entries):
             for number, key, run in zip(columns[0], preferred, self._runs, strict=True)
             if key is not None
         }
-        self.claims = Claims(records, np.array(self._runs, np.uint32), hashes_of(keys))
+        self.claims = Claims(
+            records, np.array(self._runs, np.uint32), hashes_of(list(map(str.encode, urls)))
+        )
 
     @property
     def last(self) -> Entry:
@@ -396,10 +403,10 @@ def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRec
 
 def crawls(file: sqlite3.Connection) -> list[CrawlRow]:
     """Return all crawls, the oldest first."""
-    query = "SELECT run, spider, job, started, finished, reason, report FROM crawls ORDER BY id"
+    query = "SELECT run, position, spider, job, started, finished, reason, report FROM crawls"
     return [
-        CrawlRow(run, spider, job, started, finished, reason, report and json.loads(report))
-        for run, spider, job, started, finished, reason, report in file.execute(query)
+        CrawlRow._make([*values, report and json.loads(report)])
+        for *values, report in file.execute(f"{query} ORDER BY id")
     ]
 
 

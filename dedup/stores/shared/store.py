@@ -24,8 +24,8 @@ from dedup.stores.shared.log import Log, Member
 from dedup.stores.shared.open_claims import OpenClaims
 from dedup.stores.shared.reading import Reading
 from dedup.stores.shared.tail import Tail
+from dedup.units import SECONDS_OF_A_DAY
 
-_SECONDS_OF_A_DAY = 86400.0
 _MOST_NEWS = 10_000
 """How many of a kind travel at a time: a long outage leaves many."""
 
@@ -59,16 +59,17 @@ class SharedStore(Store):
         self._reset = reset
         # A log that nobody has joined yet cannot be read.
         self._is_there = True
-        self._stored_since = time() - max_age * _SECONDS_OF_A_DAY if max_age else 0.0
+        self._stored_since = time() - max_age * SECONDS_OF_A_DAY if max_age else 0.0
         self._spider = ""
         self._owner = token_bytes(8)
         self.run = 0
+        self._began_at = 0
         self.is_resumed = False
         self.is_in_use = False
         """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
         self._has_to_read = False
-        self._pages = KnownPages(self.run, self.pages)
+        self._pages = KnownPages(self.run, self._began_at, self.pages)
         self._preferred = self._pages.preferred
         self._tail = Tail(log, OpenClaims(self._owner, self._pages, {}))
         self._reading: Reading | None = None
@@ -99,8 +100,8 @@ class SharedStore(Store):
         member = Member(self._owner, spider, self._job)
         with self._noting_outage():
             joined = await self._log.join(member, self._identity, reset=self._reset)
-        self.run, self.is_resumed = joined.run, joined.is_resumed
-        self._pages.begin_run(self.run)
+        self.run, self.is_resumed, self._began_at = joined.run, joined.is_resumed, joined.position
+        self._pages.begin_run(self.run, self._began_at)
         self.has_joined = self._is_there = True
         # Another process has reset it, and may have stored pages since.
         self._has_to_read = self._reset and not joined.is_reset
@@ -112,7 +113,6 @@ class SharedStore(Store):
             await self._log.leave(self._owner, reason, report, texts)
 
     async def disconnect(self) -> None:
-        """Give the connection back; what is not published is forgotten."""
         await self._log.close()
 
     def close(self) -> None: ...
@@ -132,7 +132,7 @@ class SharedStore(Store):
     async def _since(self, number: int) -> RecordColumns | None:
         reading = self._reading
         if reading is None or reading.number != number:
-            pages = KnownPages(self.run, self.pages)
+            pages = KnownPages(self.run, self._began_at, self.pages)
             reading = self._reading = Reading(self._log, self._stored_since, number, pages)
         if columns := await reading.next():
             return columns

@@ -19,11 +19,12 @@ def drop_for_open_claims() -> None:
     """Call a page a duplicate of one that is not stored yet."""
     barred = Detector._barred
 
-    async def drop(self, key, look):
+    async def drop(self, record, look, earlier):
+        reservation = await barred(self, record, look, earlier)
         if look.claim:
             verdict = Verdict(Kind.NEAR, "simhash", look.claim.record.key, 0)
-            return (await barred(self, key, look))._replace(verdict=verdict)
-        return await barred(self, key, look)
+            return reservation._replace(verdict=verdict)
+        return reservation
 
     Detector._barred = drop
 

@@ -230,7 +230,7 @@ async def test_the_first_begins_a_run_which_others_share_while_somebody_takes_pa
     await first.log.leave(first.owner, "finished", None, [])
     third = Process(place.log())
     await third.log.open()
-    assert await third.join() == Joined(first.run, False, False)
+    assert await third.join() == Joined(first.run, False, False, 0)
     for process in (second, third):
         await process.log.leave(process.owner, "finished", None, [])
     later = Process(place.log())
@@ -258,7 +258,7 @@ async def test_a_job_goes_on_with_its_run_until_that_has_finished(place):
         await later.leave(other.owner, "finished", None, [])
         assert other.run > first.run, name
         again = Process(later)
-        assert await again.join(job=job) == Joined(first.run, True, False), name
+        assert await again.join(job=job) == Joined(first.run, True, False, 0), name
         await later.leave(again.owner, "finished", None, [])
         last = Process(later), Process(log)
         assert not (await last[0].join(job=job + "2")).is_resumed, name
@@ -273,7 +273,38 @@ async def test_a_job_that_was_killed_goes_on_beside_others_who_crawl(place):
     await joined(place)
     again = Process(place.log())
     await again.log.open()
-    assert await again.join(job="a job") == Joined(killed.run, True, False)
+    assert await again.join(job="a job") == Joined(killed.run, True, False, 0)
+
+
+async def test_who_joins_is_told_how_far_the_log_had_come(place):
+    first = await joined(place)
+    await first.store(record(1))
+    second = Process(place.log())
+    await second.log.open()
+    assert await second.join() == Joined(first.run, False, False, 2)
+    assert (await second.join()).position == 2
+    await second.claim(record(2))
+    assert (await Process(second.log).join()).position == 3
+    for process in (first, second):
+        await process.log.leave(process.owner, "finished", None, [])
+
+
+async def test_a_job_that_goes_on_is_told_how_far_the_log_had_come_when_it_began(place):
+    other = await joined(place)
+    await other.store(record(1))
+    for number in (2, 3, 4):
+        process = Process(place.log())
+        await process.log.open()
+        joining = await process.join(job="a job")
+        assert joining == Joined(other.run, number > 2, False, 2)
+        await process.store(record(number))
+        await process.log.leave(process.owner, "shutdown", None, [])
+    positions = [row.position for row in await other.log.crawls()]
+    assert positions == [0, 2, 2, 2]
+    last = await joined(place, job="a job")
+    await last.log.leave(last.owner, "finished", None, [])
+    joining = await Process(last.log).join(job="a job")
+    assert joining == Joined(other.run, False, False, 8)
 
 
 async def test_others_share_the_run_of_a_job_that_goes_on(place):
@@ -299,7 +330,7 @@ async def test_resetting_forgets_all(place):
     later = Process(place.log())
     await later.log.open()
     other = {"method": "minhash"}
-    assert (await later.join(reset=True, identity=other)).is_reset
+    assert await later.join(reset=True, identity=other) == Joined(1, False, True, 0)
     log = later.log
     assert await log.open() == Found(other, True)
     assert await events(log) == await collected(log.snapshot()) == []
@@ -771,11 +802,12 @@ async def test_crawls_are_told_the_oldest_first(place):
     before = place.server.time()
     rows = await second.log.crawls()
     assert rows == [
-        CrawlRow(first.run, "first", "a job", rows[0].started, None, None, None),
+        CrawlRow(first.run, 0, "first", "a job", rows[0].started, None, None, None),
         CrawlRow(
-            second.run, "second", None, rows[1].started, rows[1].finished, "finished", {"pages": 3}
+            second.run, 0, "second", None, rows[1].started, rows[1].finished,
+            "finished", {"pages": 3},
         ),
-    ]
+    ]  # fmt: skip
     assert before - 60 < rows[0].started <= rows[1].started <= rows[1].finished < before + 60
 
 

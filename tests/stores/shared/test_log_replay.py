@@ -28,6 +28,18 @@ def test_what_is_replaced_is_told_with_the_next_pages_however_late_they_come():
     assert (columns.numbers.tolist(), columns.replaced) == ([4], [1])
 
 
+def test_pages_that_were_read_together_are_given_on_together_when_none_of_them_is_open():
+    replay = Replay(0.0)
+    replay.add(entries(1, claimed(), Committed(1), claimed(), claimed(), Released(4)))
+    assert replay.take() is None, "page 3 is open"
+    replay.add(entries(6, Committed(3), claimed(), Committed(7), claimed()))
+    assert replay.take().records.numbers.tolist() == [1, 3]
+    assert replay.take() is None, "page 9 is open"
+    assert replay.take(is_end=True).records.numbers.tolist() == [7]
+    assert replay.take(is_end=True) is None
+    assert list(replay.open) == [9]
+
+
 def test_pages_that_are_known_are_not_given_on_but_what_replaces_them_is():
     replay = Replay(0.0, after=2)
     replay.add(entries(1, claimed(), Committed(1), claimed(1), Committed(3)))

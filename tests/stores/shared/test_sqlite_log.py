@@ -370,6 +370,23 @@ async def test_a_job_goes_on_alone_or_shared(shared):
         assert len(ledgers.earlier(store, "http://a/1")) == 1
 
 
+async def test_what_others_had_stored_before_a_job_is_earlier_when_that_goes_on_alone(shared):
+    other = await shared.join()
+    await other.store(*map(record, range(1, 6)))
+    process = await shared.join(job="job")
+    await process.store(record(6))
+    for each in (process, other):
+        await each.leave("shutdown")
+    shared.query("DELETE FROM pages WHERE id > 2")  # ids of events are ids of pages again
+    for number in (7, 8):
+        with closing(ledgers.joined(shared.path, IDENTITY, job="job")) as store:
+            assert len(ledgers.earlier(store, "http://a/1")) == 1
+            assert ledgers.earlier(store, "http://a/7") == []
+            ledgers.add(store, record(number))
+            ledgers.publish(store)
+            ledgers.leave(store, "shutdown")
+
+
 # Followers.
 
 
@@ -754,7 +771,7 @@ async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(shared, conten
 async def test_a_ledger_of_another_version_is_refused(shared):
     crawl_alone(shared.path)
     shared.query("PRAGMA user_version = 5")
-    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 6"):
+    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 7"):
         await shared.log().open()
 
 

@@ -26,12 +26,12 @@ def page(content, key):
 class Process:
     """A process of a fleet, whose messages wait while its gate is closed."""
 
-    def __init__(self, server):
+    def __init__(self, server, job=None):
         self.gate = asyncio.Event()
         self.gate.set()
         self.travels, self.last_travel = 0, None
         self.counts = []
-        self.store = SharedStore(MemoryLog(server, self._travel), {})
+        self.store = SharedStore(MemoryLog(server, self._travel), {}, job=job)
         self.detector = Detector(SimHash(3), store=self.store, count=self.counts.append)
 
     async def _travel(self):
@@ -71,8 +71,8 @@ async def until_it_waits(task):
     assert not task.done()
 
 
-async def begun(server):
-    process = Process(server)
+async def begun(server, job=None):
+    process = Process(server, job)
     await process.store.open()
     await process.detector.load()
     await process.store.join("test")
@@ -361,3 +361,106 @@ async def test_what_crawls_of_other_runs_store_under_a_key_is_looked_up_again(se
     await stored_by_another(server, FAR, "a")
     await two.follow()
     assert [page.number for page in await two.store.earlier("a")] == [3]
+
+
+# What is earlier.
+
+
+async def kinds(process, *pages):
+    """What *process* says of pages, by their contents and keys; nothing of it is stored."""
+    found = []
+    for content, key in pages:
+        verdict, claim, _ = await process.reserve(content, key)
+        found.append(verdict.kind)
+        if claim:
+            process.detector.release(claim)
+    return found
+
+
+async def test_what_others_of_the_run_had_stored_before_a_process_joined_is_earlier(server):
+    always_on = await begun(server)
+    await crawled(server, (NEAR, "a"), (FAR, "b"))
+    later = await begun(server)
+    assert later.store.run == always_on.store.run
+    versions = (NEARER, "a"), (FAR, "b")
+    assert await kinds(later, *versions) == [Kind.CHANGED, Kind.UNCHANGED]
+    assert list(server.seen_again) == []
+    await later.publish()
+    assert list(server.seen_again) == [3]
+    # Who was there is not told anew what it has followed.
+    await always_on.follow()
+    assert await kinds(always_on, *versions) == [Kind.REPEATED, Kind.REPEATED]
+
+
+async def test_what_others_of_the_run_store_after_a_process_has_joined_is_not_earlier(server):
+    one, two = await begun(server), await begun(server)
+    await one.keep(NEAR, "a")
+    await two.follow()
+    assert await kinds(two, (NEARER, "a"), (NEAR, "a")) == [Kind.REPEATED, Kind.REPEATED]
+
+
+async def test_a_crawl_that_is_started_again_at_once_stores_what_has_changed_since(server):
+    """The lease of the one that was killed keeps its run open."""
+    await (await begun(server)).keep(NEAR, "a")
+    again = await begun(server)
+    changed = await again.keep(NEARER, "a")
+    assert changed.verdict.kind is Kind.CHANGED
+    assert list(changed.claim.claimed.replaces) == [1]
+
+
+async def test_what_is_stored_while_a_process_joins_is_earlier(server):
+    process = Process(server)
+    await process.store.open()
+    await process.detector.load()
+    await crawled(server, (NEAR, "a"), (FAR, "b"))
+    await begun(server)
+    await process.store.join("test")
+    assert await kinds(process, (NEARER, "a"), (FAR, "b")) == [Kind.CHANGED, Kind.UNCHANGED]
+
+
+async def test_a_changed_page_is_stored_once_by_those_who_meet_it_later(server):
+    await begun(server)
+    await crawled(server, (NEAR, "a"))
+    one, two = await begun(server), await begun(server)
+    await one.keep(NEARER, "a")
+    await two.follow()
+    assert await kinds(two, (NEARER, "a")) == [Kind.REPEATED]
+    assert committed(server) == ["a"]
+
+
+async def test_what_is_being_stored_when_a_process_joins_is_earlier_once_it_is_stored(server):
+    """It may have been stored before, for all that the number of the page tells."""
+    one = await begun(server)
+    claim = (await one.reserve(NEAR, "a")).claim
+    two = await begun(server)
+    assert (await two.reserve(NEARER, "a")).verdict is None
+    one.detector.commit(claim)
+    await one.publish()
+    await two.follow()
+    assert await kinds(two, (NEARER, "a"), (NEAR, "a")) == [Kind.CHANGED, Kind.UNCHANGED]
+
+
+async def test_what_a_job_has_stored_is_not_earlier_when_it_goes_on(server):
+    other = await begun(server)
+    await other.keep(NEAR, "before")
+    job = await begun(server, "a job")
+    await job.keep(FAR, "own")
+    await job.store.leave("shutdown", None)
+    await other.keep(OTHER, "meanwhile")
+    again = await begun(server, "a job")
+    assert again.store.run == other.store.run
+    pages = (NEARER, "before"), (FAR + 1, "own"), (OTHER + 1, "meanwhile")
+    assert await kinds(again, *pages) == [Kind.CHANGED, Kind.REPEATED, Kind.REPEATED]
+
+
+async def test_what_was_stored_after_joining_is_not_earlier_though_all_is_read_anew(server):
+    await begun(server)
+    await crawled(server, (NEAR, "a"))
+    one, two = await begun(server), await begun(server)
+    await one.keep(FAR, "b")
+    await one.keep(OTHER, "lost")
+    await two.follow()
+    server.shrink(4)
+    with pytest.raises(HistoryChangedError):
+        await two.detector.follower.exchange(News())
+    assert await kinds(two, (NEARER, "a"), (FAR + 1, "b")) == [Kind.CHANGED, Kind.REPEATED]
