@@ -4,6 +4,7 @@ And what makes the tests fast, and a disk that is soon full.
 """
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -19,36 +20,26 @@ for folder in ("", "cli", "report", "scrapy_plugin", "workers"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_collection(session: pytest.Session) -> None:
+    gc.disable()
+    if not session.config.pluginmanager.has_plugin("dsession"):  # its workers collect
+        _prepare_hypothesis(is_fast_loop=session.config.option.markexpr == "not slow")
+
+
+def _prepare_hypothesis(*, is_fast_loop: bool) -> None:
     """Let Hypothesis take its time on a busy machine.
 
     In the fast loop it tries fewer examples, where a test names no number of them.
     """
+    os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")  # one imports trio, which Selenium needs
     from hypothesis import HealthCheck, settings
 
-    examples = 20 if config.option.markexpr == "not slow" else 100
+    examples = 20 if is_fast_loop else 100
     unhurried = [HealthCheck.too_slow]
     settings.register_profile(
         "unhurried", max_examples=examples, deadline=None, suppress_health_check=unhurried
     )
     settings.load_profile("unhurried")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(
-    parent: pytest.Collector,
-) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for doctests in the code alone: to look at all tests takes a tenth of their start."""
-    option = parent.config.option
-    wanted, option.doctestmodules = option.doctestmodules, False
-    try:
-        return (yield)
-    finally:
-        option.doctestmodules = wanted
-
-
-def pytest_collection() -> None:
-    gc.disable()
 
 
 def pytest_collection_finish() -> None:

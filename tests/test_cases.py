@@ -1,9 +1,10 @@
-"""One test of many cases."""
+"""One test of many cases, and how many Hypothesis tries."""
 
 import inspect
 
 import pytest
 from cases import each
+from hypothesis import settings
 
 
 @each(("one", "other"), [(1, 1), (1, 2), (3, 3), (3, 4)])
@@ -33,3 +34,9 @@ def test_a_case_that_fails_alone_fails_as_it_is():
     with pytest.raises(AssertionError) as raised:
         first()
     assert raised.value.__notes__ == ["the case: {'one': 2}"]
+
+
+def test_hypothesis_takes_its_time_and_tries_fewer_examples_in_the_fast_loop(pytestconfig):
+    assert settings().deadline is None
+    is_fast_loop = pytestconfig.option.markexpr == "not slow"
+    assert settings().max_examples == (20 if is_fast_loop else 100)

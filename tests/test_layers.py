@@ -41,6 +41,7 @@ LAYERS = [
     {"record_field", "plugins", "lost_text", "dropped"},
     {"index", "stores", "late_claims"},
     {"search"},
+    {"batch_search"},
     {"page", "url_advice", "view", "earlier"},
     {"follower", "neighbours"},
     {"detector"},

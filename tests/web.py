@@ -19,10 +19,19 @@ class Answer:
 
 @contextmanager
 def served(pages: Mapping[str, Answer | str]) -> Iterator[str]:
-    """Serve *pages* by path, and yield the URL of the server without the last slash."""
+    """Serve *pages* by path, and yield the URL of the server without the last slash.
+
+    What is sent to a path is read, and makes no difference.
+    """
 
     class Handler(BaseHTTPRequestHandler):
+        # A connection, which a thread serves, is for many requests.
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
         def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
             answer = pages.get(self.path, Answer(b"<p>There is no such page.", 404))
             if isinstance(answer, str):
                 answer = Answer(answer.encode())
@@ -34,6 +43,8 @@ def served(pages: Mapping[str, Answer | str]) -> Iterator[str]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
+
+        do_POST = do_GET  # noqa: N815  # the name that http.server calls
 
         def log_message(self, *_: object) -> None:
             pass

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dedup.scrapy_plugin.exceptions import RepeatedPage as RepeatedPage
     from dedup.scrapy_plugin.exceptions import UnchangedPage as UnchangedPage
     from dedup.scrapy_plugin.extension import Extension as Extension
+    from dedup.scrapy_plugin.middleware import InnerSpiderMiddleware as InnerSpiderMiddleware
     from dedup.scrapy_plugin.middleware import SpiderMiddleware as SpiderMiddleware
     from dedup.scrapy_plugin.order import PreferenceQueue as PreferenceQueue
     from dedup.scrapy_plugin.pipeline import ItemPipeline as ItemPipeline
@@ -26,6 +27,7 @@ _MODULES = {
     "DuplicatePage": "exceptions",
     "ExactDuplicate": "exceptions",
     "Extension": "extension",
+    "InnerSpiderMiddleware": "middleware",
     "ItemPipeline": "pipeline",
     "NearDuplicate": "exceptions",
     "PreferenceQueue": "order",

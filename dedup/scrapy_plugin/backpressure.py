@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.http import Response
 
-from dedup.scrapy_plugin.extension import Extension
+from dedup.scrapy_plugin.parts import Parts, PartsOwner
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -22,12 +22,12 @@ class DownloaderMiddleware:
     page, however small the page is.
     """
 
-    def __init__(self, extension: Extension) -> None:
-        self._parts = extension.parts
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
-        return cls(Extension.of(crawler, cls.__name__))
+        return cls(PartsOwner.parts_for(crawler, cls.__name__))
 
     def process_request(self, request: Request) -> None:
         self._parts.provenance.request_is_sent(request)

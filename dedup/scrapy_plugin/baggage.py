@@ -12,7 +12,7 @@ from datetime import date
 from functools import partial
 from hashlib import blake2b, md5, sha1, sha256
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 from scrapy.http import Response
@@ -95,12 +95,18 @@ class Baggage:
 
     @classmethod
     def of(
-        cls, request: Request, fetch_times: FetchTimes, arguments: Container[str] | None = None
+        cls,
+        request: Request,
+        fetch_times: FetchTimes,
+        arguments: Container[str] | None = None,
+        url: str = "",
     ) -> "Baggage":
         """Read what *request* hands on; times among *fetch_times* do not count.
 
         To be called before the callback runs, which may change what it is given. *arguments*: those
-        of its cb_kwargs that count, by default all.
+        of its cb_kwargs that count, by default all. *url*: that of its response. If it is not the
+        one that was asked for, the body is not what the spider asked for either: a middleware has
+        had another server ask for the page (scrapy-splash).
         """
         pages = request.meta.get(PAGES)
         baggage = cls(
@@ -114,6 +120,8 @@ class Baggage:
                 baggage._link_text = _text_of(value).casefold()
             else:
                 baggage._read(name, value)
+        if request.body and urldefrag(request.url).url == urldefrag(url).url:
+            baggage._read("body", request.body)
         return baggage
 
     def _read(self, name: str, value: Any) -> None:
@@ -126,20 +134,31 @@ class Baggage:
             self.has_others = True
         self.has_others |= leaves.has_opaque or bool(self._others.values or self._others.urls)
 
-    def within(self, item: Any, own_urls: Collection[str], body: Callable[[], str]) -> "Parts":
+    def within(
+        self,
+        item: Any,
+        own_urls: Collection[str],
+        body: Callable[[], str],
+        *,
+        has_downloads: bool = False,
+    ) -> "Parts":
         """Return what *item* is made of besides its page; raises UnclearBaggageError.
 
         *own_urls*: those of the page itself, which say nothing of others; *body* returns its text.
+        *has_downloads*: the callback has other pages, too.
         """
         if not self.is_clear:
             raise UnclearBaggageError
         values, urls = list(self._items.values), list(self._items.urls)
-        if self.has_others or self._link_text:
+        responses = [*self._items.responses, *self._others.responses]
+        # Nor does anybody know what it takes from a page, of which the main text is compared.
+        takes_others = self.has_others or has_downloads or bool(responses)
+        if takes_others or self._link_text:
             own = _Leaves(self.fetch_times.and_now())
             own.read("", item)
             if own.has_opaque:
                 raise UnclearBaggageError
-            if self.has_others:
+            if takes_others:
                 values += self._own_values(own.values, own_urls, body)
                 urls += own.urls
             # A pipeline may read it in a response that the item has.
@@ -151,7 +170,7 @@ class Baggage:
         return Parts(
             sorted(values),
             sorted(self._name(url, hosts) for _, url in urls if url not in own_urls),
-            [*self._items.responses, *self._others.responses],
+            responses,
         )
 
     def _own_values(
@@ -221,6 +240,8 @@ def notes_on(
     for name, whole in values_of(request):
         with suppress(UnclearBaggageError):
             for _, value in leaves_of(name, whole):
+                if isinstance(value, Response):
+                    value = value.url
                 if isinstance(value, str) and (text := value.strip()) in urls:
                     named.add(text)
                 times.update(fetch_times.among(value))

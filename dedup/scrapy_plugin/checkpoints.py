@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from scrapy.utils.asyncio import create_looping_call
@@ -18,9 +19,22 @@ from dedup.units import Count
 
 logger = get_logger(__name__)
 
-# How long the last checkpoint waits for feeds to be uploaded, and before it says so.
-_SECONDS_FOR_FEEDS = 1200.0
+SECONDS_FOR_FEEDS = 1200.0
+"""How long the end of a crawl waits for feeds to be uploaded."""
 _SECONDS_IN_SILENCE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """When and how a store is told what is stored.
+
+    *interval*: seconds between two checkpoints, 0 for one at the end of the crawl only. *fsync*:
+    have the system write to the disk. *waits_for_feeds*: items are safe when their feeds are.
+    """
+
+    interval: float
+    fsync: bool
+    waits_for_feeds: bool
 
 
 class Checkpoints:
@@ -36,22 +50,15 @@ class Checkpoints:
         self,
         store: Store,
         feeds: Feeds,
-        *,
-        interval: float,
-        fsync: bool,
-        waits_for_feeds: bool = True,
+        plan: Plan,
         count: Callable[[str], object],
     ) -> None:
-        """Create it; *interval*: seconds between two, 0 for one at the end of the crawl only.
-
-        *fsync*: have the system write to the disk. *waits_for_feeds*: items are safe when their
-        feeds are. *count* is called with the names of counters.
-        """
+        """Create it; *count* is called with the names of counters."""
         self._store = store
         self._feeds = feeds
-        self._interval = interval
-        self._waits_for_feeds = waits_for_feeds
-        self._disk = feeds.disk = Disk() if fsync else None
+        self._interval = plan.interval
+        self._waits_for_feeds = plan.waits_for_feeds
+        self._disk = feeds.disk = Disk() if plan.fsync else None
         self._count = count
         self._thread = ThreadPoolExecutor(1, "dedup-ledger")
         self._loop = create_looping_call(self._tick)
@@ -162,7 +169,7 @@ class Checkpoints:
     async def _are_feeds_stored(self) -> bool:
         if not await self._feeds.wait_until_closed(_SECONDS_IN_SILENCE):
             logger.info("The ledger waits for the feeds, which are being stored")
-            if not await self._feeds.wait_until_closed(_SECONDS_FOR_FEEDS):
+            if not await self._feeds.wait_until_closed(SECONDS_FOR_FEEDS):
                 self._tell("The feeds are not closed yet, and the ledger does not wait any longer")
                 return False
         if not self._feeds.are_stored:
@@ -179,6 +186,9 @@ class Checkpoints:
             logger.warning(
                 "%s may lack the end of this crawl, and its report: %s", self._store.name, error
             )
+
+    async def disconnect(self) -> None:
+        """Give the connection of the store back, if it has one."""
 
     def _tell_failure(self, error: Exception) -> None:
         self._tell("The ledger %s was not written: %s", self._store.name, error)

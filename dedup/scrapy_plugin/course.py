@@ -1,6 +1,8 @@
 """The course of a response and its items through Scrapy: what the components tell, in order."""
 
+from collections.abc import Awaitable
 from functools import partial
+from inspect import isawaitable
 from typing import Any
 
 from scrapy import Request, Spider
@@ -8,7 +10,7 @@ from scrapy.http import Response
 
 from dedup.report.summary import Summary
 from dedup.scrapy_plugin.canonicals import Canonicals
-from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.feeds import Exported, Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
@@ -51,8 +53,20 @@ class Course:
         except Exception:
             self._notices.count_error("what the request of <%s> hands on", response.url)
 
+    def callback_output_begins(self, response: Response) -> None:
+        """What the callback of *response* has to give begins to be read."""
+        self._visits.of(response).unread_outputs += 1
+
+    def callback_output_ends(self, response: Response) -> None:
+        """What the callback of *response* has to give was read to its end."""
+        self._visits.of(response).unread_outputs -= 1
+
+    def callback_raises(self, response: Response) -> None:
+        """The callback of *response* has raised an exception, which a middleware may handle."""
+        self._visits.of(response).callback_raises()
+
     def callback_fails(self, response: Response) -> None:
-        """The callback of *response* has raised an exception, maybe before any output."""
+        """Nobody has handled an exception of the callback of *response*."""
         if visit := self._visits.known(response):
             visit.callback_fails()
         self._request_ends(response.request)
@@ -61,19 +75,22 @@ class Course:
         """A callback's output for *response* begins; there may be several of one response."""
         self._visits.of(response).output_begins()
 
-    async def hold_back(self, request: Request, response: Response) -> bool:
-        """Return whether *request*, which *response* has led to, is not to be followed."""
+    async def request_leaves(self, request: Request, response: Response) -> bool:
+        """Return whether *request*, which *response* has led to, goes on: it may be held back.
+
+        If so, it is noted what it hands on.
+        """
         try:
             visit, of_page = self._visits.of(response), response.request
             if self._links and await self._links.hold_back(
                 request, response, visit, partial(self._may_wait, of_page)
             ):
                 self._summary.count("links_held_back")
-                return True
+                return False
             await self._provenance.request_leaves(request, response)
         except Exception:
             self._notices.count_error("what a request of <%s> hands on", response.url)
-        return False
+        return True
 
     async def item_leaves(self, item: Any, response: Response) -> None:
         """*item* of *response* leaves for the pipelines; its page is judged before."""
@@ -83,9 +100,10 @@ class Course:
 
     def output_ends(self, response: Response, *, failed: bool) -> None:
         """A callback's output for *response* has ended; *failed*: with an exception."""
-        self._visits.of(response).output_ends(failed=failed)
+        visit = self._visits.of(response)
+        visit.output_ends(failed=failed)
         if self._links:
-            self._links.output_ends(response, failed=failed)
+            self._links.output_ends(response, failed=visit.callback_has_failed)
         self._request_ends(response.request)
 
     def _may_wait(self, request: Request | None) -> bool:
@@ -106,12 +124,33 @@ class Course:
         if self._canonicals:
             self._canonicals.request_ends(request)
 
-    def item_scraped(self, item: Any, response: Any, spider: Spider) -> None:
-        stored, failed = False, True
+    def item_scraped(self, item: Any, response: Any, spider: Spider) -> Awaitable[None] | None:
+        """*item* has passed the pipelines; return what is to be awaited until it is exported."""
         try:
-            stored, failed = self._feeds.export(item, spider), False
-        finally:
-            self._visits.item_ends(response, stored=stored, failed=failed)
+            exported = self._feeds.export(item, spider)
+        except BaseException:
+            self._visits.item_ends(response, stored=False, failed=True)
+            raise
+        if isawaitable(exported):
+            return self._await_export(exported, response)
+        self._item_is_exported(exported, response)
+        return None
+
+    async def _await_export(self, exporting: Awaitable[Exported], response: Any) -> None:
+        try:
+            exported = await exporting
+        except BaseException:
+            self._visits.item_ends(response, stored=False, failed=True)
+            raise
+        self._item_is_exported(exported, response)
+
+    def _item_is_exported(self, batches: Exported, response: Any) -> None:
+        waits_for_feeds = self._settings.commit == "stored"
+        self._visits.item_ends(
+            response,
+            stored=batches is not None,
+            batches=batches if batches and waits_for_feeds else (),
+        )
 
     def item_dropped(self, response: Any) -> None:
         self._visits.item_ends(response, stored=False)

@@ -61,6 +61,9 @@ async def end_crawl(
     if checkpoints:
         with step("the last checkpoint"):
             await checkpoints.finish()
+    else:
+        with step("the last batches of the feeds"):
+            await keeper.wait_for_batches()
     # Without the store, the report has other words for pages.
     with step("the near misses"), suppress(StoreDownError):
         await summary.fetch_near_misses(keeper.detector)

@@ -11,7 +11,7 @@ from dedup.follower import Follower
 from dedup.logs import get_logger
 from dedup.report.texts import TextStore
 from dedup.scrapy_plugin.awaiting import result_of
-from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.checkpoints import Checkpoints, Plan
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.outages import Outages
 from dedup.stores import HistoryChangedError, News, StoreDownError
@@ -42,23 +42,12 @@ class Exchanges(Checkpoints):
         self,
         store: SharedStore,
         feeds: Feeds,
+        plan: Plan,
+        count: Callable[[str], object],
         follower: Follower,
         outages: Outages,
-        *,
-        interval: float,
-        fsync: bool,
-        waits_for_feeds: bool,
-        count: Callable[[str], object],
     ) -> None:
-        """Create it; the others are those of `Checkpoints`."""
-        super().__init__(
-            store,
-            feeds,
-            interval=interval,
-            fsync=fsync,
-            waits_for_feeds=waits_for_feeds,
-            count=count,
-        )
+        super().__init__(store, feeds, plan, count)
         self._shared = store
         self._follower = follower
         self._outages = outages
@@ -179,7 +168,6 @@ class Exchanges(Checkpoints):
             )
 
     async def disconnect(self) -> None:
-        """Give the connection back."""
         try:
             async with asyncio.timeout(_SECONDS_TO_LEAVE):
                 await self._shared.disconnect()

@@ -6,7 +6,8 @@ from typing import TypeVar
 from weakref import finalize
 
 from scrapy.http import Response
-from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
 
 from dedup.scrapy_plugin.awaiting import wait_for_call
 
@@ -24,6 +25,8 @@ class GoneResponses:
 
     def __init__(self) -> None:
         self._to_do: deque[Callable[[], object]] = deque()
+        self._waiting = 0
+        self._settling: AsyncioLoopingCall | LoopingCall | None = None
 
     def when_gone(self, response: Response, call: Callable[[T], object], argument: T) -> None:
         """Have *call* called with *argument*, by `settle`, once *response* is gone."""
@@ -39,10 +42,14 @@ class GoneResponses:
         self, seconds: float, subscribe: Callable[[Callable[[], None]], object]
     ) -> bool:
         """Wait as `awaiting.wait_for_call` does, and `settle` now and every second."""
-        settling = create_looping_call(self.settle)
-        settling.start(_SECONDS_BETWEEN_LOOKS)
+        self.settle()
+        self._waiting += 1
+        if not (self._settling and self._settling.running):
+            self._settling = create_looping_call(self.settle)
+            self._settling.start(_SECONDS_BETWEEN_LOOKS, now=False)
         try:
             return await wait_for_call(seconds, subscribe)
         finally:
-            if settling.running:
-                settling.stop()
+            self._waiting -= 1
+            if not self._waiting and self._settling.running:
+                self._settling.stop()

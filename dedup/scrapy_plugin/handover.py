@@ -1,6 +1,5 @@
 """What a request hands on to its callback, and what of that is Scrapy's own."""
 
-import re
 from collections import deque
 from collections.abc import Container, Iterator
 from functools import partial
@@ -21,15 +20,36 @@ PAGES = "dedup_pages"
 TIMES = "dedup_times"
 """The meta key under which a request notes which times that it hands on tell of fetching: Unix."""
 
-# What Scrapy and others keep in meta for themselves; of "dedup" ours.
-_PLUMBING = re.compile(
-    "(?:_auth_proxy|_scheme_proxy|dedup|dedup_pages|dedup_times|depth|rule|cookiejar|proxy"
-    "|bindaddress|download_(?:slot|timeout|latency|maxsize|warnsize|fail_on_dataloss)"
-    "|redirect_(?:urls|reasons|times|ttl)|(?:max_)?retry_times|priority_adjust|is_start_request"
-    "|ftp_(?:user|password|local_filename)|http_(?:user|pass|auth_domain)|referrer_policy"
-    "|give_up_log_level|verbatim_url|allow_offsite|handle_httpstatus_(?:all|list))$"
-    "|dont_|autothrottle|playwright|_?splash|zyte|_?crawlera|selenium|impersonate|inject"
+CALLBACK = "dedup_callback"
+"""The meta key under which a request names the first callback of the page that it asks for."""
+
+# What Scrapy and its plugins keep in meta for themselves, by full names: what a user hands on may
+# well begin like one. An item is none of theirs, whatever its name is.
+_PLUMBING = frozenset(
+    """
+    _auth_proxy _scheme_proxy allow_offsite autothrottle_dont_adjust_delay bindaddress cookiejar
+    depth dont_cache dont_merge_cookies dont_obey_robotstxt dont_proxy dont_redirect dont_retry
+    download_fail_on_dataloss download_latency download_maxsize download_slot download_timeout
+    download_warnsize ftp_local_filename ftp_password ftp_user give_up_log_level
+    handle_httpstatus_all handle_httpstatus_list http_auth_domain http_pass http_user
+    is_start_request max_retry_times priority_adjust proxy redirect_reasons redirect_times
+    redirect_ttl redirect_urls referrer_policy retry_times rule verbatim_url
+
+    _splash_processed crawlera_auth_retry_times impersonate inject playwright playwright_context
+    playwright_include_page playwright_page playwright_page_init_callback
+    playwright_suggested_filename selenium zyte_api_default_params zyte_api_retry_policy
+    zyte_api_session_enabled zyte_api_session_pool zyte_smartproxy_auth_retry_times
+    """.split()
 )
+# The same of values that look like items; of "dedup" ours.
+_OPTIONS = frozenset(
+    """
+    crawlera_fetch dedup impersonate_args playwright_context_kwargs playwright_page_coroutines
+    playwright_page_event_handlers playwright_page_goto_kwargs playwright_page_methods
+    playwright_security_details splash zyte_api zyte_api_automap zyte_api_provider
+    zyte_api_session_location zyte_api_session_params
+    """.split()
+) | {PAGES, TIMES, CALLBACK}
 # Attributes of Scrapy's own kinds of request: of JsonRequest, XmlRpcRequest.
 _OF_REQUESTS = frozenset({"dumps_kwargs", "encoding"})
 
@@ -42,7 +62,7 @@ def values_of(
     *arguments*: those of its cb_kwargs that count, by default all.
     """
     for name, value in request.meta.items():
-        if not (isinstance(name, str) and _PLUMBING.match(name)):
+        if name not in _OPTIONS and (name not in _PLUMBING or is_item_like(value)):
             yield str(name), value
     for name, value in request.cb_kwargs.items():
         if arguments is None or name in arguments:
@@ -57,7 +77,10 @@ def values_of(
 
 
 def values_within(callback: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a callback has within it: arguments of a partial, variables of a closure."""
+    """Yield what a callback has within it: arguments of a partial, variables of a closure.
+
+    And defaults, but for those of the methods of a class, which say nothing of a request.
+    """
     if isinstance(callback, partial):
         for number, value in enumerate(callback.args):
             yield f"argument {number}", value
@@ -66,10 +89,22 @@ def values_within(callback: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(callback, MethodType):
         if not isinstance(callback.__self__, Spider):
             yield "object", callback.__self__
+        if not _is_of_its_class(callback):  # but made for the request
+            yield from values_within(callback.__func__)
     elif isinstance(callback, FunctionType):
         yield from _variables(callback)
     elif callback is not None and callback is not NO_CALLBACK:
         yield "object", callback
+
+
+def _is_of_its_class(method: MethodType) -> bool:
+    owner = method.__self__
+    kinds = (owner if isinstance(owner, type) else type(owner)).__mro__
+    for member in (member for kind in kinds for member in vars(kind).values()):
+        function = member.__func__ if isinstance(member, classmethod) else member
+        if function is method.__func__:
+            return True
+    return False
 
 
 def _variables(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -96,4 +131,5 @@ def is_item_like(value: Any) -> bool:
 
 def hands_on_values(request: Request) -> bool:
     """Return whether the callback of *request* finds more than the page: a value, or an item."""
-    return any(value is not None and name != LINK_TEXT for name, value in values_of(request))
+    values = values_of(request)
+    return bool(request.body) or any(v is not None and name != LINK_TEXT for name, v in values)

@@ -71,12 +71,12 @@ class Judge:
             wishes = wishes_of(response, self._notices)
             key = wishes.key or key
             is_judged = self._settings.enabled and wishes.is_on
-            parts = await self._provenance.of(item, visit, response) if is_judged else b""
+            parts = await self._provenance.of(item, visit, response, key) if is_judged else b""
             scope = await self._scopes.of_page(item, response) if is_judged else ""
         except UnclearBaggageError:
             return self._skipped("unclear_baggage", visit, response, key)
         except ReadError as error:
-            if (None, b"extraction_failed") not in visit.judgements:
+            if "extraction_failed" not in visit.skipped:
                 self._tell_unread(error, key)
             return self._skipped("extraction_failed", visit, response, key)
         except Exception:
@@ -84,7 +84,7 @@ class Judge:
             return self._skipped("error", visit, response, key)
         judgement = visit.judgements.get((scope, parts))
         if judgement is None:
-            is_first = not visit.judgements
+            is_first = not visit.is_judged
             judging = self._judge_page(visit, response, wishes, scope, parts)
             judgement = await self._kept_on_failure(judging, key)
             visit.judgements[scope, parts] = judgement
@@ -97,12 +97,12 @@ class Judge:
 
     def _skipped(self, reason: str, visit: Visit, response: Response, key: str) -> Judgement:
         """Return the judgement of those items of *response* that are kept for *reason*."""
-        judgement = visit.judgements.get((None, reason.encode()))
+        judgement = visit.skipped.get(reason)
         if judgement is None:
             judgement = Judgement(self._detector.skipped(reason), key=key)
-            if not visit.judgements:
+            if not visit.is_judged:
                 self._record(judgement, len(response.body))
-            visit.judgements[None, reason.encode()] = judgement
+            visit.skipped[reason] = judgement
         return judgement
 
     async def _judge_page(

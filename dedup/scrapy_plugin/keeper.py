@@ -3,12 +3,11 @@
 from asyncio import Lock
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.logs import get_logger
-from dedup.scrapy_plugin.checkpoints import Checkpoints
+from dedup.scrapy_plugin.checkpoints import SECONDS_FOR_FEEDS, Checkpoints, Plan
 from dedup.scrapy_plugin.exchanges import Exchanges
 from dedup.scrapy_plugin.feeds import Feeds
 from dedup.scrapy_plugin.notices import Notices
@@ -16,6 +15,7 @@ from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.stores import LedgerError, StoreDownError
 from dedup.stores.base import StoreState
+from dedup.stores.shared.log_url import without_secrets
 from dedup.stores.shared.store import SharedStore
 from dedup.units import Count
 
@@ -37,17 +37,16 @@ class Keeper:
         """Create it; *count* is called with the names of counters."""
         self.store = store = detector.store
         self.detector = detector
-        options: dict[str, Any] = {
-            "interval": settings.checkpoint_interval,
-            "fsync": settings.fsync,
-            "waits_for_feeds": settings.commit == "stored",
-            "count": count,
-        }
+        plan = Plan(
+            settings.checkpoint_interval,
+            settings.fsync,
+            waits_for_feeds=settings.commit == "stored",
+        )
         self.checkpoints: Checkpoints | None = None
         if isinstance(store, SharedStore):
-            self.checkpoints = Exchanges(store, feeds, detector.follower, outages, **options)
+            self.checkpoints = Exchanges(store, feeds, plan, count, detector.follower, outages)
         elif store.is_durable:
-            self.checkpoints = Checkpoints(store, feeds, **options)
+            self.checkpoints = Checkpoints(store, feeds, plan, count)
         # Never contended, so that no event loop is needed, unless the store waits.
         self._joining = Lock()
         self._feeds = feeds
@@ -57,11 +56,13 @@ class Keeper:
         """Begin with the checkpoints; warn if files are overwritten whose pages are known."""
         if self.checkpoints:
             self.checkpoints.start()
-            for path in self._feeds.files_to_overwrite() if len(self.detector) else ():
+            for name in self._feeds.names_of_overwritten() if len(self.detector) else ():
                 logger.warning(
                     "%s is overwritten, and %s not stored again while unchanged, since %s knows "
-                    "that: append (-o), use another file, or start afresh (-a dedup_reset=1)",
-                    path, f"{Count(len(self.detector)):page is|pages are}", self.store.name,
+                    "that: append (-o), use another file (%%(time)s in its name), or start afresh "
+                    "(-a dedup_reset=1)",
+                    without_secrets(name) if "://" in name else name,
+                    f"{Count(len(self.detector)):page is|pages are}", self.store.name,
                 )  # fmt: skip
 
     async def join(self, spider: str) -> None:
@@ -96,9 +97,14 @@ class Keeper:
         else:
             self.detector.release(claim)
 
+    async def wait_for_batches(self) -> None:
+        """Wait until it is known of all pages in batches of feeds whether they are stored."""
+        if self._feeds.has_awaited_batches:
+            await self._feeds.wait_until_closed(SECONDS_FOR_FEEDS)
+
     async def disconnect(self) -> None:
         """Give back the connection to a shared store."""
-        if isinstance(self.checkpoints, Exchanges):
+        if self.checkpoints:
             await self.checkpoints.disconnect()
 
     def close(self) -> None:

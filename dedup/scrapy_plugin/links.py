@@ -1,8 +1,12 @@
 """Links of duplicates, which need not be followed (DEDUP_FOLLOW_DUPLICATES = False)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
+from hashlib import blake2b
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
@@ -24,16 +28,52 @@ from dedup.scrapy_plugin.wishes import wishes_of
 from dedup.workers.base import ReadError
 
 _HAVE_LINKS_ALREADY = (Kind.EXACT, Kind.NEAR, Kind.REPEATED)
+_OWN_HOST = "page.invalid"
+_BYTES_OF_LINKS = 1 << 25
+_BYTES_BESIDES = 256  # of a page: its URL and what Python takes
+
+
+class FollowedLinks:
+    """The links of pages, 8 bytes each, of which those of the oldest pages are forgotten."""
+
+    def __init__(self, most_bytes: int = _BYTES_OF_LINKS) -> None:
+        self._most_bytes = most_bytes
+        self._nbytes = 0
+        self._links: dict[str, array[int]] = {}
+
+    def keep(self, page: str, links: Collection[int]) -> None:
+        """Remember the *links* of the page with this URL, in place of those that it had."""
+        self._forget(page)
+        self._links[page] = kept = array("Q", sorted(links))
+        self._nbytes += _bytes_of(kept)
+        while self._nbytes > self._most_bytes:
+            self._forget(next(iter(self._links)))
+
+    def has(self, page: str, link: int) -> bool:
+        """Return whether that page is known to have had *link*."""
+        links = self._links.get(page, ())
+        place = bisect_left(links, link)
+        return place < len(links) and links[place] == link
+
+    def _forget(self, page: str) -> None:
+        if (links := self._links.pop(page, None)) is not None:
+            self._nbytes -= _bytes_of(links)
+
+
+def _bytes_of(links: "array[int]") -> int:
+    return _BYTES_BESIDES + links.itemsize * len(links)
 
 
 @dataclass(slots=True, eq=False)
 class _PageLinks:
     """The links of one response on their way to the scheduler."""
 
-    are_held_back: bool = False
+    original: str | None = None
+    """The page whose text this one repeats, if it does."""
     claim: Claim | None = None
     under_way: int = 0
-    accepted: int = 0
+    accepted: set[int] = field(default_factory=set)
+    """Those that have come to the scheduler."""
     has_ended: bool = False
     has_failed: bool = False
 
@@ -41,18 +81,31 @@ class _PageLinks:
 class Links:
     """Says which links are those of a page that was read before, also of pages without items.
 
+    A list may have one text on all of its pages, which lead to each other. So a link of a copy is
+    held back only if the other page has led to the same: with the same path, query, method, body
+    and callback, on its own host if the copy does so, else on the same host.
+
     A page has its links for itself once its callback has ended without an exception, and at least
     one of them has come to the scheduler; what is near it waits until then. If it does not come to
     that, the links of the next one are followed.
     """
 
-    def __init__(self, settings: DedupSettings, pages: ResponsePages, notices: Notices) -> None:
+    def __init__(
+        self,
+        settings: DedupSettings,
+        pages: ResponsePages,
+        notices: Notices,
+        fingerprint: Callable[[Request], bytes],
+    ) -> None:
+        """Create it; requests with equal results of *fingerprint* ask for the same."""
+        self._fingerprint = fingerprint
         self._settings = settings
         self._pages = pages
         self._notices = notices
         self._gone = GoneResponses()
         self._links: WeakKeyDictionary[Response, _PageLinks] = WeakKeyDictionary()
-        self._requests: WeakKeyDictionary[Request, _PageLinks] = WeakKeyDictionary()
+        self._requests: WeakKeyDictionary[Request, tuple[_PageLinks, int]] = WeakKeyDictionary()
+        self._followed = FollowedLinks()
         self._detector = Detector(settings.method, settings.rule)
         self._holders: dict[Claim, Visit] = {}
 
@@ -64,7 +117,8 @@ class Links:
         One that hands on a value is more than a link: the items that are made with it may differ.
         *visit* is that of *response*; if it must not wait for others now, its links are followed.
         """
-        if hands_on_values(request):
+        # Nor is it known what is shown to whom.
+        if hands_on_values(request) or request.cookies or "cookiejar" in request.meta:
             return False
         links = self._links.get(response)
         if links is None:
@@ -77,10 +131,30 @@ class Links:
                 self._notices.count_error("the links of <%s>", response.url)
             self._links[response] = links
             self._gone.when_gone(response, self._response_is_gone, links)
-        if not links.are_held_back and links.claim:
-            links.under_way += 1
-            self._requests[request] = links
-        return links.are_held_back
+        if links.original is None and links.claim is None:
+            return False
+        link = self._link(request, response)
+        if links.original is not None:
+            return self._followed.has(links.original, link)
+        links.under_way += 1
+        self._requests[request] = links, link
+        return False
+
+    def _link(self, request: Request, response: Response) -> int:
+        """Return what stands for *request*, a link of *response*: 64 bits."""
+        url = urlsplit(request.url)
+        if url.netloc == urlsplit(response.url).netloc:
+            url = url._replace(scheme="http", netloc=_OWN_HOST)
+        asked = Request(
+            url.geturl(),
+            method=request.method,
+            headers=request.headers,
+            body=request.body,
+            meta=request.meta,
+        )
+        callback = getattr(request.callback, "__qualname__", "")
+        digest = blake2b(self._fingerprint(asked) + callback.encode(), digest_size=8)
+        return int.from_bytes(digest.digest(), "big")
 
     async def _decide(
         self, links: _PageLinks, response: Response, visit: Visit, may_wait: Callable[[], bool]
@@ -97,7 +171,9 @@ class Links:
         while True:
             verdict, claim, _ = await self._detector.reserve(record)
             if verdict:
-                links.are_held_back = verdict.kind in _HAVE_LINKS_ALREADY
+                self._detector.learn_names(record)
+                if verdict.kind in _HAVE_LINKS_ALREADY:
+                    links.original = verdict.original
                 links.claim = claim
                 if claim:
                     self._holders[claim] = visit
@@ -128,8 +204,9 @@ class Links:
         enqueue: Callable[[Request], bool] = scheduler.enqueue_request
 
         def enqueue_request(request: Request) -> bool:
-            if links := self._requests.get(request):
-                links.accepted += 1
+            if known := self._requests.get(request):
+                links, link = known
+                links.accepted.add(link)
             return enqueue(request)
 
         scheduler.enqueue_request = enqueue_request  # type: ignore[method-assign]  # no signal tells
@@ -140,7 +217,8 @@ class Links:
             call_later(0, self._request_is_there, request)
 
     def _request_is_there(self, request: Request) -> None:
-        if links := self._requests.pop(request, None):
+        if known := self._requests.pop(request, None):
+            links, _ = known
             links.under_way -= 1
             self._settle(links)
 
@@ -152,5 +230,10 @@ class Links:
         self._end(links, False)
 
     def _end(self, links: _PageLinks, are_followed: bool) -> None:
-        if links.claim and links.claim.is_open:
-            (self._detector.commit if are_followed else self._detector.release)(links.claim)
+        if not (links.claim and links.claim.is_open):
+            return
+        if are_followed:
+            self._followed.keep(links.claim.record.key, links.accepted)
+            self._detector.commit(links.claim)
+        else:
+            self._detector.release(links.claim)

@@ -1,6 +1,7 @@
 """What a crawl knows from earlier ones: its store is opened, and the detector made of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -14,7 +15,14 @@ from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.settings.crawl import LEDGER_OF_A_JOB, DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError, as_switch
-from dedup.stores import LedgerError, LedgerInUseError, MemoryStore, SqliteStore, Store
+from dedup.stores import (
+    LedgerError,
+    LedgerInUseError,
+    MemoryStore,
+    SqliteStore,
+    Store,
+    finished,
+)
 from dedup.stores.shared.places import open_log
 from dedup.stores.shared.store import SharedStore
 from dedup.units import count_of
@@ -37,6 +45,64 @@ _ADVICE = (
 _ADVICE_FOR_JOBS = "The job is under way: wait for its end, or use another JOBDIR"
 
 _opened: "WeakKeyDictionary[Crawler, Store]" = WeakKeyDictionary()
+
+
+class Opening:
+    """Opens the store of a crawl: at once, or when it is free or its server answers."""
+
+    def __init__(
+        self, settings: DedupSettings, crawler: "Crawler", count: Callable[[str], object]
+    ) -> None:
+        """Open nothing yet; *count* is called with the names of counters."""
+        self._settings = settings
+        self._crawler = crawler
+        self._count = count
+        self._wait: Callable[[], Awaitable[Store]] | None = None
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the crawl has another store for now, because its own has to be waited for."""
+        return self._wait is not None
+
+    def detector_now(self) -> Detector:
+        """Return the detector of the crawl, which knows nothing if its store is to be awaited.
+
+        Raises LedgerError if the store cannot be used, SettingError if the settings forbid it.
+        """
+        return finished(detector_with(self._store_now(), self._settings, self._count))
+
+    async def detector_then(self) -> Detector:
+        """Wait for the store, once, and return the detector that knows its pages.
+
+        Raises LedgerError if it cannot be used then.
+        """
+        assert self._wait
+        try:
+            store = await self._wait()
+            detector = await detector_with(store, self._settings, self._count)
+        except LedgerError as error:
+            logger.error("The crawl does not start: %s", error)
+            # Scrapy logs a traceback; without those of the client of a server.
+            raise error.with_traceback(None) from None
+        self._wait = None
+        return detector
+
+    def _store_now(self) -> Store:
+        settings, crawler = self._settings, self._crawler
+        if settings.is_shared:
+            store = shared_store(settings, crawler)
+            self._wait = partial(connected, store, is_reset=is_reset(settings, crawler))
+            return MemoryStore()
+        try:
+            return open_store(settings, crawler)
+        except LedgerInUseError as error:
+            if settings.index_in_use != "wait":
+                raise
+            # Without the advice to have it wait.
+            why = str(error.__cause__).partition(";")[0].partition(": one crawl at a time")[0]
+            logger.warning("This crawl waits: %s", why)
+            self._wait = partial(store_when_free, settings, crawler)
+            return MemoryStore()
 
 
 def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
@@ -202,8 +268,7 @@ async def detector_with(
         await detector.load(show_progress)
     except BaseException as error:
         store.close()
-        if isinstance(store, SharedStore):
-            await store.disconnect()
+        await store.disconnect()
         if isinstance(error, LedgerError) or not isinstance(error, Exception):
             raise
         # Whatever a method makes of bytes that are no sketch of its own.

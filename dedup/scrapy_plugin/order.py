@@ -9,8 +9,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
 
 from dedup.preference import Copy
-from dedup.scrapy_plugin.extension import Extension
-from dedup.scrapy_plugin.parts import Parts
+from dedup.scrapy_plugin.parts import Parts, PartsOwner
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,7 +27,7 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
 
     def __init__(self, crawler: "Crawler", *arguments: Any, **options: Any) -> None:
         try:
-            parts: Parts | None = Extension.of(crawler, type(self).__name__).parts
+            parts: Parts | None = PartsOwner.parts_for(crawler, type(self).__name__)
         except NotConfigured:
             parts = None
         if parts and not (parts.settings.enabled and parts.settings.prefer):

@@ -1,6 +1,10 @@
 """The parts of the plug-in: what judges pages and items in one crawl."""
 
+from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
 
 from dedup.claim import Claim
 from dedup.detector import Detector
@@ -11,11 +15,14 @@ from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.course import Course
+from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.feeds import Feeds
+from dedup.scrapy_plugin.feeds.batch import Batch
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.keeper import Keeper
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.opening import Opening
 from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
@@ -37,7 +44,10 @@ class Parts:
     """Builds what judges the pages and items of a crawl, each part with those that it asks."""
 
     def __init__(self, settings: DedupSettings, crawler: "Crawler") -> None:
-        """Build all that asks for no stored pages; the others are there once `use` is called."""
+        """Build them, and open the store of the crawl, unless it has to be waited for.
+
+        Raises LedgerError if that cannot be used, SettingError if the settings forbid it.
+        """
         assert crawler.stats
         self.settings = settings
         self._crawler = crawler
@@ -78,8 +88,18 @@ class Parts:
             else None
         )
         self._outages = Outages(settings.store_down, crawler, self.summary.count)
+        self.opening = Opening(settings, crawler, self.summary.count)
+        self._use(self.opening.detector_now())
 
-    def use(self, detector: Detector) -> None:
+    async def wait_for_ledger(self) -> None:
+        """Wait until another crawl gives the ledger back, or for a server that crawls share.
+
+        Raises LedgerError if it cannot be used then.
+        """
+        if self.opening.is_awaited:
+            self._use(await self.opening.detector_then())
+
+    def _use(self, detector: Detector) -> None:
         """Build what compares pages with those that *detector* knows."""
         if self.reporting.losses and len(detector):
             self.reporting.losses.expect_past()
@@ -115,7 +135,12 @@ class Parts:
         self.links = (
             None
             if self.settings.follow_duplicates
-            else Links(self.settings, self.pages, self.notices)
+            else Links(
+                self.settings,
+                self.pages,
+                self.notices,
+                self._crawler.request_fingerprinter.fingerprint,
+            )
         )
         self.course = Course(
             self.settings,
@@ -133,6 +158,36 @@ class Parts:
         assert self._crawler.spider
         await self.keeper.join(self._crawler.spider.name)
 
-    def _end_claim(self, claim: Claim, is_stored: bool) -> None:
+    def _end_claim(self, claim: Claim, is_stored: bool, batches: Collection[Batch]) -> None:
+        """End *claim*, if its content *is_stored* only when all *batches* with it are closed."""
+        if not claim.is_open:
+            return
+        if is_stored and (open_ones := [one for one in batches if one.is_stored is None]):
+            open_ones[0].when_closed(partial(self._end_claim, claim, True, batches))
+            claim.put_off()
+            return
+        is_stored = is_stored and all(one.is_stored for one in batches)
         self.keeper.end_claim(claim, is_stored)
         self.summary.claim_ends(claim, is_stored=is_stored)
+
+
+class PartsOwner:
+    """What has the parts of a crawl, and gives them to its components: the extension."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.components: set[str] = set()
+        """The names of the components that have asked for the parts."""
+
+    @classmethod
+    def parts_for(cls, crawler: "Crawler", component: str) -> Parts:
+        """Return the parts of *crawler* for its *component*, which will not be missed then.
+
+        Raises NotConfigured if dedup is switched off, ValueError if the extension is missing.
+        """
+        if owner := crawler.get_extension(cls):
+            owner.components.add(component)
+            return owner.parts
+        if is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):
+            raise ValueError("EXTENSIONS lacks dedup.scrapy_plugin.Extension")
+        raise NotConfigured

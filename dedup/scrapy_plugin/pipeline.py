@@ -18,9 +18,8 @@ from dedup.scrapy_plugin.exceptions import (
     RepeatedPage,
     UnchangedPage,
 )
-from dedup.scrapy_plugin.extension import Extension
 from dedup.scrapy_plugin.items import get_field, set_field
-from dedup.scrapy_plugin.parts import Parts
+from dedup.scrapy_plugin.parts import Parts, PartsOwner
 from dedup.scrapy_plugin.settings.crawl import MARK_FIELD, DedupSettings
 from dedup.scrapy_plugin.visits import Judgement, Passage
 from dedup.workers.base import ReadError
@@ -46,28 +45,28 @@ class ItemPipeline:
     without a crawler, it passes all items.
     """
 
-    def __init__(self, extension: Extension | None = None) -> None:
-        self._extension = extension
-        settings = extension.parts.settings if extension else None
+    def __init__(self, parts: Parts | None = None) -> None:
+        self._parts = parts
+        settings = parts.settings if parts else None
         self._made_with = settings.made_with if settings and settings.sketch_field else None
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "ItemPipeline":
-        return cls(Extension.of(crawler, cls.__name__))
+        return cls(PartsOwner.parts_for(crawler, cls.__name__))
 
     async def open_spider(self) -> None:
-        if self._extension:
-            await self._extension.wait_for_ledger()
+        if self._parts:
+            await self._parts.wait_for_ledger()
 
     async def process_item(self, item: Any) -> Any:
-        if self._extension is None:
+        if self._parts is None:
             return item
         try:
-            await self._act(self._extension.parts, item)
+            await self._act(self._parts, item)
         except DuplicatePage:
             raise
         except Exception:
-            self._extension.parts.notices.count_error("an item of %s", type(item).__name__)
+            self._parts.notices.count_error("an item of %s", type(item).__name__)
         return item
 
     async def _act(self, parts: Parts, item: Any) -> None:

@@ -1,7 +1,8 @@
 """What an item is made of besides the page of its response.
 
-That is what the request of the response has handed on (`baggage`), and what the callback has
-downloaded by itself. An item that has such parts is a duplicate only if they are equal, too.
+That is what the request of the response has handed on (`baggage`), what the callback has downloaded
+by itself, and the callback where another one has made items of the page before. An item that has
+such parts is a duplicate only if they are equal, too.
 """
 
 import sys
@@ -15,8 +16,11 @@ from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 from scrapy.http import HtmlResponse, Response, TextResponse
 
+from dedup.evidence import NAMES, VIEW, Evidence
+from dedup.record import PageRecord, digest_with
 from dedup.scrapy_plugin.baggage import UNREADABLE, Baggage, Parts, notes_on
 from dedup.scrapy_plugin.bodies import BodyReader, digest_of_body, reason_not_to_read
+from dedup.scrapy_plugin.callbacks import FirstCallbacks, note_first_callback
 from dedup.scrapy_plugin.fetch_times import FetchTimes
 from dedup.scrapy_plugin.handover import PAGES, TIMES
 from dedup.scrapy_plugin.leaves import UnclearBaggageError
@@ -35,6 +39,7 @@ class Provenance:
         self._bodies = bodies
         self._notices = notices
         self._max_page_bytes = max_page_bytes
+        self._callbacks = FirstCallbacks()
         self._began = time()
         self._sent: WeakKeyDictionary[Request, tuple[float, frozenset[str]]] = WeakKeyDictionary()
         self._identities: WeakKeyDictionary[Response, bytes] = WeakKeyDictionary()
@@ -57,7 +62,7 @@ class Provenance:
         else:
             sent, arguments = self._sent.get(request, (time(), None))
             times = FetchTimes.about(self._began, sent, noted=request.meta.get(TIMES))
-            visit.baggage = Baggage.of(request, times, arguments)
+            visit.baggage = Baggage.of(request, times, arguments, response.url)
 
     async def request_leaves(self, request: Request, response: Response) -> None:
         """Tell *request* what stands on the pages whose URLs it hands on, if *response* knows.
@@ -67,6 +72,8 @@ class Provenance:
         """
         baggage = self._visits.of(response).baggage or UNREADABLE
         own = urls_of(response)
+        if response.request is not None:
+            note_first_callback(request, response.request, is_same_page=request.url in own)
         urls, times = notes_on(request, {*own, *baggage.pages}, baggage.fetch_times.and_now())
         pages = {url: baggage.pages[url] for url in urls - own}
         if urls & own:
@@ -77,30 +84,36 @@ class Provenance:
             elif key in request.meta:  # copied from the request of the response
                 del request.meta[key]
 
-    async def of(self, item: Any, visit: Visit, response: Response) -> bytes:
+    async def of(self, item: Any, visit: Visit, response: Response, key: str) -> bytes:
         """Return a digest of what *item* is made of besides *response*; b"" if there is nothing.
+
+        *key*: what the page is known by.
 
         Raises UnclearBaggageError if that is not known.
         """
         if visit.baggage is None and response.request is not None:
             self.callback_begins(response)  # another middleware kept that from us
-        parts = self._parts(item, visit.baggage, response) if visit.baggage else Parts()
+        parts = self._parts(item, visit, response)
         for place, download in enumerate(visit.downloads):
             if isinstance(download, Response):  # not kept longer: it may refer to *response*
                 visit.downloads[place] = await self._identity(download)
         downloads = [one for one in visit.downloads if isinstance(one, bytes)]
         others = [await self._identity(one) for one in parts.responses if one is not response]
-        if not (parts.values or parts.places or others or downloads):
+        callback = self._callbacks.other(key, response.request) if response.request else b""
+        if not (parts.values or parts.places or others or downloads or callback):
             return b""
         # In any order: those of parallel downloads come as they like.
-        return parts.digest([*others, *sorted(downloads)])
+        return parts.digest([*others, *sorted(downloads), *([callback] if callback else [])])
 
-    def _parts(self, item: Any, baggage: Baggage, response: Response) -> Parts:
+    def _parts(self, item: Any, visit: Visit, response: Response) -> Parts:
         def body() -> str:
             return response.text if isinstance(response, TextResponse) else ""
 
+        baggage = visit.baggage or Baggage()
         try:
-            return baggage.within(item, urls_of(response), body)
+            return baggage.within(
+                item, urls_of(response), body, has_downloads=bool(visit.downloads)
+            )
         except UnclearBaggageError:
             self._notices.tell_once(
                 "Items are kept unjudged, since nobody can tell what their requests hand on: hand "
@@ -110,7 +123,7 @@ class Provenance:
             raise
 
     async def _identity(self, response: Response) -> bytes:
-        """Return what stands for the content of *response*: its main text, or else its bytes."""
+        """Return what stands for the content of *response*: what is read of it, or its bytes."""
         identity = self._identities.get(response)
         if identity is None:
             identity = digest_of_body(response)
@@ -118,7 +131,7 @@ class Provenance:
             if isinstance(response, HtmlResponse) and readable:
                 try:
                     page, _ = await self._bodies.read(response)
-                    identity = page.record.digest or identity
+                    identity = _content_of(page.record) or identity
                 except ReadError:
                     pass
             self._identities[response] = identity
@@ -158,6 +171,17 @@ async def _noted(download: Awaitable[Response], visits: list[Visit]) -> Response
     for visit in visits:
         visit.downloads.append(response)
     return response
+
+
+def _content_of(record: PageRecord) -> bytes | None:
+    """Return what stands for the content of a page; ``None`` without a main text.
+
+    Its main text and its names; all that it shows, too, where the main text says too little.
+    """
+    if record.digest is None or record.evidence is None:
+        return record.digest
+    is_weak = Evidence.from_bytes(record.evidence).weakness is not None
+    return digest_with(record.digest, record.evidence[NAMES] + record.evidence[VIEW] * is_weak)
 
 
 def urls_of(response: Response) -> set[str]:

@@ -22,6 +22,11 @@ from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import LedgerError, StoreDownError
 
 _UNRESOLVED = "unresolved"
+_OPEN_BATCH = "open_batch"
+_OPEN_BATCHES = (
+    "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
+    '(dedup/skipped/open_batch). DEDUP_COMMIT = "passed" has them dropped at once'
+)
 _SECONDS_IN_A_CIRCLE = 10.0
 """How long a page waits for one that may wait for it; pages are mostly stored within these."""
 
@@ -63,11 +68,19 @@ class Reservations:
         self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
     ) -> tuple[Verdict, Claim | None]:
         """Return the verdict on the page of *response*, and if it is new, the claim on it."""
+        judged = await self._of_page(record, visit, response, wishes)
+        if not visit.judgements:  # the page is met once, whatever its other items are made of
+            self._detector.learn_names(record)
+        return judged
+
+    async def _of_page(
+        self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
+    ) -> tuple[Verdict, Claim | None]:
         if wishes.key:  # which is no URL
             return self._ended(await self._reserve(record, again=wishes.again, visit=visit))
         canonical = self._canonicals.named_by(response) if self._canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
-        may_wait = canonical and not (wishes.again or visit.judgements)
+        may_wait = canonical and not (wishes.again or visit.is_judged)
         is_asked = bool(may_wait) and await self._wait_for(canonical or "", response, record)
         until = monotonic() + self._timeout
         reservation = await self._reserve(record, again=wishes.again, visit=visit, until=until)
@@ -175,6 +188,9 @@ class Reservations:
             left = until - monotonic()
             if visit and self._visits.may_be_awaited(reservation.claim, visit):
                 left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
+            if reservation.claim.is_put_off:
+                self._notices.tell_once(_OPEN_BATCHES)
+                return Reservation(self._detector.skipped(_OPEN_BATCH))
             if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
                 return Reservation(self._detector.skipped(_UNRESOLVED))
             self._summary.count("claims/waited")

@@ -1,10 +1,10 @@
 """Visits: responses on their way through callback, pipelines and feeds, and what became of them."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import Response
@@ -14,7 +14,11 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.rule import Verdict
 from dedup.scrapy_plugin.baggage import Baggage
+from dedup.scrapy_plugin.feeds.batch import Batch
 from dedup.scrapy_plugin.gone import GoneResponses
+
+EndClaim: TypeAlias = Callable[[Claim, bool, Collection[Batch]], object]
+"""Ends a claim: whether its content is stored, if the batches that have it are."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,15 +39,16 @@ class Judgement:
 class Visit:
     """A response on its way: what was read of it, the verdicts on it, and what became of its items.
 
-    The claims of its page are committed when its callback has ended without an exception and all of
-    its items have passed the pipelines and the feed export, but for those that were dropped on
-    purpose; at least one that the claim is for has to be stored. Else they are released, as when
-    the response is gone and nobody tells what became of an item. An item that was not recognised
-    counts only where all items have the same verdict.
+    The claims of its page are committed when its callback has ended without an exception, even one
+    that a middleware has handled, and all of its items have passed the pipelines and the feed
+    export, but for those that were dropped on purpose; at least one that the claim is for has to be
+    stored. Else they are released, as when the response is gone and nobody tells what became of an
+    item. Nobody can say which claim an item is for that was not recognised: it is for none. Items
+    in batches are stored with these.
     """
 
     of: "ref[Response]"
-    end_claim: Callable[[Claim, bool], object]
+    end_claim: EndClaim
     baggage: Baggage | None = None
     """What the request has handed on; ``None`` if that is not known."""
     downloads: list[Response | bytes] = field(default_factory=list)
@@ -52,7 +57,9 @@ class Visit:
     """What was read of it."""
     judgements: dict[tuple[str | None, bytes], Judgement] = field(default_factory=dict)
     """By where its items are compared, and what they are made of besides the page: b"" where there
-    is nothing. By a reason where they are not compared, and ``None``."""
+    is nothing."""
+    skipped: dict[str, Judgement] = field(default_factory=dict)
+    """On items of which neither is known, by the reason for that."""
     passages: "set[Passage]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
@@ -60,22 +67,37 @@ class Visit:
     """Those whose open claims its items or links wait for."""
     is_in_callback: bool = False
     open_outputs: int = 0
+    unread_outputs: int = 0
+    """Outputs of its callback that nobody has read to their ends, as far as that is known."""
     items_under_way: int = 0
-    stored: set[Judgement | None] = field(default_factory=set)
-    """What was said of the items that are stored; ``None`` where an item was not recognised."""
-    has_failed: bool = False
+    stored: set[Judgement] = field(default_factory=set)
+    """What was said of the items that are stored, as far as they were recognised."""
+    batches: set[Batch] = field(default_factory=set)
+    """Those of feeds that have items of it."""
+    callback_has_failed: bool = False
+    """Whether it has raised an exception, handled or not, or was not read to its end."""
+    item_has_failed: bool = False
 
     @property
     def response(self) -> Response | None:
         """The response, while somebody else has it."""
         return self.of()
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether anything was said of the page or its items."""
+        return bool(self.judgements or self.skipped)
+
     def callback_begins(self) -> None:
         """The callback is about to run."""
         self.is_in_callback = True
 
+    def callback_raises(self) -> None:
+        """The callback has raised an exception, which a spider middleware may handle."""
+        self.callback_has_failed = True
+
     def callback_fails(self) -> None:
-        """The callback has raised an exception: before any output, if none is open."""
+        """Nobody has handled an exception: one before any output, if none is open."""
         self.is_in_callback = self.open_outputs > 0
 
     def output_begins(self) -> None:
@@ -86,29 +108,36 @@ class Visit:
         """The output of a callback has ended; *failed*: with an exception."""
         self.open_outputs -= 1
         self.is_in_callback = self.open_outputs > 0
-        self.has_failed |= failed
+        self.callback_has_failed |= failed or self.unread_outputs > 0
         self._settle()
 
     def item_leaves(self) -> None:
         """An item leaves for the pipelines."""
         self.items_under_way += 1
 
-    def item_ends(self, *, stored: bool, failed: bool, judgement: Judgement | None = None) -> None:
+    def item_ends(
+        self,
+        *,
+        stored: bool,
+        failed: bool,
+        batches: Collection[Batch] = (),
+        judgement: Judgement | None = None,
+    ) -> None:
         """An item is stored, was dropped (neither), or has failed in a pipeline or the export."""
         self.items_under_way -= 1
-        if stored:
+        self.batches.update(batches)
+        if stored and judgement:
             self.stored.add(judgement)
-        self.has_failed |= failed
+        self.item_has_failed |= failed
         self._settle()
 
     def _settle(self) -> None:
         if self.open_outputs or self.items_under_way:
             return
-        stored = set() if self.has_failed else self.stored
-        claims = {one.claim for one in stored if one}
-        # One that was not recognised may have been judged otherwise than what a claim is for.
-        is_any_stored = None in stored and len(self.claims) == 1 and len(self.judgements) <= 1
-        self.end_claims(lambda claim: is_any_stored or claim in claims)
+        has_failed = self.callback_has_failed or self.item_has_failed
+        stored = set() if has_failed else self.stored
+        claims = {one.claim for one in stored}
+        self.end_claims(lambda claim: claim in claims)
 
     def ends_after(self, other: "Visit") -> bool:
         """Return whether it ends only after *other*, which it waits for, or is that."""
@@ -121,8 +150,7 @@ class Visit:
         """Commit or release all claims that are open."""
         claims, self.claims = self.claims, []
         for claim in claims:
-            if claim.is_open:
-                self.end_claim(claim, is_stored(claim))
+            self.end_claim(claim, is_stored(claim), self.batches)
 
 
 @dataclass(slots=True, eq=False)
@@ -147,8 +175,8 @@ class Visits:
     response is `gone`, all that is kept of it goes, and its claims are released.
     """
 
-    def __init__(self, end_claim: Callable[[Claim, bool], object]) -> None:
-        """Create it; *end_claim* is called with each claim, and whether its content was stored."""
+    def __init__(self, end_claim: EndClaim) -> None:
+        """Create it; *end_claim* is called with each claim."""
         self._end_claim = end_claim
         self.gone = GoneResponses()
         self._holders: dict[Claim, Visit] = {}
@@ -225,16 +253,23 @@ class Visits:
         self._passing.set(passage)
         return passage
 
-    def item_ends(self, response: Any, *, stored: bool, failed: bool = False) -> None:
-        """The item of this context, of *response*, is stored, was dropped or has failed."""
+    def item_ends(
+        self, response: Any, *, stored: bool, failed: bool = False, batches: Collection[Batch] = ()
+    ) -> None:
+        """The item of this context, of *response*, is stored, was dropped or has failed.
+
+        If it is stored, it is with *batches* of feeds.
+        """
         visit, passage, judgement = self.known(response), self._passing.get(), None
         if passage and not passage.has_ended and passage.visit in (None, visit):
             passage.has_ended = True
             judgement = passage.judgement
-            if passage.claim and passage.claim.is_open:
-                self._end_claim(passage.claim, stored)
+            if passage.claim:
+                if visit and passage.claim in visit.claims:
+                    visit.claims.remove(passage.claim)  # which may end later than the visit does
+                self._end_claim(passage.claim, stored, batches)
         if visit:  # else it is from start(), or from an errback without a response
-            visit.item_ends(stored=stored, failed=failed, judgement=judgement)
+            visit.item_ends(stored=stored, failed=failed, batches=batches, judgement=judgement)
 
     def _response_is_gone(self, visit: Visit) -> None:
         for passage in visit.passages:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from hashlib import md5, sha1
 from pathlib import PurePosixPath
 from sqlite3 import connect
+from types import MethodType
 from typing import Any
 from uuid import UUID
 
@@ -192,9 +193,10 @@ def test_a_time_counts_as_that_of_fetching_however_long_its_request_has_waited()
 def test_what_scrapy_and_others_keep_in_meta_does_not_count():
     meta = {
         "depth": 2, "rule": 0, "download_slot": "a", "retry_times": 1,
-        "_splash_processed": {"a": 1},
+        "_splash_processed": True, "inject": [Slotted], "impersonate_args": {"timeout": 10},
         "redirect_urls": ["http://a/"], "splash": {"args": {"wait": 1}}, "cookiejar": "b",
-        "playwright_page_methods": [{"a": 1}], "zyte_api": {"browserHtml": True}, "dedup": {},
+        "playwright": True, "playwright_page_methods": [{"a": 1}], "selenium": True,
+        "zyte_api": {"browserHtml": True}, "dedup": {"key": "a"}, "dont_redirect": True,
         "proxy": "http://proxy/", "handle_httpstatus_list": [404],
     }  # fmt: skip
     request = Request("http://a/", meta=meta)
@@ -207,6 +209,22 @@ def test_requests_of_other_kinds_hand_nothing_on_by_themselves():
         JsonRequest("http://a/", data={"a": "b"}, dumps_kwargs={"indent": 1}),
     ):
         assert read(request, {"a": "b"}) == Parts()
+
+
+@each(("url", "values"), [
+    ("http://a/x?y", [(".a", "b")]),
+    ("http://a/x?y#z", [(".a", "b")]),
+    ("http://splash/render.html", []),  # its middleware posts what is to be rendered
+])  # fmt: skip
+def test_the_body_of_a_request_counts_where_the_page_is_of_its_url(url: str, values: Any):
+    for request in (
+        FormRequest(url, formdata={"sku": "1"}),
+        JsonRequest(url, data={"sku": 1}),
+        Request(url, body="sku 1"),
+    ):
+        found = Baggage.of(request, TIMES, url="http://a/x?y").within({"a": "b"}, (), str)
+        assert found.values == values
+    assert Baggage.of(Request(url), TIMES, url=url).within({"a": "b"}, (), str) == Parts()
 
 
 def test_arguments_that_were_injected_later_do_not_count():
@@ -226,8 +244,9 @@ def test_a_spider_is_no_value_and_a_response_is_one():
     def callback(answer: Any) -> Any:
         return spider, item
 
-    found = read(Request("http://a/", callback), {"x": "x"})
-    assert (found.values, found.responses) == ([("item.part.0.response", "<p>x</p>")], [response])
+    found = read(Request("http://a/", callback), {"x": "y"})
+    assert found.values == [(".x", "y"), ("item.part.0.response", "<p>x</p>")]
+    assert found.responses == [response]
 
 
 def test_the_host_of_the_pages_themselves_does_not_count():
@@ -238,10 +257,38 @@ def test_the_host_of_the_pages_themselves_does_not_count():
     assert one.places == other.places == ["/i/1.jpg"]
 
 
-@each("name", ["_item", "download_info", "redirected_from", "http_row"])
+@each("name", [
+    "_item", "download_info", "redirected_from", "http_row", "dont_mix_with", "autothrottle_part",
+    "injection_moulded_part", "impersonated_by", "splash_pool", "zyte", "playwright_bill",
+])  # fmt: skip
 def test_names_that_only_look_like_those_of_scrapy_count(name: str):
     request = Request("http://a/", meta={name: {"name": "Lamp"}})
     assert read(request).values == [(f"{name}.name", "lamp")]
+    assert read(Request("http://a/", meta={name: "x"}), {"n": 1}).values == [(".n", "1")]
+
+
+@each("name", ["rule", "cookiejar", "selenium", "playwright", "depth", "proxy", "inject"])
+def test_an_item_counts_also_under_a_name_of_scrapy(name: str):
+    request = Request("http://a/", meta={name: [{"name": "Lamp"}]})
+    assert read(request).values == [(f"{name}.0.name", "lamp")]
+
+
+def test_what_a_class_says_of_its_methods_does_not_count():
+    class Own(Spider):
+        name = "own"
+
+        def parse_page(self, response: Any, number: int = 1) -> Any:
+            return super().parse(response)
+
+        @classmethod
+        def parse_other(cls, response: Any, *, number: int = 2) -> None:
+            pass
+
+    for spider in (Own(), type("Derived", (Own,), {})()):
+        for callback in (spider.parse_page, spider.parse_other):
+            assert read(Request("http://a/", callback), {"x": "y"}) == Parts()
+    bound = MethodType(lambda self, response, number=3: None, Own())
+    assert read(Request("http://a/", bound), {"x": "y"}).values == [(".x", "y")]
 
 
 def test_what_an_object_that_is_called_back_holds_counts():

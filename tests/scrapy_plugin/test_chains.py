@@ -7,8 +7,10 @@ from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
+from json import loads
 from sqlite3 import connect
 from time import time
+from types import MethodType
 from typing import Any
 
 import attrs
@@ -16,9 +18,9 @@ import pydantic
 import pytest
 import scrapy
 from crawls import crawl, spider_over
-from scrapy import Request
+from scrapy import FormRequest, Request
 from scrapy.exceptions import DropItem
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, JsonRequest
 from scrapy.linkextractors import LinkExtractor
 from scrapy.loader import ItemLoader
 from scrapy.spiders import CrawlSpider, Rule
@@ -110,6 +112,13 @@ def by_object(spider: Any, page: Any, _: Any) -> Request:
     return asking(page.url, spider.parse_object, cb_kwargs={"thing": thing})
 
 
+def parse_with_default(item: Any) -> Callable[..., Any]:
+    def parse(self: Any, response: Any, handed_on: Any = item, *, is_last: bool) -> Iterator[Any]:
+        yield from self.parse_reviews(response, handed_on)
+
+    return parse
+
+
 WAYS: dict[str, Callable[[Any, Any, Any], Request]] = {
     "cb_kwargs": lambda spider, page, item: asking(
         page.url, spider.parse_reviews, cb_kwargs={"item": item}
@@ -125,6 +134,12 @@ WAYS: dict[str, Callable[[Any, Any, Any], Request]] = {
     ),
     "partial": lambda spider, page, item: asking(
         page.url, partial(spider.parse_reviews, item=item)
+    ),
+    "method": lambda spider, page, item: asking(
+        page.url, MethodType(lambda self, reviews: self.parse_reviews(reviews, item), spider)
+    ),
+    "default of a method": lambda spider, page, item: asking(
+        page.url, partial(MethodType(parse_with_default(item), spider), is_last=True)
     ),
     "request": by_request,
     "loader": by_loader,
@@ -261,6 +276,113 @@ def test_an_item_with_nothing_but_the_url_of_its_page_is_compared_by_what_that_s
     result = run(SHOP, STARTS, {**handing_on(), "parse": parse})
     assert len(result.items) == PRODUCTS
     assert len(result.dropped) == 2
+
+
+TEXT = article(1, 45)
+
+
+def sold(title: str, shelf: str = "", table: str = "") -> str:
+    """The page of a product: all such have one main text, of less than 50 words."""
+    return (
+        f"<!doctype html><html><head><title>{title}</title></head><body><article><p>{TEXT}</p>"
+        f"{table}</article><footer>{shelf}</footer></body></html>"
+    )
+
+
+def first_paragraph(html: str) -> Any:
+    """Read of a page what a poor extractor reads."""
+    from trafilatura import load_html
+
+    from dedup.evidence import evidence_of
+    from dedup.extraction import Extraction
+
+    tree = load_html(html)
+    text, title = tree.findtext(".//p"), tree.findtext(".//title")
+    return Extraction(text, title=title, evidence=evidence_of(tree, text, title))
+
+
+def by_its_url(self: Any, response: Any) -> Iterator[Any]:
+    yield asking(response.url, self.parse_item, cb_kwargs={"item": {"product": response.url}})
+
+
+def by_the_page(self: Any, response: Any) -> Iterator[Any]:
+    yield asking(response.url, self.parse_item, cb_kwargs={"product": response})
+
+
+def by_a_selector(self: Any, response: Any) -> Iterator[Any]:
+    yield asking(response.url, self.parse_item, meta={"product": response.selector})
+
+
+async def by_waiting(self: Any, response: Any) -> Any:
+    """Begins on the page of reviews, and asks for that of the product."""
+    product = await self.crawler.engine.download_async(Request(f"{response.url}/product"))
+    for item in self.parse_item(response, product=product):
+        yield item
+
+
+ASKED = [by_its_url, by_the_page, by_a_selector, by_waiting]
+
+
+def asked(
+    ask: Any,
+    products: dict[str, str],
+    shown: Callable[[Any], Any] = lambda product: {},
+    **settings: Any,
+) -> tuple[list[str], list[str]]:
+    """Return the names of *products* whose items were stored, and dropped.
+
+    An item has the URLs of both pages, and what is *shown* by that of the product.
+    """
+
+    def parse_item(self: Any, response: Any, item: Any = None, product: Any = None) -> Any:
+        product = product or response.meta.get("product")
+        yield {**(item or shown(product)), "url": response.url}
+
+    is_last = ask is by_waiting
+    last = {f"/{name}" + "/reviews" * (not is_last): NO_REVIEWS for name in products}
+    site = {f"/{name}" + "/product" * is_last: body for name, body in products.items()} | last
+    attributes = {"parse": ask, "parse_item": parse_item}
+    result = run(site, [f"/{name}" for name in products], attributes, **settings)
+    assert result.messages() == []
+    items = result.items, [item for item, _ in result.dropped]
+    return tuple([item["url"].split("/")[3] for item in some] for some in items)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ask", ASKED)
+def test_first_pages_that_differ_in_their_titles_are_two(ask: Any):
+    products = {"lamp": sold("Lamp"), "chair": sold("Chair"), "mirror": sold("Lamp")}
+    assert asked(ask, products) == (["lamp", "chair"], ["mirror"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ask", ASKED)
+def test_first_pages_of_which_little_is_extracted_are_one_if_all_that_they_show_is_equal(ask: Any):
+    tables = {"lamp": "bright " * 99, "chair": "wooden " * 99, "mirror": "bright " * 99}
+    products = {name: sold("Sale", table=f"<div>{table}</div>") for name, table in tables.items()}
+    assert asked(ask, products, DEDUP_EXTRACTOR=first_paragraph) == (["lamp", "chair"], ["mirror"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ask", ASKED[1:])
+def test_what_an_item_takes_from_another_page_counts_wherever_it_stands_there(ask: Any):
+    shelves = {"lamp": "17", "chair": "18", "mirror": "17"}
+    products = {name: sold("Sale", shelf) for name, shelf in shelves.items()}
+
+    def shelf(product: Any) -> Any:
+        return {"shelf": product.css("footer::text").get()}
+
+    assert asked(ask, products, shelf) == (["lamp", "chair"], ["mirror"])
+
+
+@pytest.mark.slow
+def test_the_url_of_a_page_that_is_handed_on_counts_by_what_that_says():
+    products = {"lamp": sold("Lamp"), "chair": sold("Chair"), "mirror": sold("Lamp")}
+
+    def url(product: Any) -> Any:
+        return {"product": product.url}
+
+    assert asked(by_the_page, products, url) == (["lamp", "chair"], ["mirror"])
 
 
 def test_the_time_at_which_a_page_was_fetched_makes_no_difference():
@@ -636,6 +758,45 @@ def test_a_page_counts_once_however_many_items_it_has():
     assert (len(result.items), len(result.dropped)) == (40, 20)
     stats = result.dedup_stats
     assert (stats["pages"], stats["new"], stats["exact_duplicates"]) == (3, 2, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["body", "cb_kwargs"])
+def test_items_of_equal_answers_are_told_apart_by_what_was_asked_for(way: str):
+    """The third answer comes from a mirror."""
+
+    async def start(self: Any) -> Any:
+        for path, sku in (("/a", "L-1"), ("/a#C", "C-2"), ("/mirror", "L-1")):
+            url = f"{self.start_urls[0]}{path}"
+            if way == "body":
+                yield JsonRequest(url, data={"sku": sku})
+            else:
+                yield Request(url, cb_kwargs={"sku": sku}, dont_filter=True)
+
+    def parse(self: Any, response: Any, sku: str = "") -> Iterator[Any]:
+        yield {"name": sku or loads(response.request.body)["sku"], **response.json()}
+
+    stock = Answer(b'{"in_stock": true}', content_type="application/json")
+    result = run({"/a": stock, "/mirror": stock}, [""], {"start": start, "parse": parse})
+    assert names(result.items) == ["C-2", "L-1"]
+    assert names([item for item, _ in result.dropped]) == ["L-1"]
+
+
+def test_a_body_that_led_to_a_page_by_a_redirect_does_not_count():
+    """As those of a login: the page was asked for without it."""
+
+    async def start(self: Any) -> Any:
+        for path in ("/one", "/two"):
+            yield FormRequest(f"{self.start_urls[0]}{path}", formdata={"user": path})
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"name": response.meta["redirect_urls"][0][-3:]}
+
+    site = {f"/{name}": page(article(1)) for name in "ab"}
+    for path, target in (("/one", "/a"), ("/two", "/b")):
+        site[path] = Answer(b"", 302, headers={"Location": target})
+    result = run(site, [""], {"start": start, "parse": parse})
+    assert (len(result.items), len(result.dropped)) == (1, 1)
 
 
 def test_a_connection_that_all_requests_hand_on_makes_no_difference():

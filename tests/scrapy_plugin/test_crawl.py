@@ -218,25 +218,16 @@ def test_links_of_duplicates_are_followed():
     assert names(result.items) == ["original", "other"]
 
 
-def test_links_of_duplicates_are_held_back_on_demand():
-    with served(LINKED) as url:
-        result = crawl(
-            spider_over(f"{url}/original", parse=follow_links),
-            DEDUP_FOLLOW_DUPLICATES=False,
-        )
-    assert names(result.items) == ["original"]
-    assert result.stats["dedup/links_held_back"] == 1
-
-
 def test_holding_back_links_judges_pages_without_items_too():
     def parse(self: Any, response: Any) -> Iterator[Any]:
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link)
 
-    site = {"/a": page(article(1), "/b"), "/b": page(article(1), "/c"), "/c": page(article(2))}
-    with served(site) as url:
-        result = crawl(spider_over(f"{url}/a", parse=parse), DEDUP_FOLLOW_DUPLICATES=False)
-    assert result.dedup_stats == {"links_held_back": 1}
+    site = {"/a": page(article(1), "/b"), "/b": page(article(2))}
+    with served(site) as url, served(site) as mirror:
+        spider = spider_over(f"{url}/a", f"{mirror}/a", parse=parse)
+        result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
+    assert result.dedup_stats == {"links_held_back": 1, "bodies_repeated": 1}
 
 
 def test_a_request_can_switch_its_page_off():
@@ -321,15 +312,31 @@ def test_what_cannot_be_judged_is_kept_with_a_reason():
     }
 
 
+@pytest.mark.parametrize(("short_pages", "is_dropped"), [("exact", True), ("keep", False)])
+def test_little_that_is_no_html_is_a_duplicate_unless_short_pages_are_kept(
+    short_pages: str, is_dropped: bool
+):
+    site = {
+        path: Answer(b"x" * length, content_type="application/json")
+        for path, length in (("/a", 255), ("/b", 255), ("/c", 256), ("/d", 256))
+    }
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_SHORT_PAGES=short_pages)
+    dropped = [item["url"].removeprefix(url) for item, _ in result.dropped]
+    assert dropped == (["/b", "/d"] if is_dropped else ["/d"])
+    assert result.dedup_stats.get("skipped/too_short", 0) == (0 if is_dropped else 2)
+
+
 @pytest.mark.parametrize("short_pages", ["exact", "keep"])
 def test_what_is_no_html_is_a_duplicate_if_it_is_equal_byte_for_byte(short_pages: str):
+    rest = b"\n" * 300
     text = article(1)
     site = {
-        "/a.json": Answer(b'{"a": 1}', content_type="application/json"),
-        "/b.json": Answer(b'{"a": 1}', content_type="application/json"),
-        "/c.json": Answer(b'{"a":  1}', content_type="application/json"),
-        "/a.pdf": Answer(b"%PDF-1.4 one", content_type="application/pdf"),
-        "/b.pdf": Answer(b"%PDF-1.4 one", content_type="application/x-pdf"),
+        "/a.json": Answer(b'{"a": 1}' + rest, content_type="application/json"),
+        "/b.json": Answer(b'{"a": 1}' + rest, content_type="application/json"),
+        "/c.json": Answer(b'{"a":  1}' + rest, content_type="application/json"),
+        "/a.pdf": Answer(b"%PDF-1.4 one" + rest, content_type="application/pdf"),
+        "/b.pdf": Answer(b"%PDF-1.4 one" + rest, content_type="application/x-pdf"),
         "/a.txt": Answer(text.encode(), content_type="text/plain"),
         "/b.txt": Answer(f"{text}.".encode(), content_type="text/plain"),
         "/html": page(text),
@@ -530,14 +537,15 @@ def test_items_recovered_from_a_failing_callback_share_the_verdict():
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url}
-        raise RuntimeError("after the first item")
+        if response.url.endswith("/copy"):
+            raise RuntimeError("after the first item")
 
     with served(SITE) as url:
         result = crawl(
             spider_over(f"{url}/original", f"{url}/copy", parse=parse),
             SPIDER_MIDDLEWARES={Recover: 500},
         )
-    assert (len(result.items), len(result.dropped)) == (2, 2)
+    assert (len(result.items), len(result.dropped)) == (1, 2)
     assert result.stats["dedup/pages"] == 2
 
 
@@ -618,10 +626,14 @@ def test_the_components_can_be_listed_by_hand():
             spider_over(f"{url}/original", f"{url}/copy"),
             ADDONS={},
             EXTENSIONS={"dedup.scrapy_plugin.Extension": 500},
-            SPIDER_MIDDLEWARES={"dedup.scrapy_plugin.SpiderMiddleware": 10},
+            SPIDER_MIDDLEWARES={
+                "dedup.scrapy_plugin.SpiderMiddleware": 10,
+                "dedup.scrapy_plugin.InnerSpiderMiddleware": 1000,
+            },
             ITEM_PIPELINES={"dedup.scrapy_plugin.ItemPipeline": 0},
         )
     assert (len(result.items), len(result.dropped)) == (1, 1)
+    assert result.messages() == []
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # aiohttp's client
@@ -848,6 +860,7 @@ def test_components_that_are_missing_from_a_list_by_hand_are_told_of():
         )
     assert result.messages() == [
         "SPIDER_MIDDLEWARES lacks dedup.scrapy_plugin.SpiderMiddleware",
+        "SPIDER_MIDDLEWARES lacks dedup.scrapy_plugin.InnerSpiderMiddleware",
         "ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline",
     ]
 

@@ -15,6 +15,46 @@ SETTINGS = ("normal", "strict", "off")
 TAGS = "alder birch cedar elm fir hazel larch maple oak pine rowan willow".split()
 
 
+def titled(title: str, headline: str = "", text: str = "") -> str:
+    """A page that has a main text only if there is a *headline*."""
+    body = f"<article><h1>{headline}</h1><p>{text}</p></article>" if headline else ""
+    return f"<html><head><title>{title}</title></head><body>{body}</body></html>"
+
+
+def scanned(site: dict[str, str], url: str, folder: Path) -> list[str]:
+    """The paths of *site* that a scan of its pages in this order keeps."""
+    records, kept = folder / "pages.jsonl", folder / "kept.jsonl"
+    rows = [{"url": url + path, "html": html} for path, html in site.items()]
+    records.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    assert main(["scan", str(records), "-o", str(kept), "--html-field", "html"]) == 0
+    lines = kept.read_text("utf-8").splitlines()
+    return [json.loads(line)["url"].removeprefix(url) for line in lines]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", ["skipped", "unchanged"])
+def test_a_crawl_learns_the_titles_of_all_pages_that_it_meets_as_a_scan_does(
+    others: str, tmp_path: Path
+):
+    """A title that a quarter of them have is that of the site, and the headlines decide."""
+    text, shop = article(1), "Town shop"
+    site = {f"/c{n}": titled(f"Title {n}", f"Head {n}", article(100 + n)) for n in range(12)}
+    if others == "skipped":
+        site |= {f"/e{n}": titled(shop) for n in range(12)}
+    else:
+        site |= {f"/u{n}": titled(shop, f"Headline {n}", article(200 + n)) for n in range(12)}
+    pair = {"/x": titled(shop, "Alpha", text), "/y": titled(shop, "Beta", replaced(text, 1))}
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite")} if others == "unchanged" else {}
+    with served(site | pair) as url:
+        if others == "unchanged":
+            crawled(site, url, **settings)
+        stored, dropped, result = crawled(site | pair, url, **settings)
+        assert "/y" in scanned(site | pair, url, tmp_path)
+    assert "/y" in stored
+    assert "/y" not in dropped
+    assert objections(result) == {"other_title": 1}
+
+
 def extract_cloud(html: str) -> Any:
     """Read a page as trafilatura does that takes the tag cloud for its main text."""
     from trafilatura import load_html

@@ -1,5 +1,6 @@
 """Responses that are gone: what is to be done about them waits for `settle`."""
 
+import asyncio
 import threading
 from typing import Any
 
@@ -28,6 +29,27 @@ def test_what_is_to_be_done_is_done_once_and_by_who_settles():
     gone.settle()
     gone.settle()
     assert done == [("first", threading.current_thread())]
+
+
+@pytest.mark.slow
+def test_who_waits_is_not_left_alone_when_others_have_waited_enough():
+    async def run() -> bool:
+        gone, has_gone = GoneResponses(), asyncio.Event()
+        response = [Response("http://a/")]
+        gone.when_gone(response[0], lambda call: call(), has_gone.set)
+        patient = asyncio.create_task(gone.wait_for_call(0.3, lambda end: None))
+        waiting = asyncio.create_task(
+            gone.wait_for_call(60, lambda end: gone.when_gone(other[0], lambda _: end(), None))
+        )
+        other = [Response("http://b/")]
+        await patient
+        response.clear()
+        other.clear()
+        collect()
+        assert not has_gone.is_set()
+        return await waiting and has_gone.is_set()
+
+    assert asyncio.run(run())
 
 
 def test_who_waits_for_a_claim_goes_on_when_its_response_is_gone():

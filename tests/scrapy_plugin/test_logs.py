@@ -111,6 +111,7 @@ def test_what_the_log_is_told_is_a_constant_with_arguments():
         ("checkpoints.py", "message"),
         ("notices.py", "f'Dedup failed on {what}; the item is kept'"),
         ("judging.py", "f'A page cannot be read ({error.cause}): <%s>: %.500s'"),
+        ("reservations.py", "_OPEN_BATCHES"),
     }
 
 

@@ -298,7 +298,10 @@ def test_the_queue_can_be_set_by_hand():
         versions_site(),
         ADDONS={},
         EXTENSIONS={f"{addon}Extension": 500},
-        SPIDER_MIDDLEWARES={f"{addon}SpiderMiddleware": 10},
+        SPIDER_MIDDLEWARES={
+            f"{addon}SpiderMiddleware": 10,
+            f"{addon}InnerSpiderMiddleware": 1000,
+        },
         ITEM_PIPELINES={f"{addon}ItemPipeline": 0},
         DOWNLOADER_MIDDLEWARES={f"{addon}DownloaderMiddleware": 10},
         SCHEDULER_PRIORITY_QUEUE=f"{addon}PreferenceQueue",

@@ -1,8 +1,4 @@
-"""Workers of scrapy-redis on one queue: real processes, over a real Redis server.
-
-scrapy-redis is not installed with the tests, since it calls what Scrapy is about to remove: without
-it, these are skipped. `python -m pip install scrapy-redis` has them run.
-"""
+"""Workers of scrapy-redis on one queue: real processes, over a real Redis server."""
 
 import json
 import signal
@@ -21,7 +17,6 @@ from test_fleet import CONTENTS, ONCE, copies, ended, stat, wait_until
 from test_recipes import block_with
 from web import served
 
-pytest.importorskip("scrapy_redis", reason="needs scrapy-redis")
 pytestmark = pytest.mark.slow
 
 WORKER = """

@@ -22,6 +22,10 @@ from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page, replaced
 from web import served
 
+from dedup.stores.shared.log import Member
+from dedup.stores.shared.log_url import LogUrl
+from dedup.stores.shared.places import open_log
+
 pytestmark = pytest.mark.slow
 
 PASSWORD = "hush-0f-the-fleet"
@@ -97,6 +101,40 @@ def test_a_later_crawl_knows_what_was_stored_under_whichever_url(
     last = fleet_crawl(site, "/2b", DEDUP_INDEX=index)
     assert stored(last, site) == ["/2b"]
     assert [one.messages() for one in (first, later, last)] == [[], [], []]
+
+
+def join_for_long(place: LogUrl | Path) -> None:
+    """Have another crawl take part in the log at *place*, which is there, and not end."""
+
+    async def join() -> None:
+        log = open_log(place)
+        log.lease = 600.0
+        found = await log.open()
+        assert found
+        await log.join(Member(b"always", "always"), found.identity, reset=False)
+        await log.close()
+
+    asyncio.run(join())
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_what_was_stored_before_is_unchanged_or_changed_though_other_crawls_go_on(
+    site: str, index: str, tmp_path: Path, pages: dict[str, Any], *, is_file: bool
+):
+    path = tmp_path / "pages.sqlite"
+    settings: dict[str, Any] = {"DEDUP_INDEX": index}
+    if is_file:
+        settings = {"DEDUP_INDEX": str(path), "DEDUP_INDEX_IN_USE": "share"}
+    fleet_crawl(site, "/3", **settings)
+    join_for_long(path if is_file else LogUrl.of(index.replace("%(name)s", "test")))
+    first = fleet_crawl(site, "/0", "/1", "/2", **settings)
+    assert stored(first, site) == ["/0", "/1", "/2"]
+    pages["/0"] = page(edited(article(1)))
+    later = fleet_crawl(site, "/0", "/1", "/2", **settings)
+    assert stored(later, site) == ["/0"]
+    assert (later.dedup_stats["changed"], later.dedup_stats["unchanged"]) == (1, 2)
+    last = fleet_crawl(site, *pages, DEDUP_CLOSE_UNCHANGED=1, **settings)
+    assert last.stats["finish_reason"] == "dedup_unchanged"
 
 
 def test_a_reset_forgets_what_all_have_stored(site: str, index: str):

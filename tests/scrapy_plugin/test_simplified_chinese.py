@@ -4,24 +4,22 @@ import sys
 
 import pytest
 from crawls import crawl, spider_over
-from opencc import OpenCC
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.settings import Settings
-from texts import CHINESE, page
+from texts import CHINESE, TRADITIONAL_CHINESE, page
 from web import served
 
 from dedup.scrapy_plugin.opening import open_store
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
 from dedup.stores import LedgerError
 
-TRADITIONAL = OpenCC("s2t").convert(CHINESE)
 SITE = {
     "/cn": page(CHINESE, title="鸟类的迁徙"),
-    "/tw": page(TRADITIONAL, title="鳥類的遷徙"),
+    "/tw": page(TRADITIONAL_CHINESE, title="鳥類的遷徙"),
     # Not equal, only near: its title has to agree.
-    "/hk": page(TRADITIONAL + "\n更新", title="鳥類的遷徙").replace("h1>", "h2>"),
-    "/no-headline": page(TRADITIONAL, title="鳥類的遷徙").replace("h1>", "h2>"),
-    "/other": page(TRADITIONAL, title="另一篇文章"),
+    "/hk": page(TRADITIONAL_CHINESE + "\n更新", title="鳥類的遷徙").replace("h1>", "h2>"),
+    "/no-headline": page(TRADITIONAL_CHINESE, title="鳥類的遷徙").replace("h1>", "h2>"),
+    "/other": page(TRADITIONAL_CHINESE, title="另一篇文章"),
 }
 
 
@@ -56,7 +54,7 @@ def test_the_first_one_is_stored_in_its_own_script():
     stored, _ = crawled("/tw", "/cn", DEDUP_SIMPLIFY_CHINESE=True)
     assert list(stored) == ["/tw"]
     assert stored["/tw"]["title"] == "鳥類的遷徙"
-    assert TRADITIONAL[:40] in stored["/tw"]["text"]
+    assert TRADITIONAL_CHINESE[:40] in stored["/tw"]["text"]
 
 
 def test_pages_of_two_titles_are_two_in_both_scripts():

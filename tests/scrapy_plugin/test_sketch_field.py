@@ -34,7 +34,7 @@ SITE = {
     "/short": page("A few words only."),
     "/empty": "<html><body></body></html>",
     "/english": page(ENGLISH),
-    "/data": Answer(b"%PDF-1.4 no text", content_type="application/pdf"),
+    "/data": Answer(b"%PDF-1.4 no text" * 16, content_type="application/pdf"),
 }
 SHOP = {
     **{f"/product/{n}": page(article(n), title=f"Lamp {n}") for n in range(3)},

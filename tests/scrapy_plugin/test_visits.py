@@ -31,7 +31,7 @@ NEW = Verdict(Kind.NEW, "simhash")
 class Ended(list):
     """What became of claims, in their order."""
 
-    def __call__(self, claim: Claim, is_stored: bool) -> None:
+    def __call__(self, claim: Claim, is_stored: bool, batches: Any) -> None:
         claim.end()
         self.append(is_stored)
 
@@ -77,19 +77,42 @@ def test_what_is_never_met_goes_with_its_response():
     assert keys(visits, shared) == ["kept"]
 
 
+class Items:
+    """Items of a page with one claim, each on its way in a context of its own."""
+
+    def __init__(self, count: int) -> None:
+        self.ended = Ended()
+        self.visits, self.response = Visits(self.ended), Response("http://a/")
+        visit, judgement = self.visits.of(self.response), Judgement(NEW, claim=claim())
+        visit.claims.append(judgement.claim)
+        visit.output_begins()
+        self.contexts = [copy_context() for _ in range(count)]
+        for number, context in enumerate(self.contexts):
+            item = {"number": number}
+            self.visits.item_leaves(item, visit, judgement)
+            context.run(self.visits.item_arrives, item)
+
+    def end(self, number: int, **how: bool) -> None:
+        self.contexts[number].run(self.visits.item_ends, self.response, **how)
+
+    def end_output(self, *, failed: bool = False) -> None:
+        self.visits.of(self.response).output_ends(failed=failed)
+
+
 def test_the_claims_of_a_page_end_when_its_callback_and_all_items_have_ended():
-    ended = Ended()
-    visits, response = Visits(ended), Response("http://a/")
-    visit = visits.of(response)
-    visit.claims.append(claim())
-    visit.output_begins()
-    for number in range(2):
-        leave(visits, {"number": number}, response, "page")
-    visits.item_ends(response, stored=True)
-    visit.output_ends(failed=False)
-    assert ended == []
-    visits.item_ends(response, stored=False)
-    assert ended == [True]
+    items = Items(2)
+    items.end(0, stored=True)
+    items.end_output()
+    assert items.ended == []
+    items.end(1, stored=False)
+    assert items.ended == [True]
+
+
+def test_an_item_that_nobody_recognises_stores_no_claim():
+    items = Items(1)
+    items.end_output()
+    copy_context().run(items.visits.item_ends, items.response, stored=True)
+    assert items.ended == [False]
 
 
 def seconds_to_end(items: int) -> float:
@@ -114,17 +137,17 @@ def test_a_page_ends_in_time_in_proportion_to_its_items():
     assert seconds_to_end(16_000) < 24 * few
 
 
-@pytest.mark.parametrize("what", ["callback", "item", "nothing stored"])
-def test_the_claims_of_a_page_are_released_if_something_failed(what: str):
-    ended = Ended()
-    visits, response = Visits(ended), Response("http://a/")
-    visit = visits.of(response)
-    visit.claims.append(claim())
-    visit.output_begins()
-    leave(visits, {}, response, "page")
-    visits.item_ends(response, stored=what == "callback", failed=what == "item")
-    visit.output_ends(failed=what == "callback")
-    assert ended == [False]
+@pytest.mark.parametrize("what", ["nothing", "callback", "handled", "unread", "item", "unstored"])
+def test_the_claims_of_a_page_are_committed_if_nothing_failed(what: str):
+    items = Items(2)
+    visit = items.visits.of(items.response)
+    if what == "handled":
+        visit.callback_raises()
+    visit.unread_outputs = int(what == "unread")
+    items.end(0, stored=what != "unstored")
+    items.end(1, stored=False, failed=what == "item")
+    items.end_output(failed=what == "callback")
+    assert items.ended == [what == "nothing"]
 
 
 def test_a_response_that_is_gone_releases_its_claims():

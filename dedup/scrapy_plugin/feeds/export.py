@@ -1,19 +1,22 @@
 """Exports the items of a crawl in Scrapy's place, and knows whether they are safe."""
 
-import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy import Spider, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, ItemFilter
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
-from dedup.scrapy_plugin.feeds import torn_files
+from dedup.scrapy_plugin.feeds.batch import Batch
 from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
+from dedup.scrapy_plugin.feeds.overwriting import names_of_overwritten
 from dedup.scrapy_plugin.feeds.sinks import has_other_sink
 from dedup.scrapy_plugin.feeds.torn_lines import TornFeedError
 
@@ -24,6 +27,9 @@ logger = get_logger(__name__)
 
 TORN_FEED = "dedup_torn_feed"
 """The finish reason of a crawl that cannot append to one of its feeds."""
+
+Exported: TypeAlias = set[Batch] | None
+"""The batches on which it depends whether an item is stored; ``None`` if no feed has taken it."""
 
 
 class Feeds:
@@ -37,14 +43,12 @@ class Feeds:
         self._exporter: FeedExporter | None = None
         # Those that are not closed, by the identity of the slot.
         self._feeds: dict[int, Feed] = {}
-        # The feeds that have accepted the item that is being exported, if one is.
-        self._accepted: list[Feed] | None = None
-        # A batch that was closed during the export, and could not be stored.
-        self._lost_batch = ""
-        self._closed_slots = self._stored_slots = 0
+        # The feeds that have accepted the item that is being exported, if one is: asynchronous
+        # exporters may export several at once.
+        self._accepted: ContextVar[list[Feed] | None] = ContextVar("dedup accepted", default=None)
         self._are_closed = False
         self._call_when_closed: list[Callable[[], None]] = []
-        self._some_cannot_be_flushed = self._some_are_spoilt = False
+        self._some_cannot_be_flushed = self._some_have_failed = False
         self._removed_file = ""
         self._refuses_torn = False
         self._items_accepted = self._items_refused = 0
@@ -84,52 +88,70 @@ class Feeds:
             raise CloseSpider(TORN_FEED) from error
 
     def _feed_of(self, slot: FeedSlot) -> Feed:
-        return self._feeds.setdefault(id(slot), Feed(slot))
+        if id(slot) not in self._feeds:
+            self._feeds[id(slot)] = Feed(slot)
+        return self._feeds[id(slot)]
 
-    def files_to_overwrite(self) -> list[str]:
-        """Return the files with content that this crawl is going to overwrite."""
-        feeds = {} if self._exporter is None else self._exporter.feeds
-        paths = (uri.removeprefix("file://") for uri, options in feeds.items()
-                 if options.get("overwrite"))  # fmt: skip
-        return [path for path in paths if os.path.isfile(path) and os.path.getsize(path)]
+    def names_of_overwritten(self) -> list[str]:
+        """Return the files, or URIs with their passwords, that this crawl is going to overwrite."""
+        return list(names_of_overwritten(self._exporter.slots if self._exporter else ()))
 
     @property
     def has_storage(self) -> bool:
         """Whether anybody, a feed or another component, stores items, as far as can be told."""
         return self._exporter is not None or has_other_sink(self._crawler)
 
-    def export(self, item: Any, spider: Spider) -> bool:
+    def export(self, item: Any, spider: Spider) -> Exported | Awaitable[Exported]:
         """Export *item* to all feeds, and flush those that can be flushed.
 
-        Return whether a feed has accepted it, or there are no feeds. Raises what a filter or an
-        exporter raises, and OSError if a file cannot be written, as on a full disk.
+        Return the batches with it that nobody can flush, and that are not closed yet; ``None`` if
+        there are feeds, and none has accepted it. An exporter may be asynchronous: then all this is
+        to be awaited. Raises what a filter or an exporter raises, and OSError if a file cannot be
+        written, as on a full disk.
         """
         if self._exporter is None:
-            return True
+            return set()
         feeds: list[Feed] = []
-        self._accepted, self._lost_batch = feeds, ""
+        with self._accepting(feeds):
+            # None with Scrapy's own.
+            exporting: Any = self._exporter.item_scraped(item, spider)  # type: ignore[func-returns-value]
+            return self._await(exporting) if isawaitable(exporting) else self._exported_to(feeds)
+
+    async def _await(self, exporting: Awaitable[Any]) -> Exported:
+        feeds: list[Feed] = []
+        with self._accepting(feeds):
+            await ensure_awaitable(exporting)
+            return self._exported_to(feeds)
+
+    @contextmanager
+    def _accepting(self, feeds: list[Feed]) -> Iterator[None]:
+        """Have those that accept the item added to *feeds*; what fails is taken out of them."""
+        self._accepted.set(feeds)
         try:
-            self._exporter.item_scraped(item, spider)
-            for feed in feeds:
-                feed.flush()
-            if self._lost_batch:
-                raise OSError(f"{self._lost_batch} could not be stored")
+            yield
         except BaseException as error:
             for feed in feeds:
-                self._some_are_spoilt |= feed.fail(error)
+                self._some_have_failed |= feed.fail(error)
             raise
         finally:
-            self._accepted = None
+            self._accepted.set(None)
+
+    def _exported_to(self, feeds: list[Feed]) -> Exported:
+        for feed in feeds:
+            feed.flush()
+            if feed.batch.is_stored is False:  # it was the last item of it
+                raise OSError(f"{feed.slot.uri} could not be stored")
         for feed in feeds:
             # Once and for all: only at the end is it known whether a batch was stored.
             self._some_cannot_be_flushed |= not feed.can_be_flushed
         self._items_accepted += bool(feeds)
         self._items_refused += not feeds
-        return bool(feeds)
+        return {feed.batch for feed in feeds if feed.waits_for_its_end} if feeds else None
 
     def _accept(self, uri: str, item: Any) -> None:
         """Make the feed at *uri* ready for *item*, which it has accepted."""
-        if self._exporter is None or self._accepted is None:
+        accepted = self._accepted.get()
+        if self._exporter is None or accepted is None:
             return
         # Now, since a full batch may be closed during the export.
         feed = self._feed_of(next(s for s in self._exporter.slots if s.uri_template == uri))
@@ -143,26 +165,22 @@ class Feeds:
                 assert self._crawler.engine
                 deferred_from_coro(self._crawler.engine.close_spider_async(reason=TORN_FEED))
                 raise
-        self._accepted.append(feed)
+        accepted.append(feed)
         feed.begin()
         if feed.is_local and self.disk:
             self.disk.note_write(id(feed.slot), feed.file)
         self._note_removal(feed)
 
     def _slot_closed(self, slot: FeedSlot) -> None:
-        self._feeds.pop(id(slot), None)
-        self._closed_slots += 1
-        stored, self._stored_slots = self._stored_slots, self._count_stored()
-        if self._accepted is not None and stored == self._stored_slots:
-            self._lost_batch = slot.uri
         if self.disk:
             self.disk.finish(id(slot))
-        # Scrapy closes only the first of several plugins.
-        if len(slot.feed_options.get("postprocessing", ())) > 1:
-            self._some_are_spoilt |= torn_files.is_whole(slot) is False
+        if feed := self._feeds.pop(id(slot), None):
+            self._some_have_failed |= not feed.end()
 
     def _exporter_closed(self) -> None:
         self._are_closed = True
+        for feed in self._feeds.values():  # as if its last bytes had no room
+            feed.batch.close(is_stored=False)
         for call in self._call_when_closed:
             call()
         if self._items_refused and not self._items_accepted:
@@ -214,14 +232,12 @@ class Feeds:
     @property
     def are_stored(self) -> bool:
         """Whether all feeds were closed and stored without an error."""
-        if self._feeds_with_items() or self._some_are_spoilt:
-            return False
-        return self._count_stored() >= self._closed_slots
+        return not (self._some_have_failed or self._feeds_with_items())
 
-    def _count_stored(self) -> int:
-        assert self._crawler.stats
-        stats = self._crawler.stats.get_stats()
-        return sum(n for key, n in stats.items() if key.startswith("feedexport/success_count/"))
+    @property
+    def has_awaited_batches(self) -> bool:
+        """Whether somebody waits for batches that are not stored yet."""
+        return any(feed.batch.is_awaited for feed in self._feeds.values())
 
 
 class _ReportingFilter(ItemFilter):

@@ -8,10 +8,12 @@ from typing import Any
 
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
+from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
 
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.feeds import torn_files
+from dedup.scrapy_plugin.feeds.batch import Batch
 
 logger = get_logger(__name__)
 
@@ -39,11 +41,14 @@ _EXPORTERS_OF_WHOLE_ITEMS = (
 class Feed:
     """A slot of Scrapy's feed exporter: a feed, or one batch of it.
 
-    For each item: `prepare`, `begin`, and `fail` if it could not be exported.
+    For each item: `prepare`, `begin`, and `fail` if it could not be exported. At last, `end`.
     """
 
     def __init__(self, slot: FeedSlot) -> None:
         self.slot = slot
+        self.batch = Batch()
+        self._is_stored = self._is_spoilt = False
+        self._watch(slot.storage)
         # How the slot was before the item; no size if its file cannot be cut to it.
         self._items = 0
         self._exporter: dict[str, Any] = {}
@@ -52,6 +57,17 @@ class Feed:
         # cannot be done, to be ended.
         self._is_torn = self._is_unended = False
         self._is_checked = False
+
+    def _watch(self, storage: Any) -> None:
+        """Note when *storage* has stored the feed: Scrapy says so in stats, which may be off."""
+        store = storage.store
+
+        async def store_and_note(file: Any) -> None:
+            await ensure_awaitable(store(file))
+            self._is_stored = True
+
+        with suppress(AttributeError):  # it takes none: then the feed counts as not stored
+            object.__setattr__(storage, "store", store_and_note)
 
     @property
     def is_local(self) -> bool:
@@ -71,6 +87,11 @@ class Feed:
             and self._exporter_class in _DIRECT_EXPORTERS
             and "postprocessing" not in self.slot.feed_options
         )
+
+    @property
+    def waits_for_its_end(self) -> bool:
+        """Whether its items are safe when it is stored, while other items are in other batches."""
+        return bool(self.slot.feed_options.get("batch_item_count")) and not self.can_be_flushed
 
     @property
     def _exporter_class(self) -> Any:
@@ -165,7 +186,21 @@ class Feed:
             return False
         if not slot.exporter or has_item or self.can_be_flushed:
             return False
-        return isinstance(error, OSError) or type(slot.exporter) not in _EXPORTERS_OF_WHOLE_ITEMS
+        is_torn = isinstance(error, OSError)
+        self._is_spoilt |= is_torn or type(slot.exporter) not in _EXPORTERS_OF_WHOLE_ITEMS
+        return self._is_spoilt
+
+    def end(self) -> bool:
+        """Tell who waits whether it was stored, now that it is closed; return it.
+
+        A feed without items cannot fail.
+        """
+        plugins = self.slot.feed_options.get("postprocessing", ())
+        # Scrapy closes only the first of several plugins.
+        is_whole = len(plugins) <= 1 or torn_files.is_whole(self.slot) is not False
+        is_stored = self._is_stored and is_whole and not self._is_spoilt
+        self.batch.close(is_stored=is_stored)
+        return is_stored or not self.slot.itemcount
 
     def _is_flushed(self) -> bool:
         try:

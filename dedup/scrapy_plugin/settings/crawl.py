@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -246,6 +247,7 @@ class DedupSettings:
         return self.enabled and self.index is not None
 
     @classmethod
+    @cache
     def defaults(cls) -> Mapping[str, Any]:
         """Return the values of a crawl that sets nothing, in the form of *shown*."""
         return cls.from_settings(BaseSettings({"DEDUP_SECRET": ""})).shown

@@ -1,5 +1,6 @@
 """Crawls and their feeds: what counts as stored is in one of them, and can be read."""
 
+import asyncio
 import bz2
 import csv
 import gzip
@@ -10,21 +11,19 @@ import marshal
 import os
 import pickle
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
-from crawls import Crawl, crawl, spider_over
+from feed_crawls import path_of, remembered, run, urls_in
 from garbage import collect
-from scrapy.extensions.feedexport import ItemFilter
+from scrapy.extensions.feedexport import FeedExporter, ItemFilter
 from texts import article, page
 from web import served
 
@@ -48,29 +47,6 @@ SITE = {
     "/b": page(article(2)),
 }
 MANY = {f"/{number}": page(article(number)) for number in range(12)}
-
-
-def urls_in(feed: Path) -> list[str]:
-    """The paths of the pages whose items a reader of JSON lines finds, up to the last line end."""
-    lines = feed.read_text().split("\n")[:-1] if feed.exists() else []
-    return [path_of(json.loads(line)["url"]) for line in lines]
-
-
-def path_of(url: str) -> str:
-    return "/" + url.partition("//")[2].partition("/")[2]
-
-
-def remembered(ledger: Path) -> list[str]:
-    with closing(sqlite3.connect(ledger)) as file:
-        rows = file.execute("SELECT url FROM pages WHERE ended IS NULL ORDER BY id").fetchall()
-    return [path_of(url) for (url,) in rows]
-
-
-def run(site: dict[str, str], ledger: Any = "", **options: Any) -> Crawl:
-    attributes = {key: options.pop(key) for key in ("parse", "start") if key in options}
-    with served(site) as url:
-        spider = spider_over(*(url + path for path in site), **attributes)
-        return crawl(spider, DEDUP_INDEX=ledger, **options)
 
 
 class NoPrints(ItemFilter):
@@ -703,3 +679,98 @@ def test_a_batch_that_has_no_room_is_not_remembered(tmp_path: Path, reactor: str
     assert "No space left" in errors
     stored = [path for batch in "134" for path in urls_in(tmp_path / batch)]
     assert stored == remembered(ledger) == ["/0", "/2", "/3"]
+
+
+@pytest.mark.slow
+def test_feeds_are_stored_or_not_whatever_becomes_of_the_stats(tmp_path: Path, small_disk: Path):
+    """Scrapy says in its stats alone whether it has stored a feed."""
+    gz = {"format": "jsonlines", "postprocessing": [f"{PLUGINS}.GzipPlugin"]}
+
+    def parse(self: Any, response: Any) -> Any:
+        yield {"url": response.url, "text": os.urandom(60_000).hex()}
+
+    for feed, expected in ((tmp_path / "feed.gz", ["/print/a", "/b"]), (small_disk / "feed", [])):
+        ledger = tmp_path / f"{len(expected)}.sqlite"
+        if not expected:
+            fill(small_disk, room=4096)
+        run(
+            SITE, ledger, FEEDS={str(feed): gz}, **({} if expected else {"parse": parse}),
+            STATS_CLASS="scrapy.statscollectors.DummyStatsCollector",
+        )  # fmt: skip
+        assert remembered(ledger) == expected
+
+
+def test_a_storage_that_cannot_be_watched_loses_no_item_and_is_not_remembered(tmp_path: Path):
+    class Slotted:
+        __slots__ = ("path",)
+
+        def __init__(self, uri: str, *, feed_options: Any = None) -> None:
+            self.path = uri.partition("://")[2]
+
+        def open(self, spider: Any) -> Any:
+            return open(self.path, "wb")
+
+        def store(self, file: Any) -> None:
+            file.close()
+
+    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
+    result = run(
+        SITE, ledger, FEEDS={f"own://{feed}": {"format": "jsonlines"}},
+        FEED_STORAGES={"own": Slotted},
+    )  # fmt: skip
+    assert urls_in(feed) == ["/print/a", "/b"]
+    assert remembered(ledger) == []
+    assert any("A feed has failed" in message for message in result.messages())
+
+
+class Asking(FeedExporter):
+    """Asks somebody before it exports; an answer may be late, or that the item is not to be had."""
+
+    answers: ClassVar[dict[str, Any]] = {}
+
+    async def item_scraped(self, item: Any, spider: Any) -> None:
+        answer = self.answers.get(path_of(item["url"]), 0)
+        await asyncio.sleep(answer or 0)
+        if answer is None:
+            raise ValueError("no such item")
+        super().item_scraped(item, spider)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ({}, ["/print/a", "/b"]),
+        ({"/print/a": 0.2}, ["/b", "/print/a"]),
+        ({"/print/a": None}, ["/a", "/b"]),
+    ],
+)
+def test_an_exporter_that_is_asynchronous_is_awaited(
+    tmp_path: Path, answers: dict[str, Any], expected: list[str]
+):
+    class Answered(Asking): ...
+
+    Answered.answers = answers
+    feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
+    run(
+        SITE, ledger, FEEDS={str(feed): {"format": "jsonlines"}},
+        EXTENSIONS={"scrapy.extensions.feedexport.FeedExporter": None, Answered: 0},
+    )  # fmt: skip
+    assert urls_in(feed) == expected
+    assert sorted(remembered(ledger)) == sorted(expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reactor", ["asyncio", "select"])
+def test_an_asynchronous_exporter_is_awaited_on_every_reactor(tmp_path: Path, reactor: str):
+    feed = tmp_path / "feed.jl"
+    exporters = {
+        "scrapy.extensions.feedexport.FeedExporter": None,
+        "deferring_exporter.DeferringExporter": 0,
+    }
+    with served(SITE) as url:
+        process = crawl_in_a_process(
+            url, SITE, reactor, EXTENSIONS=exporters, FEEDS={str(feed): {"format": "jsonlines"}}
+        )
+        output, errors = process.communicate(timeout=60)
+    assert urls_in(feed) == ["/print/a", "/b"], errors
+    assert json.loads(output)["dedup/claims/committed"] == 2

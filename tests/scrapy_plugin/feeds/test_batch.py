@@ -1,0 +1,223 @@
+"""Batches that are safe only when they are stored: until then, no page is dropped for theirs."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawls import Crawl
+from feed_crawls import path_of, remembered, run, urls_in
+from scrapy.extensions.feedexport import BlockingFeedStorage
+from test_export import PLUGINS, crawl_in_a_process
+from texts import article, edited, page
+from web import served
+
+from dedup.scrapy_plugin.feeds.batch import Batch
+
+SITE = {
+    "/a": page(article(1)),
+    "/b": page(edited(article(1))),
+    "/c": page(edited(article(1), "differently")),
+    "/other": page(article(2)),
+}
+
+
+def uploading_to(folder: Path, *failing: str) -> type[BlockingFeedStorage]:
+    class Uploading(BlockingFeedStorage):
+        """Copies what is complete into a folder in a thread, but for the files named *failing*."""
+
+        def __init__(self, uri: str, *, feed_options: Any = None) -> None:
+            self.name = uri.rpartition("/")[2]
+
+        def _store_in_thread(self, file: Any) -> None:
+            with file:
+                if self.name in failing:
+                    raise OSError("421 too many connections")
+                file.seek(0)
+                (folder / self.name).write_bytes(file.read())
+
+    return Uploading
+
+
+async def claims_have_ended(spider: Any, count: int) -> None:
+    def ended() -> int:
+        ends = ("dedup/claims/committed", "dedup/claims/released")
+        return sum(spider.crawler.stats.get_value(end, 0) for end in ends)
+
+    async with asyncio.timeout(30):
+        while ended() < count:
+            await asyncio.sleep(0.01)
+
+
+def waiting_for(**counts: int) -> Callable[..., Any]:
+    """A callback that yields the item of a page when it is known of so many others."""
+
+    async def parse(self: Any, response: Any) -> Any:
+        await claims_have_ended(self, counts.get(response.url.rpartition("/")[2], 0))
+        yield {"url": response.url, "text": response.text}
+
+    return parse
+
+
+def run_in_batches(
+    folder: Path, size: int, *paths: str, fails: str = "", parse: Any = None, **options: Any
+) -> Crawl:
+    feeds = {"upload://host/%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": size}}
+    return run(
+        {path: SITE[path] for path in paths},
+        parse=parse or waiting_for(),
+        FEEDS=feeds,
+        FEED_STORAGES={"upload": uploading_to(folder, fails)},
+        keep_items=False,
+        **options,
+    )
+
+
+def stored_in(folder: Path) -> list[str]:
+    return [path for feed in sorted(folder.glob("*.jl")) for path in urls_in(feed)]
+
+
+def figures(result: Crawl) -> dict[str, int]:
+    names = ("dedup/claims/", "dedup/skipped/", "dedup/near", "dedup/errors")
+    return {
+        key.removeprefix("dedup/"): count
+        for key, count in result.stats.items()
+        if key.startswith(names)
+    }
+
+
+by_page_or_item = pytest.mark.parametrize("options", [{}, {"DEDUP_ITEM_FIELD": "text"}])
+
+
+@by_page_or_item
+def test_a_copy_of_what_was_in_a_batch_that_failed_is_stored(tmp_path: Path, options: Any):
+    result = run_in_batches(
+        tmp_path, 1, "/a", "/b", "/c", fails="1.jl", parse=waiting_for(b=1, c=2), **options
+    )
+    assert stored_in(tmp_path) == ["/b"]
+    assert figures(result) == {"claims/committed": 1, "claims/released": 1, "near_duplicates": 1}
+
+
+@by_page_or_item
+def test_a_copy_of_what_is_in_a_stored_batch_is_dropped(tmp_path: Path, options: Any):
+    result = run_in_batches(tmp_path, 1, "/a", "/b", "/other", parse=waiting_for(b=1), **options)
+    assert stored_in(tmp_path) == ["/a", "/other"]
+    assert figures(result) == {"claims/committed": 2, "near_duplicates": 1}
+    assert not result.messages()
+
+
+@by_page_or_item
+def test_copies_of_what_is_in_an_open_batch_are_kept_at_once_and_that_is_told(
+    tmp_path: Path, options: Any
+):
+    result = run_in_batches(tmp_path, 4, "/a", "/b", "/c", "/other", **options)
+    assert stored_in(tmp_path) == ["/a", "/b", "/c", "/other"]
+    assert figures(result) == {"claims/committed": 2, "skipped/open_batch": 2}
+    [message] = result.messages()
+    assert message.startswith("Copies of pages in a batch of a feed are kept until")
+
+
+def test_a_copy_that_waits_for_a_page_does_not_wait_for_its_batch(tmp_path: Path):
+    class Slow:
+        """Passes the first page on when another one waits for it."""
+
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Any:
+            pipeline = cls()
+            pipeline.stats = crawler.stats
+            return pipeline
+
+        async def process_item(self, item: Any) -> Any:
+            async with asyncio.timeout(30):
+                while item["url"].endswith("/a") and not self.stats.get_value(
+                    "dedup/claims/waited"
+                ):
+                    await asyncio.sleep(0.01)
+            return item
+
+    result = run_in_batches(tmp_path, 5, "/a", "/b", ITEM_PIPELINES={Slow: 300})
+    assert stored_in(tmp_path) == ["/a", "/b"]
+    assert figures(result) == {"claims/committed": 1, "claims/waited": 1, "skipped/open_batch": 1}
+
+
+def test_where_passing_the_pipelines_is_enough_no_batch_is_waited_for(tmp_path: Path):
+    result = run_in_batches(tmp_path, 4, "/a", "/b", "/other", DEDUP_COMMIT="passed")
+    assert stored_in(tmp_path) == ["/a", "/other"]
+    assert not result.messages()
+
+
+@pytest.mark.parametrize("fails", ["", "2.jl"])
+def test_the_last_batch_is_stored_before_the_ledger_is_written(tmp_path: Path, fails: str):
+    ledger = tmp_path / "pages.sqlite"
+    result = run_in_batches(
+        tmp_path, 1, "/a", "/other", fails=fails, ledger=ledger, DEDUP_CHECKPOINT_INTERVAL=0.01
+    )
+    assert remembered(ledger) == ([] if fails else ["/a", "/other"])
+    assert figures(result) == (
+        {"claims/committed": 1, "claims/released": 1} if fails else {"claims/committed": 2}
+    )
+
+
+def test_a_page_with_items_in_two_batches_is_stored_if_both_are(tmp_path: Path):
+    async def parse(self: Any, response: Any) -> Any:
+        await claims_have_ended(self, int(response.url.endswith("/b")))
+        yield {"url": response.url, "part": 1}
+        yield {"url": response.url, "part": 2}
+
+    run_in_batches(tmp_path, 1, "/a", "/b", fails="2.jl", parse=parse)
+    assert stored_in(tmp_path) == ["/a", "/b", "/b"]
+
+
+def test_an_item_that_another_feed_has_at_once_is_stored_if_its_batch_is(tmp_path: Path):
+    feeds = {
+        "upload://host/%(batch_id)d.jl": {"format": "jsonlines", "batch_item_count": 1},
+        str(tmp_path / "local"): {"format": "jsonlines"},
+    }
+    run(
+        {path: SITE[path] for path in ("/a", "/b", "/c")},
+        parse=waiting_for(b=1, c=2),
+        FEEDS=feeds,
+        FEED_STORAGES={"upload": uploading_to(tmp_path, "1.jl")},
+    )
+    assert urls_in(tmp_path / "local") == ["/a", "/b"]
+    assert stored_in(tmp_path) == ["/b"]
+
+
+def test_without_batches_a_copy_is_dropped_though_its_feed_is_not_uploaded_yet(tmp_path: Path):
+    feeds = {"upload://host/all.jl": {"format": "jsonlines"}}
+    run(SITE, FEEDS=feeds, FEED_STORAGES={"upload": uploading_to(tmp_path)})
+    assert stored_in(tmp_path) == ["/a", "/other"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_a_copy_of_what_was_in_a_compressed_batch_without_room_is_stored(
+    tmp_path: Path, reactor: str
+):
+    """Compressed ones are written when they are complete."""
+    (tmp_path / "1").symlink_to("/dev/full")
+    batches = {"batch_item_count": 1, "postprocessing": [f"{PLUGINS}.GzipPlugin"]}
+    feeds = {str(tmp_path / "%(batch_id)d"): {"format": "jsonlines", **batches}}
+    with served(SITE) as url:
+        process = crawl_in_a_process(
+            url, ["/a", "/b", "/c"], reactor, FEEDS=feeds, DOWNLOAD_DELAY=0.3
+        )
+        output, errors = process.communicate(timeout=60)
+    assert "No space left" in errors
+    items = [json.loads(gzip.decompress(one.read_bytes())) for one in tmp_path.glob("[23]")]
+    assert [path_of(item["url"]) for item in items] == ["/b"]
+    stats = json.loads(output)
+    assert stats["dedup/claims/released"] == stats["dedup/claims/committed"] == 1
+
+
+def test_who_waits_for_a_batch_is_called_once_when_it_is_closed():
+    batch, calls = Batch(), []
+    assert batch.is_stored is None
+    assert not batch.is_awaited
+    batch.when_closed(lambda: calls.append(batch.is_stored))
+    assert batch.is_awaited
+    batch.close(is_stored=True)
+    assert (calls, batch.is_awaited) == ([True], False)

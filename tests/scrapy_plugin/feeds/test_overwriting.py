@@ -1,0 +1,95 @@
+"""Feeds that are overwritten, with a ledger that goes on to know what was in them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from feed_crawls import run, urls_in
+from scrapy.extensions.feedexport import FTPFeedStorage, GCSFeedStorage
+from texts import article, page
+
+SITE = {"/a": page(article(1)), "/b": page(article(2))}
+
+
+def crawl_twice(ledger: Path, feeds: dict[str, Any], **options: Any) -> list[str]:
+    """Return what dedup says of files in the second crawl, which meets another page besides."""
+    options = {"FEEDS": feeds, "keep_items": False, **options}
+    first, second = (run(site, ledger, **options) for site in ({"/a": SITE["/a"]}, SITE))
+    assert not [one for one in first.messages() if "overwritten" in one]
+    return [one for one in second.messages() if "overwritten" in one]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pages", "%(name)s", "%(name)s-%(batch_id)d", "two words"])
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_local_file_is_told_of_by_the_name_that_it_gets(tmp_path: Path, name: str, scheme: str):
+    uri = f"{scheme}{tmp_path}/{name}.jl"
+    if scheme:
+        uri = uri.replace(" ", "%20")
+    options = {"format": "jsonlines", "overwrite": True, "batch_item_count": int("batch" in name)}
+    [message] = crawl_twice(tmp_path / "pages.sqlite", {uri: options})
+    path = tmp_path / f"{name.replace('%(name)s', 'test').replace('%(batch_id)d', '1')}.jl"
+    assert message.startswith(f"{path} is overwritten, and 1 page is not stored again")
+    assert urls_in(path) == ["/b"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"overwrite": False}, {}])
+def test_a_local_file_that_is_appended_to_is_not_told_of(tmp_path: Path, options: Any):
+    feeds = {f"{tmp_path}/pages.jl": {"format": "jsonlines", **options}}
+    assert not crawl_twice(tmp_path / "pages.sqlite", feeds)
+    assert urls_in(tmp_path / "pages.jl") == ["/a", "/b"]
+
+
+def into(folder: Path) -> type[FTPFeedStorage]:
+    class Ftp(FTPFeedStorage):
+        """Scrapy's own but for the server: what it would send is put into a local folder."""
+
+        def _store_in_thread(self, file: Any) -> None:
+            file.seek(0)
+            with (folder / Path(self.path).name).open("wb" if self.overwrite else "ab") as target:
+                target.write(file.read())
+            file.close()
+
+    return Ftp
+
+
+def test_ftp_overwrites_by_default_and_that_is_told_without_the_password(tmp_path: Path):
+    feeds = {"ftp://me:secret@127.0.0.1/%(name)s.jl": {"format": "jsonlines"}}
+    [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"ftp": into(tmp_path)})
+    assert message.startswith("ftp://127.0.0.1/test.jl (if it is there) is overwritten, and 1 page")
+    assert urls_in(tmp_path / "test.jl") == ["/b"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("pages.jl", {"overwrite": False}), ("%(time)s.jl", {}), ("%(batch_time)s.jl", {})],
+)
+def test_ftp_that_appends_or_has_the_time_in_its_name_is_not_told_of(
+    tmp_path: Path, name: str, options: Any
+):
+    feeds = {f"ftp://127.0.0.1/{name}": {"format": "jsonlines", **options}}
+    assert not crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"ftp": into(tmp_path)})
+    stored = [path for feed in tmp_path.glob("*.jl") for path in urls_in(feed)]
+    assert "/b" in stored
+    assert ("/a" in stored) or name == "%(time)s.jl"  # in the same second, it is the same file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"overwrite": False}, {}])
+def test_google_and_with_it_s3_always_overwrite(tmp_path: Path, options: Any):
+    class Bucket(GCSFeedStorage):
+        """Scrapy's own, without the upload."""
+
+        def _store_in_thread(self, file: Any) -> None:
+            file.close()
+
+    feeds = {"gs://bucket/pages.jl": {"format": "jsonlines", **options}}
+    [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"gs": Bucket})
+    assert message.startswith("gs://bucket/pages.jl (if it is there) is overwritten")
+
+
+def test_standard_output_is_not_overwritten(tmp_path: Path):
+    feeds = {"stdout:": {"format": "jsonlines", "overwrite": True}}
+    assert not crawl_twice(tmp_path / "pages.sqlite", feeds)

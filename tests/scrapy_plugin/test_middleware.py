@@ -1,0 +1,186 @@
+"""Callbacks that come to no end, whichever other spider middleware handles that."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from crawls import crawl, spider_over
+from scrapy import Request
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import IgnoreRequest
+from texts import article, page
+from web import Answer, served
+
+SITE = {
+    "/a": page(article(1), "/1", "/2"),
+    "/b": page(article(1), "/1", "/2", footer="A copy"),
+    "/1": page(article(11)),
+    "/2": page(article(12)),
+}
+PARTS = [{"part": 1}, {"part": 2}]
+
+
+class Handling:
+    """Handles all exceptions, as one that tells a service of them and goes on."""
+
+    def process_spider_exception(self, response: Any, exception: Exception) -> Any:
+        return []
+
+
+class Retrying:
+    """Asks once more for a page whose callback has failed."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> "Retrying":
+        middleware = cls()
+        middleware.crawler = crawler
+        return middleware
+
+    def process_spider_exception(self, response: Any, exception: Exception) -> Any:
+        return [get_retry_request(response.request, spider=self.crawler.spider)]
+
+
+class FailingOnce:
+    """Raises an exception by itself, before it hands on the second output of the first page."""
+
+    has_failed = False
+
+    async def process_spider_output(self, response: Any, result: Any) -> AsyncIterator[Any]:
+        number = 0
+        async for output in result:
+            if number and not self.has_failed:
+                self.has_failed = True
+                raise RuntimeError("of the middleware itself")
+            number += 1
+            yield output
+
+
+def failing_once(kind: str) -> Any:
+    """Return a callback that fails for the first time, after ``{"part": 1}`` or before it."""
+    failures = iter([True])
+
+    def whole(self: Any, response: Any) -> Iterator[Any]:
+        yield from PARTS
+
+    def generator(self: Any, response: Any) -> Iterator[Any]:
+        yield PARTS[0]
+        if next(failures, False):
+            raise RuntimeError("a service was away")
+        yield PARTS[1]
+
+    async def asynchronous(self: Any, response: Any) -> AsyncIterator[Any]:
+        for output in generator(self, response):
+            yield output
+
+    def function(self: Any, response: Any) -> Any:
+        if next(failures, False):
+            raise RuntimeError("a service was away")
+        return PARTS
+
+    async def coroutine(self: Any, response: Any) -> Any:
+        return function(self, response)
+
+    kinds = (whole, generator, asynchronous, function, coroutine)
+    return {one.__name__: one for one in kinds}[kind]
+
+
+@pytest.mark.parametrize("kind", ["generator", "asynchronous", "function", "coroutine"])
+def test_a_page_that_another_middleware_retries_does_not_repeat_its_first_half(kind: str):
+    half = PARTS[:1] if kind in ("generator", "asynchronous") else []
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/a", parse=failing_once(kind)), SPIDER_MIDDLEWARES={Retrying: 543}
+        )
+    assert result.items == half + PARTS
+    assert result.dropped == []
+
+
+def test_nor_where_a_middleware_within_has_failed():
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/a", parse=failing_once("whole")),
+            SPIDER_MIDDLEWARES={Retrying: 543, FailingOnce: 600},
+        )
+    assert result.items == PARTS[:1] + PARTS
+    assert result.dropped == []
+
+
+@pytest.mark.slow
+def test_a_page_that_was_stored_in_half_is_stored_by_the_next_crawl(tmp_path: Any):
+    parse = failing_once("generator")
+    with served(SITE) as url:
+        crawls = [
+            crawl(
+                spider_over(f"{url}/a", parse=parse),
+                SPIDER_MIDDLEWARES={Handling: 543},
+                DEDUP_INDEX=str(tmp_path / "pages.sqlite"),
+            )
+            for _ in range(3)
+        ]
+    assert [result.items for result in crawls] == [PARTS[:1], PARTS, []]
+
+
+def test_a_copy_of_a_page_that_was_stored_in_half_is_stored():
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/a", f"{url}/b", parse=failing_once("generator")),
+            SPIDER_MIDDLEWARES={Handling: 543},
+        )
+    assert result.items == PARTS[:1] + PARTS
+
+
+def test_links_of_a_copy_are_followed_if_half_of_those_of_the_first_page_were():
+    visited: list[str] = []
+    failures = iter([True])
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        visited.append(response.url.rpartition("/")[2])
+        for link in response.css("a"):
+            yield response.follow(link, self.parse)
+            if next(failures, False):
+                raise RuntimeError("after the first link")
+
+    with served(SITE) as url:
+        crawl(
+            spider_over(f"{url}/a", f"{url}/b", parse=parse),
+            SPIDER_MIDDLEWARES={Handling: 543},
+            DEDUP_FOLLOW_DUPLICATES=False,
+        )
+    assert sorted(visited) == ["1", "2", "a", "b"]
+
+
+class Rejecting:
+    """Rejects each page before its callback."""
+
+    def process_spider_input(self, response: Any) -> None:
+        raise IgnoreRequest("rejected")
+
+
+@pytest.mark.parametrize("handling", [{}, {Handling: 10}])
+def test_pages_that_never_come_to_a_callback_disturb_nothing(handling: Any):
+    with served({**SITE, "/gone": Answer(b"<p>Gone.", 404)}) as url:
+        paths = ("gone", "a", "gone?again", "b")
+        result = crawl(
+            spider_over(*(f"{url}/{path}" for path in paths)), SPIDER_MIDDLEWARES=handling
+        )
+    assert result.items == [{"url": f"{url}/a"}]
+    counts = {name: result.dedup_stats.get(name) for name in ("pages", "new", "exact_duplicates")}
+    assert counts == {"pages": 2, "new": 1, "exact_duplicates": 1}
+    assert "log_count/ERROR" not in result.stats
+
+
+def test_items_of_an_errback_are_kept_where_a_page_was_rejected():
+    async def start(self: Any) -> Any:
+        for url in self.start_urls:
+            yield Request(url, errback=self.failed)
+
+    def failed(self: Any, failure: Any) -> Iterator[Any]:
+        yield {"error": failure.getErrorMessage()}
+
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/a", start=start, failed=failed),
+            SPIDER_MIDDLEWARES={Rejecting: 500},
+        )
+    assert result.items == [{"error": "rejected"}]
+    assert "log_count/ERROR" not in result.stats
