@@ -190,13 +190,15 @@ class Detector:
     async def _barred(self, record: PageRecord, look: Look, earlier: EarlierPages) -> Reservation:
         """Return what is said of a page which may not be stored now, looked for beside *earlier*.
 
-        Raises HistoryChangedError if there is more of before, of which the store has learned since.
+        Raises HistoryChangedError if the store has learned of more earlier pages since.
         """
         if match := look.finding.match:
             if self.store.is_shared:
                 now = await self._earlier.pages(record.key, record.scope)
                 if now.numbers != earlier.numbers:
-                    raise HistoryChangedError(f"{self.store.name} has more of before: look again")
+                    raise HistoryChangedError(
+                        f"{self.store.name} has learned of more earlier pages: look again"
+                    )
             verdict = await self._duplicate(record.key, look.finding, match)
             return Reservation(verdict, original=match.page if verdict.is_duplicate else None)
         return Reservation(None, look.claim)

@@ -54,7 +54,7 @@ class Follower:
     async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
 
-        Until all are there, the view is the one of before. Raises LedgerError if they cannot be
+        Until all are there, the view stays as it is. Raises LedgerError if they cannot be
         read, ValueError if a sketch is none of the method's.
         """
         view, number = View(self._method, self._rule), 0

@@ -65,10 +65,10 @@ class Course:
         """The callback of *response* has raised an exception, which a middleware may handle."""
         self._visits.of(response).callback_raises()
 
-    def callback_fails(self, response: Response) -> None:
+    def exception_is_unhandled(self, response: Response) -> None:
         """Nobody has handled an exception of the callback of *response*."""
         if visit := self._visits.known(response):
-            visit.callback_fails()
+            visit.exception_is_unhandled()
         self._request_ends(response.request)
 
     def output_begins(self, response: Response) -> None:
@@ -78,7 +78,7 @@ class Course:
     async def request_leaves(self, request: Request, response: Response) -> bool:
         """Return whether *request*, which *response* has led to, goes on: it may be held back.
 
-        If so, it is noted what it hands on.
+        If it goes on, note what it hands on.
         """
         try:
             visit, of_page = self._visits.of(response), response.request

@@ -33,7 +33,7 @@ class SpiderMiddleware:
         self._parts.course.callback_begins(response)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        self._parts.course.callback_fails(response)
+        self._parts.course.exception_is_unhandled(response)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]

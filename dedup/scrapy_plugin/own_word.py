@@ -50,7 +50,7 @@ class OwnWord:
         self._believed[original] += 1
 
     def take_back(self, original: str) -> None:
-        """Take note that a page that was believed is stored after all."""
+        """Take back that a page was believed: it does not give way to *original*."""
         self._believed[original] -= 1
         if not self._believed[original]:
             del self._believed[original]

@@ -96,7 +96,7 @@ class Visit:
         """The callback has raised an exception, which a spider middleware may handle."""
         self.callback_has_failed = True
 
-    def callback_fails(self) -> None:
+    def exception_is_unhandled(self) -> None:
         """Nobody has handled an exception: one before any output, if none is open."""
         self.is_in_callback = self.open_outputs > 0
 

@@ -17,7 +17,7 @@ from dedup.stores.base import DuplicateNote, News, Stored, Texts
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
 _RECORD = "url, scope, tokens, digest, sketch, evidence"
-# What is of before a crawl: of another run, or what others of that had stored when it began.
+# What was stored before a crawl: by other runs, and by others of its own run until it began.
 _EARLIER = (
     "(crawl NOT IN (SELECT id FROM crawls WHERE run = (SELECT run FROM crawls WHERE id = ?1)) "
     "OR id <= (SELECT position FROM crawls WHERE id = ?1))"
@@ -44,7 +44,7 @@ def last_page(file: sqlite3.Connection) -> int:
 
 
 def has_earlier_pages(file: sqlite3.Connection, crawl: int) -> bool:
-    """Return whether there are pages of before *crawl*."""
+    """Return whether there are pages that were stored before *crawl*."""
     return bool(value(file, f"SELECT EXISTS (SELECT 1 FROM pages WHERE {_EARLIER})", crawl))
 
 
@@ -114,8 +114,8 @@ def insert_crawl(
 ) -> int:
     """Write down that a crawl of *spider* begins, for *job* if it can go on; return its number.
 
-    *run*: by default a new one, all of which is its own; else what has a number up to *position* is
-    of before. *started*: by default now.
+    *run*: by default a new one, all of which is its own; else pages with numbers up to *position*
+    were stored before. *started*: by default now.
     """
     run = new_run(file) if run is None else run
     row = file.execute(
@@ -199,7 +199,7 @@ def preferred(file: sqlite3.Connection, number: int) -> str | None:
 
 
 def pages_of_key(file: sqlite3.Connection, key: str, crawl: int, expired: float) -> list[Stored]:
-    """Return the pages of *key*, own or preferred, that count and are of before *crawl*."""
+    """Return the pages of *key*, own or preferred, that count and were stored before *crawl*."""
     rows = file.execute(
         f"SELECT id, {_RECORD} FROM pages WHERE {_EARLIER} "
         f"AND (url = ?2 OR preferred = ?2) AND {_COUNTS}",

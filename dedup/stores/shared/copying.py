@@ -107,7 +107,7 @@ class _Copy:
         return self._first.setdefault(run, 0)
 
     async def _read_crawls(self) -> None:
-        """Write down the crawls; raises HistoryChangedError if those of before are others."""
+        """Write down the crawls; raises HistoryChangedError if the earlier ones have changed."""
         before, self._crawls = self._crawls, await self._log.crawls()
         if list(map(_beginning, before)) != list(map(_beginning, self._crawls[: len(before)])):
             raise _reset_error(self._log)

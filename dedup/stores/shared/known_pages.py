@@ -12,7 +12,7 @@ _KEYS_AT_HAND = 16
 
 
 class KnownPages:
-    """Finds the pages of before under a URL, and keeps some records at hand.
+    """Finds the pages that were stored before under a URL, and keeps some records at hand.
 
     These are the pages of other runs, and those of the own one that were there when the process
     began, or its job that goes on: a run lasts as long as any process takes part.
@@ -26,7 +26,7 @@ class KnownPages:
     ) -> None:
         """Create it without pages; *fetch* returns records by number.
 
-        *run* is the own one, of which pages up to *position* are of before.
+        *run* is the own one, of which pages up to *position* were stored before.
         """
         self._run, self._position = run, position
         self._fetch = fetch

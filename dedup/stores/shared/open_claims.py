@@ -32,7 +32,7 @@ class OpenClaims:
         # Own pages that were published lately, and when: the log may forget them.
         self._published: deque[tuple[float, Claimed]] = deque()
         for number, entry in there.items():
-            if entry.owner == owner:  # of before the history changed
+            if entry.owner == owner:  # from before the history changed
                 self.releases[number] = entry.serial
             else:
                 self._others[number] = entry

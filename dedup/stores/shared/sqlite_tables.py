@@ -54,7 +54,7 @@ def join(
 ) -> Joined:
     """Have *member* take part until *lease_end*; *reset*: forget what is there, if that may be."""
     job = member.job and tables.storable(member.job)
-    run, position = _what_goes_on(file, job)
+    run, position = _run_to_resume(file, job)
     is_resumed = run is not None
     is_reset = reset and not is_resumed and not somebody_shares(file, now)
     if is_reset:
@@ -75,7 +75,7 @@ def join(
     return Joined(run, is_resumed, is_reset, position)
 
 
-def _what_goes_on(file: sqlite3.Connection, job: str | None) -> tuple[int | None, int]:
+def _run_to_resume(file: sqlite3.Connection, job: str | None) -> tuple[int | None, int]:
     """Return the run of the last crawl of *job*, and the position at which that began.
 
     ``None`` and 0 if it has finished, or without one.
