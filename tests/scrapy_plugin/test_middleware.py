@@ -149,6 +149,27 @@ def test_links_of_a_copy_are_followed_if_half_of_those_of_the_first_page_were():
     assert sorted(visited) == ["1", "2", "a", "b"]
 
 
+class Truncating:
+    """Takes one output of each page, and reads no more."""
+
+    async def process_spider_output(self, response: Any, result: Any) -> AsyncIterator[Any]:
+        async for output in result:
+            yield output
+            return
+
+
+def test_copies_of_pages_whose_output_nobody_reads_to_its_end_are_stored_and_the_log_says_why():
+    with served(SITE) as url:
+        result = crawl(
+            spider_over(f"{url}/a", f"{url}/b", parse=failing_once("whole")),
+            SPIDER_MIDDLEWARES={Truncating: 543},
+        )
+    assert result.items == 2 * PARTS[:1]
+    assert result.dropped == []
+    told = [record for record in result.log if "does not read all" in record.getMessage()]
+    assert len(told) == 1
+
+
 class Rejecting:
     """Rejects each page before its callback."""
 
