@@ -189,7 +189,7 @@ class WatchedLog(Log):
             if serial not in lost or number in self._committed:
                 self._notes.write("published", self._keys[serial], number)
             else:
-                self._notes.write("lost", self._keys[serial], self.since_renewal)
+                self._note_loss(number, serial)
         self._renewed = begun
         return answer
 
@@ -200,9 +200,14 @@ class WatchedLog(Log):
                 continue
             if isinstance(entry.event, Committed):
                 self._committed.add(entry.event.number)
-            elif isinstance(entry.event, Released) and entry.event.number not in self._released:
-                self._released.add(entry.event.number)
-                self._notes.write("lost", self._keys[entry.serial], self.since_renewal)
+            elif isinstance(entry.event, Released):
+                self._note_loss(entry.event.number, entry.serial)
+
+    def _note_loss(self, number: int, serial: int) -> None:
+        """Take note of an own claim that others released, once: its commit may be sent again."""
+        if number not in self._released:
+            self._released.add(number)
+            self._notes.write("lost", self._keys[serial], self.since_renewal)
 
     async def expire(self, claims):
         return await self._call(self._log.expire, claims)
