@@ -111,9 +111,14 @@ class Comparison:
         if not compared.have_witnesses:
             return
         firsts, repeats = _repeats(several)
-        yield from compared.links(repeats)
         if members.shared is Shared.KEY:
-            yield from _ComparedKept(self._method, self._rule, firsts).links_of_all()
+            apart = _ComparedKept(self._method, self._rule, _chosen(several, firsts))
+            yield from apart.links_of_all()
+            # Other payloads may be at no distance, too, and an earlier page have one of them.
+            nearest = np.arange(len(several.nodes))
+            nearest[firsts] = firsts[apart.at_no_distance]
+            repeats = Pairs(nearest[repeats.earlier], repeats.later)
+        yield from compared.links(repeats)
 
     def links_to_kept(self, members: Members, is_kept: Array) -> Iterator[Links]:
         """Yield of each member that is not kept what matches it in its run, of the kept ones."""
@@ -299,8 +304,15 @@ class _Compared:
 class _ComparedKept(_Compared):
     """Members that are all kept, although they match: the links say what speaks for that."""
 
+    def __init__(self, method: KeyMethod, rule: Rule, members: Members) -> None:
+        super().__init__(method, rule, members)
+        self.at_no_distance = np.arange(len(members.nodes))
+        """Of each, the place of the earliest that was found to be at no distance, or its own."""
+
     def links(self, pairs: Pairs, asked: Array | None = None, start: int = 0) -> Iterator[Links]:
         pages, originals, distances = self._near(pairs.later, pairs.earlier)
+        equal = distances == 0
+        np.minimum.at(self.at_no_distance, pages[equal], originals[equal])
         kinds = self._witnesses.objections(pages, originals, is_exact=self._is_exact)
         if asked is not None and self._values is None:
             np.add.at(asked, pages - start, 1)
@@ -311,8 +323,8 @@ class _ComparedKept(_Compared):
         return MOST_OBJECTIONS * size
 
 
-def _repeats(members: Members) -> tuple[Members, Pairs]:
-    """Return those of *members* that have the first payload of its kind in their run, and pairs.
+def _repeats(members: Members) -> tuple[Array, Pairs]:
+    """Return the places of *members* with the first payload of its kind in their run, and pairs.
 
     These are of each other member, and the earliest with its payload that a scan would ask.
     """
@@ -329,7 +341,7 @@ def _repeats(members: Members) -> tuple[Members, Pairs]:
             firsts.append(place)
         own.append(place)
     repeats = Pairs(np.array(earlier, np.int64), np.array(later, np.int64))
-    return _chosen(members, np.array(firsts, np.int64)), repeats
+    return np.array(firsts, np.int64), repeats
 
 
 def _chosen(members: Members, places: Array) -> Members:

@@ -57,6 +57,9 @@ def judge(
     * A scan forgets the names of pages of more than 10,000 hosts.
     * After 256 objections to a drop, a scan keeps the page. Here, they are counted for each key
       that more than 256 pages share, and not only kept pages object.
+    * The objection of a page is that to the nearest kept one. Where more than 256 kept pages with
+      other sketches than fingerprints share a key, it is that to the nearest of those compared: at
+      least the first 256 that match.
 
     Raises TypeError for a *method* that has no keys.
     """

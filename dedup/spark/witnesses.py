@@ -61,7 +61,8 @@ class Witnesses:
         That is a place in `OBJECTIONS`, uint8.
         """
         demands = self._demands
-        assert demands is not None
+        if demands is None or not self.are_there:
+            return np.zeros(len(pages), np.uint8)
         least = np.minimum(self._coverage[pages], self._coverage[originals])
         is_same = self.show_same(pages, originals) & is_exact
         is_longer = self._size[pages] >= demands.longer * self._size[originals]

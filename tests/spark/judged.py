@@ -59,7 +59,7 @@ def _with_stop_words(text):
 
 def records(method, seed, count=40):
     """Return records of random texts."""
-    return _read(method, texts(random.Random(seed), count))
+    return read(method, texts(random.Random(seed), count))
 
 
 def pages(method, seed, count=40):
@@ -97,7 +97,7 @@ def hot(method, seed):
     for _ in range(size):
         own = [f"own{chooser.randrange(999)}" if chooser.random() < share else w for w in base]
         texts.append(" ".join(chooser.choice([own, own, base])))
-    made = _read(method, texts)
+    made = read(method, texts)
     if isinstance(method, FingerprintMethod):
         middle = chooser.getrandbits(method.bits)
         places = chooser.sample(range(method.bits), 12)
@@ -115,20 +115,20 @@ def huge(method, seed):
     chooser = random.Random(seed)
     text = article(seed, chooser.choice([5_000, 20_000]))
     others = [text, edited(text), f"{text} and more", text.upper(), article(seed + 1, 3_000), "a"]
-    return _read(method, chooser.choices(others, k=8))
+    return read(method, chooser.choices(others, k=8))
 
 
 def repeated(method, seed):
     """Return records of a few texts, each many times, with this and that besides."""
     chooser = random.Random(seed)
     few = ["", "short", *(_with_stop_words(article(seed + n, 60)) for n in range(2))]
-    made = _read(method, chooser.choices(few, k=80))
+    made = read(method, chooser.choices(few, k=80))
     return [_shown(record, seed, chooser) if chooser.random() < 0.8 else record for record in made]
 
 
 def nothing(method, seed):
     """Return records without a text."""
-    return _read(method, ["", " ", "\n"][: seed % 4])
+    return read(method, ["", " ", "\n"][: seed % 4])
 
 
 def by_chance(method, seed):
@@ -137,7 +137,8 @@ def by_chance(method, seed):
     return random.Random(seed).choice(kinds)(method, seed)
 
 
-def _read(method, texts):
+def read(method, texts):
+    """Return the records of *texts*, each with its place as the end of its key."""
     made = PageReader(None, method).read_texts(texts)
     return [page.record.under(f"http://a/{place}") for place, page in enumerate(made)]
 

@@ -10,7 +10,7 @@ import without_spark
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.evidence import STRICT, Evidence
+from dedup.evidence import STRICT, Evidence, Objection
 from dedup.methods import METHODS
 from dedup.record import PageRecord
 from dedup.rule import Rule
@@ -48,6 +48,43 @@ def test_texts_and_pages_are_judged_as_in_a_scan(name, seed, rule):
         verdicts, _, objections = without_spark.judged(method, rule, collection)
         counts = Counter(objections.values())
         assert (verdicts, counts) == judged.expected_with_objections(method, rule, collection)
+
+
+def shown(record, *, size=1000, coverage=1.0, title):
+    """Return *record* with its own view, as that of a page of its own host."""
+    view = int(record.key[9:]).to_bytes(16, "big")
+    evidence = Evidence(coverage, view, size, title, b"").to_bytes()
+    return record.under(f"http://host{record.key[9:]}/")._replace(evidence=evidence)
+
+
+def check_objections(method, collection, expected):
+    """Check that a scan and Spark keep all of *collection*, by the objections *expected*."""
+    verdicts, _, objections = without_spark.judged(method, Rule(), collection)
+    scan = judged.expected_with_objections(method, Rule(), collection)
+    assert (verdicts, Counter(objections.values())) == scan
+    assert objections == expected
+
+
+def test_of_what_is_at_no_distance_the_earliest_is_asked_though_another_is_equal():
+    method = METHODS["long-sentences"]()
+    names = "first second third"
+    sentences = [f"The {name} of three sentences is long enough." for name in names.split()]
+    # The second and third have the same long sentences, of which the first one has but two.
+    texts = [sentences[:2], sentences, [*sentences, "Short."]]
+    collection = judged.read(method, ["\n".join(text * 2) for text in texts])
+    sizes = [1000, 1900, 1900]
+    collection = [
+        shown(record, size=size, title=f"{place:4}".encode())
+        for place, (record, size) in enumerate(zip(collection, sizes, strict=True))
+    ]
+    check_objections(method, collection, {1: Objection.LONGER, 2: Objection.LONGER})
+
+
+def test_pages_that_only_match_what_shows_nothing_have_an_objection_if_they_are_weak():
+    method = METHODS["exact"]()
+    first, second = judged.read(method, ["a text of some words " * 9] * 2)
+    collection = [first, shown(second, coverage=0.2, title=b"name")]
+    check_objections(method, collection, {1: Objection.WEAK})
 
 
 @pytest.mark.slow
