@@ -197,6 +197,21 @@ def test_where_nothing_is_left_out_no_text_is_lost(spark, capsys, tmp_path):
     assert on_spark["lost_text"] == {"sequences": 0, "share": 0, "error": 0, "lossiest": []}
 
 
+def test_what_other_files_keep_is_not_lost_though_they_are_written_in_another_job(
+    spark, capsys, tmp_path, monkeypatch
+):
+    """Nothing is left out of the first group of files; the second one has copies of its texts."""
+    monkeypatch.setattr("dedup.spark.files.second_pass._RECORDS_AT_ONCE", 9)
+    texts = [article(number, 100) for number in range(9)]
+    inputs = [
+        collections.write(tmp_path / f"{name}.jsonl", own, first=100 * number)
+        for number, (name, own) in enumerate({"a": texts, "b": map(edited, texts)}.items())
+    ]
+    local, on_spark = scan_both(capsys, tmp_path, *inputs)
+    check_figures(local, on_spark)
+    assert 0 < on_spark["lost_text"]["share"] < 0.2
+
+
 def test_lines_are_kept_byte_for_byte_wherever_a_task_begins(spark, capsys, tmp_path):
     rng = random.Random(1)
     lines = []

@@ -33,7 +33,7 @@ class Losses:
 
     def add(self, kept: Kept, first: int, count: int) -> None:
         """Take note of *count* records from number *first* on, which the flags of *kept* know."""
-        if not (self._records.have_texts and kept.flags.value.count):
+        if not self._records.have_texts:
             return
         told = self._records.staging.notes()
         halvings = self._records.halvings
