@@ -107,6 +107,10 @@ class Crawl:
         log_of_crawl = self.log_text()[self.log_read :]
         return bool(self.job) and "/queuelib/" in "".join(log_of_crawl.splitlines()[-60:])
 
+    def was_refused(self) -> bool:
+        """Return whether the last crawl was refused, since it would append to a torn feed."""
+        return bool(_REFUSED.search(self.log_text(), self.log_read))
+
     def move_torn_feeds(self) -> bool:
         """Move feeds aside that a crawl has refused to append to, as it asks for; return if any.
 

@@ -44,7 +44,7 @@ class Disturber:
         code = self.crawl.end(process)
         if code is None:
             self.found.setdefault("hangs", []).append(self.crawl.last_words())
-        if after and code == 0 and not self.crawl.job:
+        if after and code == 0 and not (self.crawl.job or self.crawl.was_refused()):
             self.crawl.check_contents(self.found, after, self._given)
         return code
 

@@ -35,15 +35,16 @@ def rows_of(path: Path) -> Iterator[Row]:
 
 
 def _unpacked(path: Path) -> bytes:
-    opens: dict[str, Callable[[Path], IO[bytes]]] = {
+    opens: dict[str, Callable[[Path], Any]] = {
         ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open,
-    }  # type: ignore[dict-item]  # fmt: skip
+    }  # fmt: skip
     if path.suffix not in opens:
         return path.read_bytes()
     data = bytearray()
     with opens[path.suffix](path) as file:
         try:
-            while piece := file.read(64):  # small ones, so that none is lost before a tear
+            # Not read(), which forgets what it has of a stream that ends just before a tear.
+            while piece := file.read1():
                 data += piece
         except _TORN:
             pass

@@ -391,6 +391,29 @@ def test_what_was_appended_to_a_torn_file_is_refused_too(tmp_path: Path, kind: s
                 assert read(path.read_bytes())[-1] == NEXT
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plugin", "opens"), [("Gzip", gzip.open), ("Bz2", bz2.open), ("LZMA", lzma.open)]
+)
+def test_lines_before_a_tear_of_a_later_stream_are_read_one_by_one(
+    tmp_path: Path, plugin: str, opens: Any
+):
+    """As when a crawl that stores nothing is killed at its end."""
+    path = tmp_path / "feed"
+    feed = Feed(path, "jsonlines", postprocessing=[f"{PLUGINS}.{plugin}Plugin"])
+    feed.append(*ITEMS)
+    size = path.stat().st_size
+    feed.append()
+    whole = path.read_bytes()
+    for cut in range(size + 1, len(whole)):
+        path.write_bytes(whole[:cut])
+        found = []
+        with suppress(EOFError, gzip.BadGzipFile), opens(path) as lines:
+            for line in lines:
+                found.append(json.loads(line))
+        assert found == ITEMS, cut
+
+
 def is_refused(feed: Feed) -> bool:
     try:
         torn_files.check(feed.slot())
