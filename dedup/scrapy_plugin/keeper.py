@@ -54,16 +54,27 @@ class Keeper:
 
     def start(self) -> None:
         """Begin with the checkpoints; warn if files are overwritten whose pages are known."""
-        if self.checkpoints:
-            self.checkpoints.start()
-            for name in self._feeds.names_of_overwritten() if len(self.detector) else ():
-                logger.warning(
-                    "%s is overwritten, and %s not stored again while unchanged, since %s knows "
-                    "that: append (-o), use another file (%%(time)s in its name), or start afresh "
-                    "(-a dedup_reset=1)",
-                    without_secrets(name) if "://" in name else name,
-                    f"{Count(len(self.detector)):page is|pages are}", self.store.name,
-                )  # fmt: skip
+        if not self.checkpoints:
+            return
+        self.checkpoints.start()
+        if len(self.detector):
+            self._warn_of_overwritten()
+
+    def _warn_of_overwritten(self) -> None:
+        try:
+            names = self._feeds.names_of_overwritten()
+        except Exception as error:  # storages may be anybody's, and a crawl does not need this
+            kind = type(error).__name__
+            logger.warning("Dedup cannot tell whether feeds are overwritten: %s: %s", kind, error)
+            return
+        for name in names:
+            logger.warning(
+                "%s is overwritten, and %s not stored again while unchanged, since %s knows "
+                "that: append (-o), use another file (%%(time)s in its name), or start afresh "
+                "(-a dedup_reset=1)",
+                without_secrets(name) if "://" in name else name,
+                f"{Count(len(self.detector)):page is|pages are}", self.store.name,
+            )  # fmt: skip
 
     async def join(self, spider: str) -> None:
         """Join the store with the first page: a crawl without items changes nothing there.

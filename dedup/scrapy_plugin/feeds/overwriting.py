@@ -23,7 +23,8 @@ def names_of_overwritten(slots: Iterable[FeedSlot]) -> Iterator[str]:
     """
     for slot in slots:
         storage = slot.storage
-        if isinstance(storage, FileFeedStorage):
+        # A derived class with a constructor of its own may lack the mode.
+        if isinstance(storage, FileFeedStorage) and hasattr(storage, "write_mode"):
             path = storage.path
             if storage.write_mode == "wb" and os.path.isfile(path) and os.path.getsize(path):
                 yield path
@@ -32,7 +33,7 @@ def names_of_overwritten(slots: Iterable[FeedSlot]) -> Iterator[str]:
 
 
 def _overwrites(slot: FeedSlot) -> bool:
-    """Return whether the storage, which is no local file, replaces what it has."""
+    """Return whether the storage, which is not Scrapy's for files, replaces what it has."""
     storage = slot.storage
     if isinstance(storage, StdoutFeedStorage):
         return False

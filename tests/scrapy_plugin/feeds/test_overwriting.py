@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from feed_crawls import run, urls_in
-from scrapy.extensions.feedexport import FTPFeedStorage, GCSFeedStorage
+from scrapy.extensions.feedexport import FileFeedStorage, FTPFeedStorage, GCSFeedStorage
 from texts import article, page
 
 SITE = {"/a": page(article(1)), "/b": page(article(2))}
@@ -93,3 +93,38 @@ def test_google_and_with_it_s3_always_overwrite(tmp_path: Path, options: Any):
 def test_standard_output_is_not_overwritten(tmp_path: Path):
     feeds = {"stdout:": {"format": "jsonlines", "overwrite": True}}
     assert not crawl_twice(tmp_path / "pages.sqlite", feeds)
+
+
+class OwnFile(FileFeedStorage):
+    """Derived from Scrapy's, with a constructor of its own."""
+
+    def __init__(self, uri: str, *, feed_options: Any = None) -> None:
+        self.path = uri.partition("://")[2]
+
+    def open(self, spider: Any) -> Any:
+        return open(self.path, "ab")
+
+
+@pytest.mark.slow
+def test_a_derived_storage_that_does_not_know_its_mode_is_asked_as_any_other(tmp_path: Path):
+    for overwrite in (False, True):
+        feed = tmp_path / f"{overwrite}.jl"
+        feeds = {f"own://{feed}": {"format": "jsonlines", "overwrite": overwrite}}
+        told = crawl_twice(tmp_path / f"{overwrite}.sqlite", feeds, FEED_STORAGES={"own": OwnFile})
+        assert [one.partition(",")[0] for one in told] == [
+            f"own://{feed} (if it is there) is overwritten"
+        ] * overwrite
+        assert urls_in(feed) == ["/a", "/b"]
+
+
+def test_a_storage_that_cannot_be_asked_breaks_no_crawl(tmp_path: Path):
+    class Broken(OwnFile):
+        @property
+        def overwrite(self) -> bool:
+            raise ValueError("no idea")
+
+    feed = tmp_path / "pages.jl"
+    feeds = {f"own://{feed}": {"format": "jsonlines"}}
+    [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"own": Broken})
+    assert message == "Dedup cannot tell whether feeds are overwritten: ValueError: no idea"
+    assert urls_in(feed) == ["/a", "/b"]
