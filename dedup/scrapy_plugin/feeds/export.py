@@ -115,10 +115,12 @@ class Feeds:
         with self._accepting(feeds):
             # None with Scrapy's own.
             exporting: Any = self._exporter.item_scraped(item, spider)  # type: ignore[func-returns-value]
-            return self._await(exporting) if isawaitable(exporting) else self._exported_to(feeds)
+            if isawaitable(exporting):
+                return self._await(exporting, feeds)
+            return self._exported_to(feeds)
 
-    async def _await(self, exporting: Awaitable[Any]) -> Exported:
-        feeds: list[Feed] = []
+    async def _await(self, exporting: Awaitable[Any], feeds: list[Feed]) -> Exported:
+        # The same list: a task, or a Deferred, has begun by now, and goes on to add to it.
         with self._accepting(feeds):
             await ensure_awaitable(exporting)
             return self._exported_to(feeds)
