@@ -9,7 +9,10 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
+from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
+
+logger = get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -27,6 +30,7 @@ class GoneResponses:
         self._to_do: deque[Callable[[], object]] = deque()
         self._waiting = 0
         self._settling: AsyncioLoopingCall | LoopingCall | None = None
+        self._has_failed = False
 
     def when_gone(self, response: Response, call: Callable[[T], object], argument: T) -> None:
         """Have *call* called with *argument*, by `settle`, once *response* is gone."""
@@ -34,9 +38,18 @@ class GoneResponses:
         noting.atexit = False
 
     def settle(self) -> None:
-        """Do what is to be done about all that are gone by now."""
+        """Do what is to be done about all that are gone by now.
+
+        What fails is logged, the first time, and keeps nothing else from being done: neither the
+        rest, nor what the caller does for another page.
+        """
         while self._to_do:
-            self._to_do.popleft()()
+            try:
+                self._to_do.popleft()()
+            except Exception:
+                if not self._has_failed:
+                    self._has_failed = True
+                    logger.exception("Dedup failed on a response that is gone; others go on")
 
     async def wait_for_call(
         self, seconds: float, subscribe: Callable[[Callable[[], None]], object]

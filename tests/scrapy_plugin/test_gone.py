@@ -52,6 +52,40 @@ def test_who_waits_is_not_left_alone_when_others_have_waited_enough():
     assert asyncio.run(run())
 
 
+def test_what_fails_is_logged_once_and_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("dedup.scrapy_plugin.gone._SECONDS_BETWEEN_LOOKS", 0.01)
+
+    async def run() -> bool:
+        gone, failed = GoneResponses(), asyncio.Event()
+
+        def fail(number: int) -> None:
+            asyncio.get_running_loop().call_soon(failed.set)
+            raise ValueError(f"failure {number}")
+
+        failing = [Response(f"http://a/{number}") for number in range(2)]
+        awaited = [Response("http://b/")]
+        for number, response in enumerate(failing):
+            gone.when_gone(response, fail, number)
+        del response
+        waiting = asyncio.create_task(
+            gone.wait_for_call(10, lambda end: gone.when_gone(awaited[0], lambda _: end(), None))
+        )
+        await asyncio.sleep(0)
+        failing.clear()
+        collect()
+        await asyncio.wait_for(failed.wait(), 5)
+        awaited.clear()
+        collect()
+        return await waiting
+
+    assert asyncio.run(run())
+    [record] = caplog.records
+    assert record.levelname == "ERROR"
+    assert "ValueError: failure" in record.exc_text
+
+
 def test_who_waits_for_a_claim_goes_on_when_its_response_is_gone():
     """Although nothing else happens in the crawl that could notice."""
     held: list[Response] = []
