@@ -33,9 +33,14 @@ class Sequences(NamedTuple):
     sample: bytes
 
     @property
+    def sampled(self) -> int:
+        """How many are in the sample."""
+        return len(self.sample) // 8
+
+    @property
     def hashes(self) -> list[int]:
         """Those of the sample."""
-        return list(unpack(f"<{len(self.sample) // 8}Q", self.sample))
+        return list(unpack(f"<{self.sampled}Q", self.sample))
 
     def thinned(self, halvings: int) -> "Sequences":
         """Return them with the sample that so many *halvings* leave, if they are more."""
@@ -203,7 +208,7 @@ class LostTextSample:
         drops = []
         for key, original, own in self._drops:
             if lost := self._lost(own):
-                estimate = own.different * lost / (len(own.sample) // 8)
+                estimate = own.different * lost / own.sampled
                 drops.append((lost, LossyDrop(key, original, estimate, own.different)))
         drops.sort(key=lambda each: (-each[0], -each[1].lost, each[1].key))
         return sorted((drop for _, drop in drops[:count]), key=lambda drop: (-drop.lost, drop.key))
@@ -266,7 +271,7 @@ class SampleSize:
         """Take note of a text; return of its sequences what is in the sample then."""
         own = sequences.thinned(self.halvings)
         self._hashes += own.sample
-        self._size += len(own.sample) // 8
+        self._size += own.sampled
         while self._size > self._most:
             self._count()
             self.halvings += 1

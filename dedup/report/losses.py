@@ -29,7 +29,9 @@ class Losses:
         """Create it; *drops*: duplicates are not stored. *most*: see `LostTextSample`."""
         self._drops = drops
         self._sample = LostTextSample(most)
+        self._most = most
         self._claimed: dict[Hashable, tuple[str, Sequences]] = {}
+        self._hashes_claimed = self._halvings_of_claimed = 0
         self._looked_at = 0
         self._not_looked_at = 0
         # The pages whose text was met in this crawl, if there are others.
@@ -63,13 +65,27 @@ class Losses:
 
     def claim_begins(self, claim: Hashable, url: str, sequences: Sequences) -> None:
         """The page at *url* is about to be stored, under *claim*."""
-        self._claimed[claim] = url, sequences
+        own = sequences.thinned(self._halvings_of_claimed)
+        self._claimed[claim] = url, own
+        self._hashes_claimed += own.sampled
+        while self._hashes_claimed > self._most:
+            self._thin_claimed()
+
+    def _thin_claimed(self) -> None:
+        """Keep half as much: the sample will have no more than that if all these are stored."""
+        self._halvings_of_claimed += 1
+        for claim, (url, sequences) in self._claimed.items():
+            self._claimed[claim] = url, sequences.thinned(self._halvings_of_claimed)
+        self._hashes_claimed = sum(own.sampled for _, own in self._claimed.values())
 
     def claim_ends(self, claim: Hashable, *, is_stored: bool) -> None:
         """It has been stored, or not."""
         claimed = self._claimed.pop(claim, None)
-        if claimed and is_stored:
-            url, sequences = claimed
+        if claimed is None:
+            return
+        url, sequences = claimed
+        self._hashes_claimed -= sequences.sampled
+        if is_stored:
             self._sample.add_kept(sequences)
             self._meet(url)
 
@@ -100,7 +116,7 @@ class Losses:
         self._sample.add_dropped(sequences, url, original)
 
     def _wait(self, url: str, original: str, sequences: Sequences) -> None:
-        size = self._hashes_waiting + len(sequences.sample) // 8
+        size = self._hashes_waiting + sequences.sampled
         if len(self._waiting) == _DROPS_WAITING or size > _HASHES_WAITING:
             self._not_looked_at += 1
             return

@@ -102,6 +102,31 @@ def test_drops_that_wait_for_their_originals_take_bounded_memory():
 
 
 @pytest.mark.slow
+def test_pages_that_are_not_stored_yet_take_bounded_memory_and_the_sample_is_the_same():
+    """As in batches of feeds, which may be open for hours."""
+    at_once, later = Losses(most=2000), Losses(most=2000)
+    for number in range(1000):
+        store(at_once, number, f"{number}")
+        later.claim_begins(number, f"{number}", text(number))
+        assert sum(own.sampled for _, own in later._claimed.values()) <= 2000
+    for number in range(1000):
+        later.claim_ends(number, is_stored=True)
+    for losses in (at_once, later):
+        losses.page_is_judged(near("0"), "copy", text(0, "two words " * 99))
+    assert later.halvings == at_once.halvings > 3
+    assert later.result() == at_once.result()
+
+
+def test_claims_that_have_ended_leave_room_for_others():
+    losses = Losses(most=100)
+    for number in range(50):
+        store(losses, number, f"{number}", is_stored=False)
+    store(losses, 50, "a")
+    losses.page_is_judged(near("a"), "b", text(50))
+    assert losses.result() == DroppedText(1, 0, 50, 0, 0, False, ())
+
+
+@pytest.mark.slow
 def test_samples_of_many_pages_stay_small_and_right():
     chance = random.Random(1)
     losses = Losses(most=2000)
