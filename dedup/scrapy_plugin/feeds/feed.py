@@ -195,10 +195,10 @@ class Feed:
 
         A feed without items cannot fail.
         """
-        plugins = self.slot.feed_options.get("postprocessing", ())
-        # Scrapy closes only the first of several plugins.
-        is_whole = len(plugins) <= 1 or torn_files.is_whole(self.slot) is not False
-        is_stored = self._is_stored and is_whole and not self._is_spoilt
+        # Scrapy closes only the first of several plugins: the others may keep all that they have,
+        # and leave a file that is whole, but without it.
+        is_ended = len(self.slot.feed_options.get("postprocessing", ())) <= 1
+        is_stored = self._is_stored and is_ended and not self._is_spoilt
         self.batch.close(is_stored=is_stored)
         return is_stored or not self.slot.itemcount
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from xml.etree import ElementTree
 import pytest
 from feed_crawls import path_of, remembered, run, urls_in
 from garbage import collect
-from scrapy.extensions.feedexport import FeedExporter, ItemFilter
+from scrapy.extensions.feedexport import BlockingFeedStorage, FeedExporter, ItemFilter
 from texts import article, page
 from web import served
 
@@ -330,13 +331,47 @@ def test_an_item_that_cannot_be_written_does_not_spoil_compressed_feeds_of_whole
     assert remembered(ledger) == ({"json": ["/print/a", "/c"], "pickle": []}[form])
 
 
-def test_compressing_twice_is_not_remembered_since_scrapy_does_not_end_it(tmp_path: Path):
+class Copying(BlockingFeedStorage):
+    """Copies what is complete to a file of this machine, as if it were elsewhere."""
+
+    def __init__(self, uri: str, *, feed_options: Any = None) -> None:
+        self.path = uri.partition("://")[2]
+
+    def _store_in_thread(self, file: Any) -> None:
+        with file:
+            file.seek(0)
+            Path(self.path).write_bytes(file.read())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("last", "opens"), [("LZMA", lzma.open), ("Bz2", bz2.open)])
+@pytest.mark.parametrize("where", ["", "own://"])
+def test_compressing_twice_is_not_remembered_since_scrapy_does_not_end_it(
+    tmp_path: Path, last: str, opens: Any, where: str
+):
     feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
-    chain = [f"{PLUGINS}.GzipPlugin", f"{PLUGINS}.LZMAPlugin"]
-    run(SITE, ledger, FEEDS={str(feed): {"format": "jsonlines", "postprocessing": chain}})
-    with lzma.open(feed) as content, pytest.raises(EOFError):
-        content.read()
+    chain = [f"{PLUGINS}.GzipPlugin", f"{PLUGINS}.{last}Plugin"]
+    feeds = {f"{where}{feed}": {"format": "jsonlines", "postprocessing": chain}}
+    run(SITE, ledger, FEEDS=feeds, FEED_STORAGES={"own": Copying})
+    with suppress(EOFError), opens(feed) as content:
+        assert content.read() == b""
     assert remembered(ledger) == []
+
+
+def test_compressing_twice_is_not_remembered_if_the_file_has_another_name(tmp_path: Path):
+    feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
+
+    async def parse(self: Any, response: Any) -> Any:
+        if feed.exists():
+            feed.rename(tmp_path / "renamed")
+        yield {"url": response.url}
+
+    chain = [f"{PLUGINS}.GzipPlugin", f"{PLUGINS}.LZMAPlugin"]
+    feeds = {str(feed): {"format": "jsonlines", "postprocessing": chain}}
+    result = run(SITE, ledger, parse=parse, FEEDS=feeds)
+    assert (tmp_path / "renamed").exists()
+    assert remembered(ledger) == []
+    assert "log_count/ERROR" not in result.stats
 
 
 TORN = {
