@@ -1,4 +1,5 @@
 import random
+from collections import Counter
 
 import pytest
 from cases import each
@@ -371,3 +372,19 @@ def test_sequences_are_read_back_as_they_were_written(data):
         assert Sequences.from_bytes(own.to_bytes()) == own
     with pytest.raises(ValueError, match="must be sequences as they were written"):
         Sequences.from_bytes(data)
+
+
+def test_a_drop_is_looked_up_in_what_is_kept_and_not_the_other_way_round():
+    """However many sequences are kept: else each drop takes milliseconds of a crawl."""
+
+    class Lookup(Counter):
+        def keys(self):
+            raise AssertionError("all are gone through")
+
+        __iter__ = items = keys
+
+    sample = LostTextSample()
+    sample._kept = Lookup()
+    sample.add_kept(shingles(WORDS[:50]))
+    sample.add_dropped(shingles(WORDS[10:60]), "copy", "original")
+    assert [drop.lost for drop in sample.lossiest()] == [10]
