@@ -314,6 +314,7 @@ def _write(
 
 
 CONTESTANTS: dict[str, tuple[Callable[[Path, Path, str], list[str]], Callable[[Path], Any]]] = {
+    "dedup exact": (dedup("exact"), dedup_clusters),
     "dedup simhash": (dedup("simhash"), dedup_clusters),
     "dedup minhash": (dedup("minhash"), dedup_clusters),
     "dedup verified": (dedup("verified"), dedup_clusters),

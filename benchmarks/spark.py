@@ -11,7 +11,7 @@ datatrove (signatures, buckets, clusters, filter) with the same 3-word shingles.
 
 Each contestant is a process of its own. CPU is that of all its processes, memory the most that they
 have together, with the driver and the executors of Spark. Shuffled bytes, jobs and stages are those
-of Spark's event log. PEERS has: pip install text-dedup 'datatrove[io,processing]'
+of Spark's event log. PEERS has: pip install text-dedup 'datatrove[io,processing]' spacy
 """
 
 import argparse
