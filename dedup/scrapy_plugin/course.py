@@ -18,11 +18,6 @@ from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Visits
 
-_UNREAD = (
-    "A spider middleware does not read all that a callback yields, here of <%s>: such pages are "
-    "stored and not remembered, so their copies are stored, too"
-)
-
 
 class Course:
     """Passes on to each part what happens to a response and its items, in this order."""
@@ -107,7 +102,11 @@ class Course:
         """A callback's output for *response* has ended; *failed*: with an exception."""
         visit = self._visits.of(response)
         if visit.unread_outputs and not failed and not visit.callback_has_failed:
-            self._notices.tell_once(_UNREAD, response.url)
+            self._notices.tell_once(
+                "A spider middleware does not read all that a callback yields, here of <%s>: such "
+                "pages are stored and not remembered, so their copies are stored, too",
+                response.url,
+            )
         visit.output_ends(failed=failed)
         if self._links:
             self._links.output_ends(response, failed=visit.callback_has_failed)
