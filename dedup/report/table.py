@@ -1,14 +1,16 @@
 """The report as a table for the log."""
 
+import io
 import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Any
 
-from rich.cells import cell_len, set_cell_size
+from rich import box
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from dedup.readable_url import readable_url
@@ -16,7 +18,6 @@ from dedup.report.report import Copy, Group, Report
 from dedup.text import Lines, printable
 from dedup.units import count_of, format_bytes, format_seconds
 
-_TITLE = "Duplicates in this crawl"
 _WIDTH = 100
 _LEAST_WIDTH, _MOST_WIDTH = 60, 160
 # What the first column takes at most, and the least that is left for a URL.
@@ -43,34 +44,24 @@ def as_text(
     Of the settings, those are shown whose values are not those in *defaults*, by name. Lines are
     drawn in ASCII, since logs are read in all kinds of terminals and files.
     """
+    output = io.StringIO()
+    console = Console(file=output, width=width, color_system=None, legacy_windows=False)
     room = max(_LEAST_ROOM, width - _LABELS)
-    sections = [
-        [(printable(label), value.split("\n")) for label, value in section]
-        for section in (
-            chain(_page_rows(report, room), _item_rows(report), _problem_rows(report)),
-            chain(_text_rows(report, room), _duplicate_rows(report, room)),
-            chain(_cost_rows(report), _setting_rows(report.settings, defaults or {})),
-        )
-    ]
-    labels = max(cell_len(label) for section in sections for label, _ in section)
-    values = width - labels - len("|  |  |")
-    rule = f"+-{'-' * labels}-+-{'-' * values}-+"
-    table = [f"{' ' * ((width - len(_TITLE)) // 2)}{_TITLE}", rule]
-    for section in filter(None, sections):
-        for label, lines in section:
-            cells = [cell for line in lines for cell in _folded(printable(line, None), values)]
-            for first, cell in zip_longest([label], cells, fillvalue=""):
-                table.append(f"| {set_cell_size(first, labels)} | {set_cell_size(cell, values)} |")
-        table.append(rule)
-    return Lines("\n".join(table))
-
-
-def _folded(line: str, width: int) -> list[str]:
-    """Return *line* in pieces that are at most *width* columns wide."""
-    if cell_len(line) <= width:
-        return [line]
-    pieces = Text(line).wrap(Console(), width, overflow="fold")
-    return [piece.plain for piece in pieces]
+    table = Table(box=box.ASCII2, show_header=False, title="Duplicates in this crawl", expand=True)
+    table.add_column()
+    table.add_column(ratio=1, overflow="fold")
+    for section in (
+        chain(_page_rows(report, room), _item_rows(report), _problem_rows(report)),
+        chain(_text_rows(report, room), _duplicate_rows(report, room)),
+        chain(_cost_rows(report), _setting_rows(report.settings, defaults or {})),
+    ):
+        for label, value in section:
+            # Text, not str: a URL may contain what would be markup to rich.
+            lines = (printable(line, None) for line in value.split("\n"))
+            table.add_row(Text(printable(label)), Text("\n".join(lines)))
+        table.add_section()
+    console.print(table)
+    return Lines("\n".join(line.rstrip() for line in output.getvalue().split("\n")).rstrip("\n"))
 
 
 def log_width() -> int:
