@@ -1,19 +1,23 @@
 """Crawl labelled sites with the shipped spider, and judge what was dropped.
 
     python benchmarks/drops.py SITE... [--method simhash verified] [--evidence normal off]
+        [--items text fields cells]
 
 SITE is a folder with www/ (the site), seeds.txt, docs.jsonl and pairs.tsv, as for sites.py. A drop
 is right if the own texts of both pages are equal or the pair is labelled dup; another record if
 they are labelled so but have other titles of their own; grey if the label says so, else wrong. It
 is lost if it is wrong and no stored page is dup, grey or part of it. Pages and listings are counted
-together; redirects and empty pages are not.
+together; redirects and empty pages are not. --items: the spider of item_spider.py, whose items say
+more than their pages' URLs.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +25,7 @@ from typing import Any
 from sites import path_of, read_documents, read_labels, serve
 
 KINDS = ("right", "record", "grey", "wrong", "lost")
+ITEMS = ("text", "fields", "cells")  # of item_spider.py
 
 
 def main() -> None:
@@ -28,23 +33,25 @@ def main() -> None:
     parser.add_argument("sites", type=Path, nargs="+", metavar="SITE")
     parser.add_argument("--method", nargs="+", default=["simhash"])
     parser.add_argument("--evidence", nargs="+", default=["normal"])
+    parser.add_argument("--items", nargs="+", default=["url"], choices=("url", *ITEMS))
     arguments = parser.parse_args()
-    for method in arguments.method:
-        for evidence in arguments.evidence:
-            total: Counter[str] = Counter()
-            for site in arguments.sites:
-                counts = judge(site, *crawl(site, method, evidence))
-                show(method, evidence, site.name, counts)
-                total += counts
-            show(method, evidence, "all", total)
+    for method, evidence, items in product(arguments.method, arguments.evidence, arguments.items):
+        total: Counter[str] = Counter()
+        for site in arguments.sites:
+            counts = judge(site, *crawl(site, method, evidence, items))
+            show(method, evidence, items, site.name, counts)
+            total += counts
+        show(method, evidence, items, "all", total)
 
 
-def show(method: str, evidence: str, name: str, counts: Counter[str]) -> None:
+def show(method: str, evidence: str, items: str, name: str, counts: Counter[str]) -> None:
     figures = "  ".join(f"{kind} {counts[kind]:,}" for kind in ("drops", *KINDS))
-    print(f"{method:10} {evidence:7} {name:12} {figures}", flush=True)
+    print(f"{method:10} {evidence:7} {items:7} {name:12} {figures}", flush=True)
 
 
-def crawl(site: Path, method: str, evidence: str) -> tuple[list[str], list[tuple[str, str]]]:
+def crawl(
+    site: Path, method: str, evidence: str, items: str
+) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the URLs that were stored, and the dropped ones with those that they repeat."""
     with TemporaryDirectory() as name, serve(site / "www") as root:
         stored, dropped = Path(name) / "stored.jsonl", Path(name) / "dropped.jsonl"
@@ -54,9 +61,15 @@ def crawl(site: Path, method: str, evidence: str) -> tuple[list[str], list[tuple
             "DEDUP_REPORT": "", "LOG_LEVEL": "ERROR",
         }  # fmt: skip
         options = [part for pair in settings.items() for part in ("-s", "{}={}".format(*pair))]
-        command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={seeds}"]
+        spider = ["site"]
+        if items != "url":
+            options += ["-s", "SPIDER_MODULES=item_spider", "-s", "DEDUP_FIELDS={}"]
+            spider = ["items", "-a", f"items={items}"]
+        command = [sys.executable, "-m", "scrapy", "crawl", *spider, "-a", f"url={seeds}"]
         command += [*options, "-O", str(stored)]
-        subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
+        here = Path(__file__).parent
+        environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
+        subprocess.run(command, check=True, cwd=here.parent, env=environment)
         kept = [item["url"] for item in read_lines(stored)]
         lines = read_lines(dropped) if dropped.exists() else []
         return kept, [(line["url"], line["original"]) for line in lines]

@@ -28,7 +28,7 @@ from dedup.detector import Detector
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.methods import SimHash, Verified
 from dedup.methods.base import Method
-from dedup.record import Claimed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import HistoryChangedError, News, StoreDownError
 from dedup.stores.shared.log import Log, Member, Request
 from dedup.stores.shared.store import SharedStore
@@ -195,13 +195,13 @@ async def fill(log: Log, pages: int, new_page: Pages) -> None:
     """Have so many stored pages, by exchanges of many."""
     owner, serials = token_bytes(8), count(1)
     run = (await log.join(Member(owner, "speed"), IDENTITY, reset=False)).run
-    seen, made, left = 0, list[tuple[int, int]](), pages
+    seen, made, left = 0, list[tuple[int, Committed]](), pages
     for turn in count(1):
         named = [(next(serials), Claimed(new_page())) for _ in range(min(left, _FILLED_AT_ONCE))]
         answer = await log.exchange(Request(owner, turn, run, seen, commits=made, claims=named))
         left -= len(named)
         seen = answer.entries[-1].position
-        made = [(n, serial) for n, (serial, _) in zip(answer.made, named, strict=True)]
+        made = [(serial, Committed(n)) for n, (serial, _) in zip(answer.made, named, strict=True)]
         if not named:
             break
     await log.leave(owner, "finished", None, ())

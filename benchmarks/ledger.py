@@ -39,7 +39,7 @@ from dedup.extraction import EXTRACTORS
 from dedup.methods import METHODS, Method
 from dedup.methods.digests import DigestMethod
 from dedup.page import PageReader
-from dedup.record import Claimed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import News, SqliteStore, finished
 
 A_SECOND = 200
@@ -167,7 +167,7 @@ def fill(path: Path, method: Method, lengths: list[int], size: int) -> None:
             for sketch in sketches:
                 record = PageRecord(url(number), "", 300, chooser.bytes(16), sketch)
                 [claimed] = finished(ledger.exchange([Claimed(record)], News()))
-                ledger.commit(claimed)
+                ledger.commit(claimed, Committed(claimed.number))
                 number += 1
             finished(ledger.exchange([], ledger.take_news()))
             ledger.end_exchange(published=True)

@@ -1,8 +1,8 @@
 """A claim: a content that is being stored, and who waits for what becomes of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from dedup.record import Claimed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord
 
 
 class Claim:
@@ -11,10 +11,17 @@ class Claim:
     Its number is below 0 while the log of the store does not have it.
     """
 
-    __slots__ = "__weakref__", "_callbacks", "claimed", "is_open", "is_put_off", "is_stored"
+    __slots__ = (
+        "__weakref__", "_callbacks", "claimed", "is_open", "is_put_off", "is_stored", "items",
+        "replaces",
+    )  # fmt: skip
 
-    def __init__(self, claimed: Claimed) -> None:
+    def __init__(self, claimed: Claimed, replaces: Sequence[int] = ()) -> None:
+        """Create it; *replaces* are the numbers of stored pages whose place it takes."""
         self.claimed = claimed
+        self.items = [claimed.record.item]
+        """What the items of the page say: those known so far, in the end those that are stored."""
+        self.replaces = tuple(replaces)
         self.is_open = True
         self.is_put_off = False
         """Whether it ends so late that nobody is to wait for it."""
@@ -28,6 +35,18 @@ class Claim:
     @property
     def number(self) -> int:
         return self.claimed.number
+
+    @property
+    def committed(self) -> Committed:
+        """The event that the page is stored."""
+        items = None if self.items == [self.record.item] else tuple(self.items)
+        return Committed(self.number, items, self.replaces)
+
+    def end_with(self, event: Committed) -> None:
+        """Take over what *event*, of another process, says of the items that are stored."""
+        if event.items is not None:
+            self.items = list(event.items)
+        self.replaces = event.replaces
 
     @property
     def is_awaited(self) -> bool:

@@ -1,6 +1,7 @@
 """Page -> verdict: looks at the view, decides by the rule, and tells the store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Set
+from math import inf
 from typing import NamedTuple
 
 from dedup.claim import Claim
@@ -11,7 +12,7 @@ from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
 from dedup.neighbours import Neighbours
-from dedup.record import Claimed, PageRecord
+from dedup.record import Claimed, PageRecord, with_digest
 from dedup.rule import Finding, Kind, Rule, Verdict
 from dedup.stores import (
     HistoryChangedError,
@@ -21,6 +22,7 @@ from dedup.stores import (
     StoreDownError,
     finished,
 )
+from dedup.view.objections import OwnNames
 from dedup.view.view import Look, View
 
 UNCHECKED = "unchecked"
@@ -32,13 +34,23 @@ class Reservation(NamedTuple):
 
     *verdict* is ``None`` if that depends on another page, which is being stored: then *claim* is
     that one's, and the page has to be judged again when it has ended. If the page is new, *claim*
-    is its own, and has to be committed or released. If it is a duplicate, *original* is the number
-    of the page that it repeats.
+    is its own, and has to be committed or released. *original* is the number of the page that the
+    verdict names, if it is known.
     """
 
     verdict: Verdict | None
     claim: Claim | None = None
     original: int | None = None
+
+
+class OwnClaims(NamedTuple):
+    """What was claimed for other items of a page: they are not compared with each other.
+
+    *claim* is the open one, with which a new item goes; *numbers* those of all.
+    """
+
+    claim: Claim | None = None
+    numbers: Set[int] = frozenset()
 
 
 class Detector:
@@ -69,11 +81,14 @@ class Detector:
         self._several_a_key = several_a_key
         self.store = MemoryStore() if store is None else store
         self.follower = Follower(method, self.rule, self.store, count)
+        # Of several stored pages under one key, those that other visits have met again.
+        self._met_again: set[int] = set()
         self._earlier = Earlier(
             method,
             self.rule,
             self.store,
             lambda number: self._view.has_ended(number),
+            lambda number: self._view.items_of(number),
             several_a_key=several_a_key,
         )
 
@@ -101,6 +116,10 @@ class Detector:
             self.commit(claim)
         return verdict
 
+    def items_of(self, number: int) -> list[bytes]:
+        """Return what the items of page *number* say, as far as that is known."""
+        return self._view.items_of(number)
+
     def learn_names(self, record: PageRecord) -> None:
         """Take note of the title and headline of a page that was met: those of many say nothing.
 
@@ -109,61 +128,108 @@ class Detector:
         """
         self._view.learn_names(record)
 
-    async def reserve(self, record: PageRecord, *, again: bool = False) -> Reservation:
+    async def reserve(
+        self,
+        record: PageRecord,
+        *,
+        again: bool = False,
+        own_names: OwnNames = frozenset,
+        own: OwnClaims | None = None,
+    ) -> Reservation:
         """Return the verdict on *record*, and claim its content if it is new or changed.
 
         What was stored before under the same key is not compared with: with an equal
-        normalised text the page is unchanged, else it takes the place of that. Of others, exact
-        duplicates have an equal text, near-duplicates a sketch within the method's threshold, of
-        which the nearest, and of these the oldest, is the original. A page without main text is
-        never a duplicate. *again*: the page is to be stored whatever is remembered; it is new, or
-        changed, then. Raises StoreDownError if a shared store cannot be asked now.
+        normalised text and an equal item the page is unchanged, else it takes the place of that. Of
+        others, exact duplicates have an equal text, near-duplicates a sketch within the method's
+        threshold, of which the nearest, and of these the oldest, is the original; and one of its
+        items says all that the item of *record* says. A page without main text is never a
+        duplicate. *again*: the page is to be stored whatever is remembered; it is new, or changed,
+        then. *own_names* returns which values of its item are the page's title or headline. *own*:
+        what was claimed for other items of the page. Raises StoreDownError if a shared store cannot
+        be asked now.
         """
-        record = _storable(record)
+        record, own = storable(record), own or OwnClaims()
         for _ in range(_MOST_TRIES):
             try:
-                return await self._reserve(record, again=again)
+                return await self._reserve(record, own_names, own, again=again)
             except HistoryChangedError:
                 continue
         raise StoreDownError(f"{self.store.name} changes all the time")
 
-    async def _reserve(self, record: PageRecord, *, again: bool) -> Reservation:
-        if reason := self.rule.reason_to_skip(record):
+    async def _reserve(
+        self, record: PageRecord, own_names: OwnNames, own: OwnClaims, *, again: bool
+    ) -> Reservation:
+        reason = self.rule.reason_to_skip(record)
+        if reason and not (record.digest is None and record.evidence and self.store.is_durable):
             return Reservation(self.skipped(reason))
+        if reason:  # compared with what it was itself, and with nothing else
+            record = with_digest(record)
         view = self._view
         earlier = await self._earlier.pages(record.key, record.scope)
         if self._view is not view:
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
-        if again:
-            verdict, replaces = earlier.replaced_by(record)
-            claim = await self.follower.claim(Claimed(record, replaces), view)
-            return Reservation(verdict, claim)
-        if stored := earlier.unchanged(record):
+        if not again and (stored := earlier.unchanged(record)):
             self.store.note_seen(stored.number)
+            if len(earlier.numbers) > 1:
+                self._met_again.add(stored.number)
             original = stored.record.key
-            return Reservation(Verdict(Kind.UNCHANGED, self._method.name, original, 0))
+            verdict = Verdict(Kind.UNCHANGED, self._method.name, original, 0)
+            return Reservation(verdict, original=stored.number)
         claims_so_far = view.claims_so_far
-        look = view.look(record, earlier.numbers)
-        if not look.is_of_new_page:
-            return await self._barred(record, look, earlier)
-        verdict, replaces = earlier.replaced_by(record)
-        claim = await self.follower.claim(Claimed(record, replaces), view)
-        if view.claims_so_far > claims_so_far + 1:
+        look = None
+        if not (again or reason):
+            apart_from = earlier.numbers | own.numbers
+            is_numbered = own.claim and own.claim.number >= 0
+            older_than = own.claim.number if own.claim and is_numbered else inf
+            look = view.look(record, apart_from, older_than, own_names)
+            if not look.is_of_new_page:
+                return await self._barred(record, look, earlier)
+        verdict, replaces = earlier.replaced_by(record, self._met_again)
+        if own.claim:
+            claim = own.claim
+            if record.item not in claim.items:
+                claim.items.append(record.item)
+        else:
+            claim = await self.follower.claim(Claimed(record), view)
+            claim.replaces = tuple(replaces)
+        if look and not own.claim and view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
-            look = view.look(record, earlier.numbers, claim.number)
+            look = view.look(record, apart_from, claim.number, own_names)
             if not look.is_of_new_page:
                 self.release(claim)
                 return await self._barred(record, look, earlier)
-        if look.objection and verdict.kind is Kind.NEW:
+        if reason:
+            return Reservation(self.skipped(reason), claim)
+        if look and look.objection and verdict.kind is Kind.NEW:
             verdict = await self._objected(look.objection, look.page)
+            return Reservation(verdict, claim, look.page)
         return Reservation(verdict, claim)
+
+    def renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
+        """Have an entry of *record* take the place of stored pages whose items it says no more.
+
+        *said*: what it has said again of the items of each, by number. If that is all that a page
+        has, nothing changes.
+        """
+        view = self._view
+        replaced = [n for n, items in said.items() if not set(view.items_of(n)) <= set(items)]
+        if not replaced:
+            return
+        claim = Claim(Claimed(storable(record)))
+        if self.store.is_shared:
+            self.follower.late_claims.add(claim)
+        else:
+            claim = finished(self.follower.claim(claim.claimed, view))
+        claim.replaces = tuple(replaced)
+        claim.items = [item for number in replaced for item in said[number]]
+        self.commit(claim)
 
     async def is_new(self, record: PageRecord) -> bool:
         """Return whether *record* would be new or changed now: nothing it repeats is there.
 
         Nothing that is about to be stored, either.
         """
-        record = _storable(record)
+        record = storable(record)
         if self.rule.reason_to_skip(record):
             return False
         earlier = await self._earlier.pages(record.key, record.scope)
@@ -176,7 +242,7 @@ class Detector:
 
         It is claimed as soon as the store can be asked; not if it is never compared.
         """
-        record = _storable(record)
+        record = storable(record)
         if reason := self.rule.reason_to_skip(record):
             return Reservation(self.skipped(reason))
         claim = Claim(Claimed(record))
@@ -251,7 +317,7 @@ class Detector:
 _MOST_TRIES = 3
 
 
-def _storable(record: PageRecord) -> PageRecord:
-    """Return *record* with a key and a scope that are not too long."""
+def storable(record: PageRecord) -> PageRecord:
+    """Return *record* with a key and a scope that are not too long for a store."""
     key, scope = shorten_url(record.key), shorten_url(record.scope)
     return record if (key, scope) == (record.key, record.scope) else record.under(key, scope)

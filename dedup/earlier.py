@@ -4,16 +4,15 @@ And what they stored under another one, and met under this one, which was prefer
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from itertools import islice
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from functools import cache, cached_property
 from typing import TypeVar
 
 from dedup.index.base import Index
 from dedup.methods.base import Method
 from dedup.record import PageRecord
 from dedup.rule import Kind, Rule, Verdict, Witness
-from dedup.scopes import base_of, is_of_item, is_within
+from dedup.scopes import is_of_item
 from dedup.search import index_for
 from dedup.stores import Store, Stored
 
@@ -30,17 +29,21 @@ class EarlierPages:
         key: str,
         pages: Sequence[Stored],
         has_ended: Callable[[int], bool],
+        items_of: Callable[[int], Collection[bytes]],
         *,
         several_a_key: bool,
     ) -> None:
         """Create it of *pages*; *several_a_key*: a key may stand for several contents.
 
         Those with another key than *key* are copies: other pages, for which *key* is preferred.
-        *has_ended* says of a page, by its number, that it does not count any more.
+        *has_ended* says of a page, by its number, that it does not count any more, *items_of* what
+        its items say.
         """
         self._method = method
         self._rule = rule
         self._has_ended = has_ended
+        # A page may have thousands of items, each of which is asked for.
+        self._items_of = cache(lambda number: frozenset(items_of(number)))
         self._several_a_key = several_a_key
         self._pages = [page for page in pages if page.record.key == key]
         self._equal = _by_digest(self._pages)
@@ -50,28 +53,31 @@ class EarlierPages:
         """Those under the key, also the ones that have ended."""
 
     def unchanged(self, record: PageRecord) -> Stored | None:
-        """Return the page that *record* equals, or ``None``."""
+        """Return the page that *record* equals, with an item that says the same, or ``None``."""
         # What is stored under the own key decides, if anything is.
         equal = self._equal if self._is_any_left else self._equal_copies
         for stored in self._counting(equal.get(record.digest, ())):
             page, original = Witness.of(record), Witness.of(stored.record)
+            if record.item not in self._items_of(stored.number):
+                continue
             if self._rule.objection(page, original, is_exact=True) is None:
                 return stored
         return None
 
-    def replaced_by(self, record: PageRecord) -> tuple[Verdict, list[int]]:
+    def replaced_by(
+        self, record: PageRecord, met_again: Container[int] = ()
+    ) -> tuple[Verdict, list[int]]:
         """Return the verdict on a page that is to be stored, and what it takes the place of.
 
-        That is what was stored under its key; where a key stands for several contents, those of
-        them that are near: it is the stored page that goes.
+        That is what was stored under its key, but for pages that were *met_again* there; where a
+        key stands for several contents, those of them that are near: it is the stored page that
+        goes.
         """
         method = self._method
         if not self._pages:
             return Verdict(Kind.NEW, method.name), []
         own = None if record.sketch is None else method.from_bytes(record.sketch)
         pages = list(self._counting(self._near(own) if self._several_a_key else self._pages))
-        if is_within(record.scope) and len(list(islice(self._counting(self._pages), 2))) > 1:
-            pages = []  # Of several items of one page, nobody can say which one this was.
         if not pages:
             return Verdict(Kind.NEW, method.name), []
         distances = {
@@ -82,6 +88,7 @@ class EarlierPages:
         replaced = [
             number
             for number, _ in pages
+            if number not in met_again
             if not self._several_a_key
             or distances.get(number, method.max_distance + 1) <= method.max_distance
         ]
@@ -134,14 +141,17 @@ class Earlier:
         rule: Rule,
         store: Store,
         has_ended: Callable[[int], bool],
+        items_of: Callable[[int], Collection[bytes]],
         *,
         several_a_key: bool,
     ) -> None:
-        """Create it; *has_ended* says of a page, by its number, that it does not count any more."""
+        """Create it; *has_ended* and *items_of* as for `EarlierPages`."""
         self._method = method
         self._rule = rule
         self._store = store
         self._has_ended = has_ended
+        # A page may have thousands of items, each of which is asked for.
+        self._items_of = cache(lambda number: frozenset(items_of(number)))
         self._several_a_key = several_a_key
         self._nothing = self._pages_of("", ())
         # Items of one page have one key, and some pages are judged at a time.
@@ -158,14 +168,14 @@ class Earlier:
             return self._nothing
         if is_of_item(scope):
             by_scope = _remembered(self._by_scope, key, stored, _sorted_by_scope)
-            return self._pages_of(key, by_scope.get(base_of(scope), []))
+            return self._pages_of(key, by_scope.get(scope, []))
         return _remembered(
             self._pages_of_key, key, stored, lambda pages: self._pages_of(key, pages)
         )
 
     def _pages_of(self, key: str, pages: Sequence[Stored]) -> EarlierPages:
         return EarlierPages(
-            self._method, self._rule, key, pages, self._has_ended,
+            self._method, self._rule, key, pages, self._has_ended, self._items_of,
             several_a_key=self._several_a_key,
         )  # fmt: skip
 
@@ -174,7 +184,7 @@ def _sorted_by_scope(stored: list[Stored]) -> dict[str, list[Stored]]:
     """Return what is *stored* under a key by its scope: a page may have thousands of items."""
     by_scope = defaultdict(list)
     for page in stored:
-        by_scope[base_of(page.record.scope)].append(page)
+        by_scope[page.record.scope].append(page)
     return by_scope
 
 

@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from dedup.diff import Part, word_diff
-from dedup.evidence import Evidence, Names, Objection
+from dedup.evidence import Names, Objection
 from dedup.extraction import Extraction
+from dedup.item_values import ItemValues
 from dedup.methods import METHODS
 from dedup.methods.base import Method
 from dedup.page import evidence_for
@@ -110,6 +111,10 @@ class Explanation:
     rule: Rule
     names: Names | None = None
     """What the pages of the host of the other page share in their titles, where that is known."""
+    items: tuple[ItemValues, ItemValues] | None = None
+    """What the items of the pages say, where that is known."""
+    is_kept_by_item: bool = False
+    """Whether it is known that no item of the first page says all that one of the second says."""
 
     @property
     def are_equal(self) -> bool:
@@ -164,9 +169,23 @@ class Explanation:
         documents = self.one.document, self.other.document
         of_host = host(self.other.source)
         said = judge(method, *documents, self.rule, evidence, names=self.names, of_host=of_host)
+        is_kept = self.is_kept_by_item or (self.items and not self._is_said)
+        if is_kept and "duplicate" in said.verdict:
+            return replace(said, verdict=f"kept ({Objection.ITEM})")
         if self.copy_by_its_own_word and said.verdict == f"kept ({Objection.TITLE})":
             return replace(said, verdict=f"{said.verdict}, or a copy by its own word")
         return said
+
+    @property
+    def _is_said(self) -> bool:
+        """Whether the first item says all that the second one says, and the pages do not."""
+        assert self.items
+        one, other = self.items
+        shown = [side.extraction.evidence for side in (self.one, self.other)]
+        own_names = frozenset[bytes]()
+        if all(shown) and shown[0].headline == shown[1].headline != b"":  # type: ignore[union-attr]  # both are there
+            own_names = other.names
+        return other.keys - own_names <= one.keys
 
     @cached_property
     def copy_by_its_own_word(self) -> Side | None:
@@ -187,6 +206,25 @@ class Explanation:
             for name, kind in METHODS.items()
         ]
         return judgements if self.method.name in METHODS else [self.judgement, *judgements]
+
+    @property
+    def item_differences(self) -> list[tuple[str, str | None, str | None]]:
+        """Fields in which the items differ, and what each of them has there, ``None`` for nothing.
+
+        What only the first one has keeps the second one from nothing.
+        """
+        if self.items is None:
+            return []
+        one, other = (item.contents for item in self.items)
+        found = [(field, None, text) for key, (field, text) in other.items() if key not in one]
+        missing = [(field, text) for key, (field, text) in one.items() if key not in other]
+        rows: list[tuple[str, str | None, str | None]] = []
+        for field, _, text in found:
+            same = next((pair for pair in missing if pair[0] == field), None)
+            if same:
+                missing.remove(same)
+            rows.append((field, same and same[1], text))
+        return rows + [(field, text, None) for field, text in missing]
 
     @cached_property
     def diff(self) -> list[Part]:
@@ -212,6 +250,10 @@ class Explanation:
             ],
             "contained": contained and {"a_in_b": contained[0], "b_in_a": contained[1]},
             "fingerprints": fingerprints,
+            "items": [
+                {"field": field, "a": one, "b": other}
+                for field, one, other in self.item_differences
+            ],
             "judgements": [judgement.as_json() for judgement in self.judgements],
             "diff": [part._asdict() for part in self.diff],
         }
@@ -230,7 +272,7 @@ def judge(
     """Return what *method* says of two pages, as a crawl would that stores the first one.
 
     *evidence*: what the pages show besides, ``None`` for texts. *names* knows what the pages
-    of a host, that of the second page, share in their titles; else that is what the first page has.
+    of a host, that of the second page, share in their titles: of two pages, nobody knows that.
     """
     sketches = [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
@@ -244,9 +286,6 @@ def judge(
         )
         for document, sketch, own in zip((first, second), sketches, evidence, strict=True)
     ]
-
-    if names is None:
-        names = _names_of(records[0], of_host)
 
     def objection(page: Witness, original: Witness, *, is_exact: bool) -> Objection | None:
         return rule.objection(
@@ -292,14 +331,6 @@ def _verdict(
     if distance is None:
         return "no sketch"
     return "different" if distance > method.max_distance else "not compared"
-
-
-def _names_of(stored: PageRecord, of_host: str) -> Names:
-    """Return what a crawl knows of the names of a host, of which it has met one page."""
-    names = Names()
-    if stored.evidence is not None:
-        names.learn(of_host, Evidence.from_bytes(stored.evidence))
-    return names
 
 
 def _features(one: Mapping[str, float], other: Mapping[str, float]) -> Iterator[Feature]:

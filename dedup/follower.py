@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dedup.claim import Claim
 from dedup.late_claims import LateClaims
 from dedup.methods.base import Method
-from dedup.record import Claimed, Event, Lost
+from dedup.record import Claimed, Committed, Event, Lost
 from dedup.rule import Rule
 from dedup.stores import HistoryChangedError, News, Store, StoreDownError
 from dedup.view.view import View
@@ -49,7 +49,7 @@ class Follower:
         self._lock = Lock()
         self._next = _Turn()
         # Stored pages that the log may not have.
-        self._unsure: list[Claimed] = []
+        self._unsure: list[tuple[Claimed, Committed]] = []
 
     async def load(self, tell: Callable[[int], object] = lambda number: None) -> None:
         """Take over the pages that the store has from before; *tell* is called with their numbers.
@@ -190,9 +190,10 @@ class Follower:
                 self.view.release(claim)  # who waits for it looks again
         await self.load()
         unsure, self._unsure = self._unsure, []
-        for claimed in unsure:
+        for claimed, event in unsure:
             if not self.view.has_page(claimed):
                 claim = Claim(claimed)
+                claim.end_with(event)
                 claim.end(is_stored=True)
                 self.late_claims.add(claim)
         self.late_claims.forget_replaced()
@@ -210,7 +211,7 @@ class Follower:
         if claim.number < 0:
             claim.end(is_stored=True)
         else:
-            self._store.commit(claim.claimed)
+            self._store.commit(claim.claimed, claim.committed)
             self.view.commit(claim)
 
     def release(self, claim: Claim) -> None:

@@ -83,7 +83,7 @@ class LateClaims:
     def forget_replaced(self) -> None:
         """Have the claims replace nothing: those numbers may be those of other pages now."""
         for claim in self._claims:
-            claim.claimed = claim.claimed._replace(replaces=())
+            claim.replaces = ()
 
     def __bool__(self) -> bool:
         """Whether any are to be made."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from dedup.evidence import Objection
 from dedup.methods.base import Method
 from dedup.record import PageRecord
 from dedup.stores import Store
@@ -18,19 +19,24 @@ class Neighbours:
         self._store = store
         self._view = view
 
-    def of(self, records: Sequence[PageRecord], scope: str) -> Iterator[tuple[str, float] | None]:
+    def of(
+        self, records: Sequence[PageRecord], scope: str
+    ) -> Iterator[tuple[str, float, Objection | None] | None]:
         """Yield for each record the nearest near miss in *scope*: its key and distance.
+
+        And what would speak against a drop if it were within the threshold.
 
         ``None`` if there is none. What is found beyond the threshold depends on the index: all with
         fingerprints, else a part.
         """
-        for match in self._view.nearest_beyond(records, scope, self.distance):
+        matches = self._view.nearest_beyond(records, scope, self.distance)
+        for record, match in zip(records, matches, strict=True):
             if match is None:
                 yield None
             else:
                 page = self._store.at_hand(match.page)
                 key = page.key if page else self._store.words_for(match.page)
-                yield key, match.distance
+                yield key, match.distance, self._view.objection_to(record, match.page)
 
     async def fetch(self, records: Sequence[PageRecord], scope: str) -> None:
         """Have the keys at hand that `of` gives.

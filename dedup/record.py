@@ -1,19 +1,24 @@
 """What is compared, kept, sent and written of a page: one record, wherever it goes."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import compress
+from struct import Struct
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.evidence.evidence import NAMES, SIZE_OF_EVIDENCE
+from dedup.evidence.evidence import NAMES, SIZE_OF_EVIDENCE, VIEW
 from dedup.packed import Packed, lengths_of
-from dedup.text import Document
+from dedup.text import Document, to_utf8
 
+SIZE_OF_VALUE = 8
+"""The bytes of each value in what an item says."""
+MOST_VALUES = 256
+"""How many values are told apart; what an item says that has more is one value."""
 MOST_TOKENS = 2**63 - 1
 """The most words that a record can say a text has, so that it can be stored."""
 
@@ -26,7 +31,8 @@ class PageRecord(NamedTuple):
     (``None`` for an empty one), *sketch* the method's sketch as bytes (``None`` for a text with too
     little content). *evidence* is what the page shows besides its main text, as `Evidence.to_bytes`
     gives it; ``None`` where nobody has seen the page. A page that *is_binary* was not read as text
-    and is long: it has no tokens, and its digest is that of its bytes.
+    and is long: it has no tokens, and its digest is that of its bytes. *item* is what its item
+    says, as `ItemValues.to_bytes` gives it; empty where the page alone decides.
     """
 
     key: str = ""
@@ -36,6 +42,7 @@ class PageRecord(NamedTuple):
     sketch: bytes | None = None
     evidence: bytes | None = None
     is_binary: bool = False
+    item: bytes = b""
 
     def under(self, key: str, scope: str = "") -> Self:
         """Return the record of the page with another *key* and *scope*."""
@@ -52,6 +59,8 @@ class PageRecord(NamedTuple):
         values["digest"] = None if self.digest is None else self.digest.hex()
         values["sketch"] = None if self.sketch is None else b64encode(self.sketch).decode("ascii")
         values["evidence"] = None if self.evidence is None else self.evidence.hex()
+        if self.item:
+            values["item"] = b64encode(self.item).decode("ascii")
         return {**values, "binary": True} if self.is_binary else values
 
     @classmethod
@@ -68,6 +77,7 @@ class PageRecord(NamedTuple):
                 None if sketch is None else b64decode(sketch, validate=True),
                 None if evidence is None else bytes.fromhex(evidence),
                 values.get("binary", False),
+                b64decode(values.get("item", ""), validate=True),
             )
             is_as_written = record.as_json() == values
         except (AttributeError, KeyError, TypeError, ValueError) as cause:
@@ -82,25 +92,36 @@ class PageRecord(NamedTuple):
             raise error
         if record.evidence is not None and len(record.evidence) != SIZE_OF_EVIDENCE:
             raise error
+        if len(record.item) % SIZE_OF_VALUE or len(record.item) > SIZE_OF_VALUE * MOST_VALUES:
+            raise error
         return record
 
 
 class Claimed(NamedTuple):
     """An event: a page is about to be stored.
 
-    *replaces* are the numbers of stored pages whose place it takes when it is; *number* is its own,
-    which the store gives: lower numbers are older.
+    *number* is its own, which the store gives: lower numbers are older. The page may have more
+    items than the one of its *record*.
     """
 
     record: PageRecord
-    replaces: Sequence[int] = ()
     number: int = -1
 
 
 class Committed(NamedTuple):
-    """An event: the page that was claimed as *number* is stored."""
+    """An event: the page that was claimed as *number* is stored.
+
+    *items* is what its stored items say, ``None`` for what its claim says. *replaces* are the
+    numbers of stored pages whose place it takes.
+    """
 
     number: int
+    items: tuple[bytes, ...] | None = None
+    replaces: tuple[int, ...] = ()
+
+    def packed_items(self, record: PageRecord) -> bytes:
+        """Return what the items of the page say, which was claimed with *record*, packed."""
+        return pack_items([record.item] if self.items is None else self.items)
 
 
 class Released(NamedTuple):
@@ -132,9 +153,10 @@ class RecordColumns:
     *numbers* rise: shape (n,), int64, as *tokens*. *digests*: shape (n, 16), uint8. Of those for
     which *has_sketch*, shape (n,), is true, *sketches* has the sketches; of those for which
     *has_evidence* is, *evidence* has the rows, shape (m, `SIZE_OF_EVIDENCE`), uint8. The scope of a
-    page is that of *scopes* at its place in *of_scope*, shape (n,), int64. *keys* has the keys of
-    some pages with evidence, by number. *replaced* are the numbers of pages that came before, whose
-    place these take.
+    page is that of *scopes* at its place in *of_scope*, shape (n,), int64. *items* has what the
+    items of each page say, as `pack_items` writes it. *keys* has the keys of some pages with
+    evidence, by number. *replaced* are the numbers of pages that came before, whose place these
+    take.
     """
 
     numbers: Array
@@ -146,6 +168,7 @@ class RecordColumns:
     evidence: Array
     of_scope: Array
     scopes: Sequence[str]
+    items: Packed
     keys: Mapping[int, str] = field(default_factory=dict)
     replaced: Sequence[int] = ()
 
@@ -158,6 +181,7 @@ class RecordColumns:
         tokens: Sequence[int],
         evidence: Sequence[bytes | None],
         scopes: Sequence[str],
+        items: Sequence[bytes],
     ) -> Self:
         """Return columns of what is there of each page, without keys.
 
@@ -178,6 +202,7 @@ class RecordColumns:
             _rows(own_evidence, SIZE_OF_EVIDENCE, "evidence of a page is of a wrong length"),
             np.fromiter(map(places.__getitem__, scopes), np.int64, len(scopes)),
             list(places),
+            _packed(items, "what items say is no blob"),
         )
 
     @property
@@ -200,6 +225,7 @@ class RecordColumns:
             has_evidence=self.has_evidence[which],
             evidence=self.evidence[which[self.has_evidence]],
             of_scope=self.of_scope[which],
+            items=self.items.where(which),
             keys=dict(compress(self.keys.items(), has_key)),
         )
 
@@ -231,6 +257,36 @@ class RecordColumns:
             yield scope, numbers, sketches
 
 
+def keys_of(item: bytes) -> frozenset[bytes]:
+    """Return the values of an item as `ItemValues.to_bytes` wrote them, each of 8 bytes."""
+    size = SIZE_OF_VALUE
+    return frozenset([item[place : place + size] for place in range(0, len(item), size)])
+
+
+def pack_items(items: Iterable[bytes]) -> bytes:
+    """Return what several *items* of a page say as one byte string: each after its length."""
+    return b"".join(_LENGTH.pack(len(item) // SIZE_OF_VALUE) + item for item in items)
+
+
+def unpack_items(data: bytes) -> list[bytes]:
+    """Return what `pack_items` was called on; raises ValueError for anything else."""
+    items, place = [], 0
+    while place < len(data):
+        if place + _LENGTH.size > len(data):
+            raise ValueError("what items say ends too early")
+        (count,) = _LENGTH.unpack_from(data, place)
+        place += _LENGTH.size
+        end = place + count * SIZE_OF_VALUE
+        items.append(data[place:end])
+        place = end
+    if place != len(data):
+        raise ValueError("what items say ends too early")
+    return items
+
+
+_LENGTH = Struct("<H")
+
+
 def _present(values: Sequence[bytes | None]) -> tuple[Array, list[bytes]]:
     """Return which of *values* are there, and these."""
     present = [value for value in values if value is not None]
@@ -253,12 +309,15 @@ def _rows(values: Sequence[bytes], size: int, error: str) -> Array:
         raise ValueError(error) from cause
 
 
-def digest_with(digest: bytes, parts: bytes) -> bytes:
-    """Return the digest of a page, whose own is *digest*, with what else its items are made of.
+def with_digest(record: PageRecord) -> PageRecord:
+    """Return *record* with what stands for its text, if it has none and shows something else.
 
-    Without *parts* it is that of the page.
+    No other page has an equal one: such a page is compared with what it was itself.
     """
-    return blake2b(digest + parts, digest_size=16).digest() if parts else digest
+    if record.digest is not None or record.evidence is None:
+        return record
+    content = to_utf8(record.key) + record.evidence[VIEW]
+    return record._replace(digest=blake2b(content, digest_size=16, person=b"no text").digest())
 
 
 def digest_of(document: Document) -> bytes | None:

@@ -13,7 +13,7 @@ from dedup.limits import shorten_url
 from dedup.methods.base import KeyMethod, Method
 from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.record import PageRecord
-from dedup.scopes import base_of, is_scope_name, is_within, parts_of, scope_within
+from dedup.scopes import is_scope_name
 
 
 class MadeWith(NamedTuple):
@@ -36,9 +36,6 @@ class MadeWith(NamedTuple):
         return cls(method.name, digest_of_identity(method.identity), **others)
 
 
-_BESIDE = ("made_with", "parts")
-
-
 class FieldRecord(NamedTuple):
     """A record that was read of a field."""
 
@@ -59,12 +56,10 @@ def digest_of_identity(identity: Mapping[str, Any]) -> str:
 def to_field(record: PageRecord, made_with: MadeWith) -> dict[str, Any]:
     """Return what the field of an item says of *record*: an object of JSON that any feed can hold.
 
-    That is `PageRecord.as_json`, with the parts of an item of several pages beside its scope.
+    That is `PageRecord.as_json`, with what it was made with.
     """
-    key, scope = shorten_url(record.key), base_of(record.scope)
+    key, scope = shorten_url(record.key), shorten_url(record.scope)
     values = record.under(_writable(key), _writable(scope)).as_json()
-    if is_within(record.scope):
-        values["parts"] = parts_of(record.scope).hex()
     return {**values, "made_with": made_with._asdict()}
 
 
@@ -101,14 +96,17 @@ class FieldReader:
                     f"{_describe(self._made_with)}: another method, version, "
                     "arguments or secret, or simplified Chinese in one of them only"
                 )
-            own = {name: value for name, value in values.items() if name not in _BESIDE}
-            if own.get("binary", True) is None:  # a table has null where there is none
-                del own["binary"]
+            own = {name: value for name, value in values.items() if name != "made_with"}
+            for name in ("binary", "item"):
+                if own.get(name, True) is None:  # a table has null where there is none
+                    del own[name]
             record = PageRecord.of_json(own)
-            scope = _scope(record.scope, values.get("parts"))
+            if shorten_url(record.scope) != record.scope:
+                raise ValueError(record.scope)
         except (AttributeError, KeyError, TypeError, ValueError):
             return ValueError(f"the record is damaged: {values!r:.200}")
-        return FieldRecord(record.under(shorten_url(_writable(record.key)), scope), made_with)
+        key = shorten_url(_writable(record.key))
+        return FieldRecord(record.under(key, _writable(record.scope)), made_with)
 
     def _check(self, result: FieldRecord | ValueError) -> FieldRecord | ValueError:
         sketch = result.record.sketch if isinstance(result, FieldRecord) else None
@@ -143,14 +141,6 @@ def _made_with(values: Any) -> MadeWith:
     if not is_scope_name(made_with.scope):
         raise ValueError(values)
     return made_with
-
-
-def _scope(base: str, parts: str | None) -> str:
-    """Return the scope of which `to_field` wrote these; raises ValueError for what it does not."""
-    scope = scope_within(_writable(base), bytes.fromhex(parts)) if parts else _writable(base)
-    if is_within(base) or shorten_url(scope) != scope:
-        raise ValueError(scope)
-    return scope
 
 
 def _describe(made_with: Sequence[Any]) -> str:

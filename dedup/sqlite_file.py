@@ -30,7 +30,8 @@ class LedgerType:
     *schema*: a file of SQL with a table `about` (name, value as JSON). *user*: what uses it, a word
     that is both noun and verb. *memory*: what was done with its pages, a participle.
     *remedy*: how to use another file. *sharers*: SQL that counts the processes which share a file
-    at a time (?), in seconds since 1970; empty if such files are not shared.
+    at a time (?), in seconds since 1970; empty if such files are not shared. *upgrade*: SQL that
+    makes a file of the version before one of this version; empty if there is none.
     """
 
     name: str
@@ -41,6 +42,7 @@ class LedgerType:
     memory: str
     remedy: str
     sharers: str = ""
+    upgrade: str = ""
 
 
 def is_sqlite(path: Path) -> bool:
@@ -127,10 +129,11 @@ class SqliteFile:
                 raise
             return file
 
-    def read_only(self) -> sqlite3.Connection:
+    def read_only(self, *, accepts_last_version: bool = False) -> sqlite3.Connection:
         """Open a snapshot of the file; what a crawl writes meanwhile does not show.
 
-        Raises LedgerError if the file is of another kind or version.
+        Raises LedgerError if the file is of another kind or version; *accepts_last_version*: it may
+        be of the version before.
         """
         # To read a file in WAL mode, SQLite needs two side files, which it creates and removes if
         # it may write. If it may not, they exist while a crawl runs; otherwise nobody changes the
@@ -145,7 +148,8 @@ class SqliteFile:
                 file.execute("PRAGMA query_only = 1")
                 file.isolation_level = None
                 file.execute("BEGIN")
-                self._check(file)  # the first read, which fixes the snapshot
+                # The first read, which fixes the snapshot.
+                self._check(file, accepts_last_version=accepts_last_version)
             except BaseException:
                 file.close()
                 raise
@@ -160,7 +164,7 @@ class SqliteFile:
             check_same_thread=False,
         )
 
-    def _check(self, file: sqlite3.Connection) -> None:
+    def _check(self, file: sqlite3.Connection, *, accepts_last_version: bool = False) -> None:
         """Raise LedgerError if *file* is of another kind or version; does not change it."""
         if not self.path.stat().st_size:
             raise self.damage_error(sqlite3.DatabaseError("it is empty"))
@@ -168,11 +172,22 @@ class SqliteFile:
         if application_id != self.kind.application_id:
             raise LedgerError(f"{self.path} is not a {self.kind.name}; {self.kind.remedy}")
         [version] = file.execute("PRAGMA user_version").fetchone()
-        if version != self.kind.version:
+        is_last = bool(self.kind.upgrade) and version == self.kind.version - 1
+        if version != self.kind.version and not (is_last and accepts_last_version):
+            remedy = f"{self.kind.remedy}, or remove this one"
+            if is_last:
+                remedy = f"dedup reindex {self.path} -o NEW makes one of it; or {remedy}"
             raise LedgerError(
                 f"{self.path} is a ledger of version {version}, this scrapy-dedup needs version "
-                f"{self.kind.version}; {self.kind.remedy}, or remove this one"
+                f"{self.kind.version}; {remedy}"
             )
+
+    def upgrade(self, file: sqlite3.Connection) -> None:
+        """Make *file* one of this version, if it is of the one before."""
+        [version] = file.execute("PRAGMA user_version").fetchone()
+        if version != self.kind.version:
+            file.executescript(self.kind.upgrade)
+            file.execute(f"PRAGMA user_version = {self.kind.version}")
 
     def identity(self, file: sqlite3.Connection) -> dict[str, Any]:
         """Return the settings that the ledger was made with; *file* is a connection to it."""

@@ -1,6 +1,6 @@
 """Ledgers by hand, without a crawl: the verbs of a store, one after the other."""
 
-from dedup.record import Claimed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import News, SqliteStore, finished
 
 
@@ -16,16 +16,23 @@ def joined(path, identity, **options):
     return store
 
 
-def claim(store, page, replaces=()):
-    [claimed] = finished(store.exchange([Claimed(page, replaces)], News()))
+def claim(store, page):
+    [claimed] = finished(store.exchange([Claimed(page)], News()))
     return claimed
 
 
-def add(store, page, replaces=()):
+def add(store, page, replaces=(), items=None):
     """Have *page* stored, but not published; return its number."""
-    claimed = claim(store, page, replaces)
-    store.commit(claimed)
+    claimed = claim(store, page)
+    store.commit(claimed, Committed(claimed.number, items, tuple(replaces)))
     return claimed.number
+
+
+def commits_of(claims):
+    """How a request tells commits: of *claims* as those are named, or of what is told already."""
+    return [
+        (claim[1], Committed(claim[0])) if isinstance(claim[1], int) else claim for claim in claims
+    ]
 
 
 def publish(store):

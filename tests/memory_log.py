@@ -153,8 +153,8 @@ class MemoryLog(Log):
             server.turns[owner] = request.turn
             server.leases[owner] = server.now + self.lease
             lost = []
-            for number, serial in request.commits:
-                if not server.end(owner, serial, number, Committed(number)):
+            for serial, event in request.commits:
+                if not server.end(owner, serial, event.number, event):
                     lost.append(serial)
             for number, serial in request.releases:
                 server.end(owner, serial, number, Released(number))

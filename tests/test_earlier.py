@@ -28,12 +28,16 @@ def records_of(texts, method, key=KEY):
     return [page.record.under(key) for page in reader.read_texts(texts)]
 
 
-def earlier_pages(texts, method=None, ended=(), *, several=True, copies=()):
+def earlier_pages(texts, method=None, ended=(), *, several=True, copies=(), items=None):
     method = method or SimHash()
     records = [*records_of(texts, method), *records_of(copies, method, "http://copy/")]
     pages = [Stored(number, record) for number, record in enumerate(records)]
     has_ended = set(ended).__contains__
-    return EarlierPages(method, Rule(), KEY, pages, has_ended, several_a_key=several)
+    items_of = (items or {}).get
+    return EarlierPages(
+        method, Rule(), KEY, pages, has_ended, lambda number: items_of(number, [b""]),
+        several_a_key=several,
+    )  # fmt: skip
 
 
 def record_of(text, method=None):
@@ -65,6 +69,26 @@ def test_what_has_ended_is_neither_unchanged_nor_replaced():
     assert pages.unchanged(record_of(TEXTS[2])) is None
     assert pages.replaced_by(record_of(edited(TEXTS[2])))[1] == []
     assert pages.unchanged(record_of(TEXTS[3])).number == 3
+
+
+def test_a_page_is_unchanged_only_with_an_item_that_says_the_same():
+    pages = earlier_pages(TEXTS[:2], items={0: [b"price: 5", b"price: 9"], 1: []})
+    record = record_of(TEXTS[0])
+    said = {
+        item: pages.unchanged(record._replace(item=item))
+        for item in (b"price: 5", b"price: 9", b"price: 5price: 9", b"")
+    }
+    assert {item for item, stored in said.items() if stored} == {b"price: 5", b"price: 9"}
+    assert pages.unchanged(record_of(TEXTS[1])) is None
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_page_with_another_item_is_changed_but_takes_no_place_of_what_was_met_again(several):
+    pages = earlier_pages(TEXTS[:1] * 2, several=several)
+    verdict, gone = pages.replaced_by(record_of(TEXTS[0]), {1})
+    assert (verdict.kind, verdict.distance, gone) == (Kind.CHANGED, 0, [0])
+    verdict, gone = pages.replaced_by(record_of(TEXTS[0]), {0, 1})
+    assert (verdict.kind, gone) == (Kind.NEW, [])
 
 
 def test_copies_count_only_if_nothing_is_left_under_the_own_key():

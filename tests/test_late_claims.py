@@ -35,9 +35,10 @@ def made(late, refused=()):
 
 def test_a_claim_that_waits_has_no_number_and_replaces_nothing_once_numbers_are_others():
     late = Late()
-    late.add(claim := Claim(Claimed(PageRecord("page"), [3, 4], 7)))
-    assert (claim.number, claim.claimed.replaces) == (-1, [3, 4])
+    late.add(claim := Claim(Claimed(PageRecord("page"), 7), [3, 4]))
+    assert (claim.number, claim.replaces) == (-1, (3, 4))
     late.forget_replaced()
+    assert claim.replaces == ()
     assert claim.claimed == Claimed(PageRecord("page"))
 
 

@@ -37,7 +37,7 @@ LAYERS = [
         "preference",
         "canonical",
     },
-    {"lexicon_file", "methods", "rule", "evidence_table", "claim"},
+    {"lexicon_file", "methods", "rule", "evidence_table", "claim", "item_values"},
     {"record_field", "plugins", "lost_text", "dropped"},
     {"index", "stores", "late_claims"},
     {"search"},

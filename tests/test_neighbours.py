@@ -28,7 +28,10 @@ def test_a_near_miss_is_the_nearest_page_of_the_scope_that_is_beyond_the_thresho
     finished(detector.reserve(page(0xF, "open", "another scope")))
     neighbours = detector.neighbours
     assert neighbours.distance == 16
-    assert list(neighbours.of([page(HERE), page(MISS)], "")) == [("miss", 8), ("match", 11)]
+    assert list(neighbours.of([page(HERE), page(MISS)], "")) == [
+        ("miss", 8, None),
+        ("match", 11, None),
+    ]
     assert list(neighbours.of([page(HERE)], "another scope")) == [None]
     assert list(neighbours.of([page(HERE)], "nothing there")) == [None]
 
@@ -46,11 +49,11 @@ def test_near_misses_in_a_shared_store_have_other_words_until_their_keys_are_fet
         with pytest.raises(StoreDownError):
             await later.neighbours.fetch(records, "")
         assert list(later.neighbours.of(records, "")) == [
-            ("page 1 of memory of the tests", 8), None,
+            ("page 1 of memory of the tests", 8, None), None,
         ]  # fmt: skip
         server.is_down = False
         await later.follower.exchange(News())  # which finds out
         await later.neighbours.fetch(records, "")
-        assert list(later.neighbours.of(records, "")) == [("miss", 8), None]
+        assert list(later.neighbours.of(records, "")) == [("miss", 8, None), None]
 
     asyncio.run(crawl())

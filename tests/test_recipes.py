@@ -10,13 +10,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from texts import article, page
 from web import served
-
-from crawler.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
 
@@ -130,35 +127,3 @@ class TheSpider(scrapy.Spider):
         yield await page.to_item()
 """
         assert stored(script, tmp_path) == [f"{url}/page", f"{url}/other"]
-
-
-def test_a_crawl_spider_finds_all_copies_if_only_names_of_pages_have_the_texts_of_links(
-    tmp_path: Path,
-):
-    found = {}
-    for chosen in ("None", "forget_link_text", "lambda request, response: request"):
-        with DemoServer() as demo:
-            script = f"""
-from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule
-{block_with("def forget_link_text")}
-LOG_LEVEL = "INFO"
-
-class TheSpider(CrawlSpider):
-    name = "demo"
-    start_urls = [{demo.url!r}]
-    rules = [Rule(
-        LinkExtractor(allow="^http://127.0.0.1:", deny="/media/"), callback="parse_page",
-        follow=True, process_request={chosen},
-    )]
-
-    def parse_page(self, response):
-        yield {{"url": response.url, "title": response.css("title::text").get()}}
-"""
-            found[chosen] = [urlsplit(url).path for url in stored(script, tmp_path)]
-            (tmp_path / "items.jsonl").unlink()
-    plain, forgetting, others = found.values()
-    assert plain == forgetting == others
-    assert len(plain) == 78 - 20
-    recipes = (ROOT / "docs" / "more-recipes.md").read_text()
-    assert "all 20 copies are found, as with any" in recipes

@@ -9,11 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from record_columns import columns_of, pages_of
 
+from dedup.claim import Claim
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
-from dedup.record import PageRecord, RecordColumns, digest_of, digest_with
+from dedup.record import (
+    SIZE_OF_VALUE,
+    Claimed,
+    Committed,
+    PageRecord,
+    RecordColumns,
+    digest_of,
+    pack_items,
+    unpack_items,
+)
 from dedup.text import Document
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
+ITEMS = st.binary(max_size=40).map(lambda data: data[: len(data) // SIZE_OF_VALUE * SIZE_OF_VALUE])
 RECORDS = st.builds(
     PageRecord,
     key=ANY_TEXT,
@@ -23,6 +34,7 @@ RECORDS = st.builds(
     sketch=st.none() | st.binary(max_size=300),
     evidence=st.none() | st.binary(min_size=29, max_size=29),
     is_binary=st.booleans(),
+    item=ITEMS,
 )
 WRITTEN = PageRecord("http://a/", "a", 2, bytes(16), b"ab", bytes(29)).as_json()
 
@@ -52,6 +64,8 @@ def test_a_record_without_one_of_its_values_is_refused(name):
         ("sketch", "a"), ("sketch", "YW I="), ("sketch", "é"), ("sketch", 0), ("sketch", []),
         ("evidence", ""), ("evidence", "00" * 28), ("evidence", "0g" * 29), ("evidence", 0),
         ("sketch", "YWJ="), ("binary", None), ("binary", 1), ("binary", "true"),
+        ("item", None), ("item", ""), ("item", 1), ("item", "é"), ("item", ["YWJj"]),
+        ("item", "YSB2YWx1ZQ=="), ("item", "YSB2YWx1ZSE"), ("item", "YSB2YWx1ZSEh"),
     ],
 )  # fmt: skip
 def test_a_record_with_another_value_is_refused(name, value):
@@ -73,7 +87,7 @@ def test_what_is_no_object_is_refused(written):
         PageRecord.of_json(written)
 
 
-@given(st.sampled_from([*WRITTEN, "binary"]), JSON)
+@given(st.sampled_from([*WRITTEN, "binary", "item"]), JSON)
 def test_a_record_with_any_value_is_refused_or_is_as_it_was_written(name, value):
     values = {**WRITTEN, name: value}
     try:
@@ -81,6 +95,56 @@ def test_a_record_with_any_value_is_refused_or_is_as_it_was_written(name, value)
     except ValueError:
         return
     assert json.dumps(record.as_json()) == json.dumps(values)
+
+
+def test_what_an_item_says_is_written_only_if_it_says_something():
+    record = PageRecord.of_json(WRITTEN)
+    assert (record.item, "item" in record.as_json()) == (b"", False)
+    written = record._replace(item=b"a value!another!").as_json()
+    assert written == {**WRITTEN, "item": "YSB2YWx1ZSFhbm90aGVyIQ=="}
+
+
+@given(st.lists(ITEMS | st.just(bytes(SIZE_OF_VALUE * 300)), max_size=4))
+def test_what_several_items_say_comes_back_as_it_was(items):
+    assert unpack_items(pack_items(items)) == items
+
+
+def test_what_several_items_say_is_refused_if_it_ends_too_early():
+    packed = pack_items([b"a value!", b"another!"])
+    for part in (packed[:-1], packed[:11], b"\0"):
+        with pytest.raises(ValueError, match="what items say ends too early"):
+            unpack_items(part)
+
+
+@given(st.lists(ITEMS, min_size=1, max_size=4), st.data())
+def test_a_part_of_what_items_say_is_refused_or_is_what_the_first_ones_say(items, data):
+    packed = pack_items(items)
+    part = packed[: data.draw(st.integers(0, len(packed) - 1))]
+    try:
+        found = unpack_items(part)
+    except ValueError:
+        return
+    assert found == items[: len(found)]
+
+
+def test_a_page_is_stored_with_the_item_of_its_claim_or_with_what_its_commit_tells():
+    record = PageRecord.of_json(WRITTEN)._replace(item=b"a value!")
+    assert unpack_items(Committed(1).packed_items(record)) == [b"a value!"]
+    assert unpack_items(Committed(1, ()).packed_items(record)) == []
+    assert unpack_items(Committed(1, (b"", b"another!")).packed_items(record)) == [b"", b"another!"]
+
+
+def test_a_claim_tells_other_items_and_replaced_pages_with_its_commit():
+    record = PageRecord.of_json(WRITTEN)._replace(item=b"a value!")
+    claim = Claim(Claimed(record, 7), [3, 4])
+    assert claim.committed == Committed(7, None, (3, 4))
+    claim.items.append(b"another!")
+    assert claim.committed == Committed(7, (b"a value!", b"another!"), (3, 4))
+    claim.items.remove(b"a value!")
+    assert claim.committed == Committed(7, (b"another!",), (3, 4))
+    other = Claim(Claimed(record, 7))
+    other.end_with(claim.committed)
+    assert (other.items, other.replaces) == ([b"another!"], (3, 4))
 
 
 def test_a_record_is_put_under_another_key_and_scope():
@@ -98,6 +162,7 @@ PAGE = st.builds(
     st.none() | st.binary(max_size=3) | st.just(b"ab"),
     st.none() | st.binary(min_size=SIZE_OF_EVIDENCE, max_size=SIZE_OF_EVIDENCE),
     st.just(False),
+    ITEMS,
 )
 PAGES = st.dictionaries(st.integers(0, 2**63 - 1), PAGE, max_size=8).map(
     lambda pages: dict(sorted(pages.items()))
@@ -165,10 +230,13 @@ def test_sketches_of_pages_that_are_long_are_told_apart_by_scope(pages, least):
         (4, "x" * SIZE_OF_EVIDENCE, "evidence of a page is of a wrong length"),
         (5, b"scope", "a column has values of a wrong type"),
         (5, None, "a column has values of a wrong type"),
+        (6, None, "what items say is no blob"),
+        (6, "text", "what items say is no blob"),
+        (6, 7, "what items say is no blob"),
     ],
 )
 def test_values_that_cannot_be_right_are_refused(place, value, error):
-    right = [1, bytes(16), b"sketch", 7, bytes(SIZE_OF_EVIDENCE), ""]
+    right = [1, bytes(16), b"sketch", 7, bytes(SIZE_OF_EVIDENCE), "", b"\0\0"]
     wrong = [*right[:place], value, *right[place + 1 :]]
     for rows in ([wrong], [right, wrong], [wrong, right, right]):
         with pytest.raises(ValueError, match=error):
@@ -177,17 +245,15 @@ def test_values_that_cannot_be_right_are_refused(place, value, error):
 
 def test_lengths_that_only_together_are_right_are_refused():
     rows = [
-        [1, bytes(15), None, 7, bytes(SIZE_OF_EVIDENCE), ""],
-        [2, bytes(17), None, 7, bytes(SIZE_OF_EVIDENCE), ""],
+        [1, bytes(15), None, 7, bytes(SIZE_OF_EVIDENCE), "", b""],
+        [2, bytes(17), None, 7, bytes(SIZE_OF_EVIDENCE), "", b""],
     ]
     with pytest.raises(ValueError, match="a digest has not 16 bytes"):
         RecordColumns.of(*zip(*rows, strict=True))
 
 
-def test_digests_are_of_the_text_and_of_what_else_belongs_to_it():
+def test_digests_are_of_the_text():
     digest = digest_of(Document("some text"))
     assert digest == digest_of(Document("some text")) != digest_of(Document("other text"))
     assert digest_of(Document("")) is None
-    assert digest_with(digest, b"") == digest
-    assert len({digest, digest_with(digest, b"a"), digest_with(digest, b"b")}) == 3
-    assert len(digest) == len(digest_with(digest, b"a")) == 16
+    assert len(digest) == 16

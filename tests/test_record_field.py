@@ -12,7 +12,6 @@ from dedup.methods.keyed import KeyedHashing, with_keyed_hashing
 from dedup.page import PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, MadeWith, to_field
-from dedup.scopes import scope_within
 
 OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 SECRET = "correct horse battery staple"
@@ -89,11 +88,11 @@ def test_a_fingerprint_of_too_many_bits_is_damage():
         ({"sketch": "no base64!"}, "is damaged"),
         ({"sketch": 17}, "is damaged"),
         ({"binary": "yes"}, "is damaged"),
-        ({"parts": "no hexadecimal"}, "is damaged"),
-        ({"parts": 17}, "is damaged"),
-        ({"scope": "a\x1fzz"}, "is damaged"),
+        ({"item": "no base64!"}, "is damaged"),
+        ({"item": "YSB2YWx1ZQ=="}, "is damaged"),
+        ({"item": 17}, "is damaged"),
+        ({"parts": "07"}, "is damaged"),
         ({"scope": "a" * (LONGEST_URL + 1)}, "is damaged"),
-        ({"parts": "00" * LONGEST_URL}, "is damaged"),
     ],
 )
 def test_what_nobody_wrote_is_damage(changes, told):
@@ -135,13 +134,21 @@ def test_the_secret_cannot_be_read_of_a_record():
         assert secret not in text
 
 
-def test_the_parts_of_a_chain_stand_beside_its_scope():
+def test_what_the_item_says_stands_in_the_record():
     method = METHODS["simhash"]()
-    record = record_of(method, scope=scope_within("example.com", b"\x07"))
+    record = record_of(method)._replace(item=b"a value!another!")
     values = written(method, record)
-    assert (values["scope"], values["parts"]) == ("example.com", "07")
+    assert values["item"] == "YSB2YWx1ZSFhbm90aGVyIQ=="
     [found] = read(method, values)
     assert found.record == record
+
+
+def test_an_item_that_says_nothing_may_be_null_as_in_a_table():
+    method = METHODS["simhash"]()
+    values = written(method)
+    assert "item" not in values
+    [found] = read(method, {**values, "item": None, "binary": None})
+    assert found.record == record_of(method)
 
 
 def test_keys_are_as_a_ledger_has_them():

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_log import MemoryLog, Server
 
-from dedup.detector import Detector
+from dedup.detector import Detector, OwnClaims
+from dedup.evidence import Objection
 from dedup.methods import SimHash
 from dedup.record import Committed, PageRecord
 from dedup.rule import Kind
-from dedup.stores import finished
+from dedup.stores import HistoryChangedError, finished
 from dedup.stores.shared.store import SharedStore
 
 NEAR, NEARER, NEAREST, FAR = 0b0001, 0b0011, 0b0111, 0xFFFF << 40
@@ -194,6 +195,67 @@ def test_a_claim_that_gave_way_is_released_for_others_too():
     asyncio.run(crawl())
 
 
+def saying(item, content, key):
+    return page(content, key)._replace(item=item)
+
+
+ONE, OTHER = b"a value!", b"another!"
+
+
+def test_an_item_is_a_copy_only_of_what_others_have_stored_however_many_items_their_pages_have():
+    async def crawl():
+        server = Server()
+        first, second = joined(server), joined(server)
+        claim = (await first.reserve(saying(ONE, NEAR, "a"))).claim
+        own = OwnClaims(claim, frozenset([claim.number]))
+        more = await first.reserve(saying(ONE + OTHER, NEAR, "a"), own=own)
+        assert more.claim is claim
+        claim.items.remove(ONE)  # which a pipeline dropped
+        first.commit(claim)
+        await publish(first)
+        for process in (second, await loaded(server)):
+            await publish(process)
+            for item in (ONE, OTHER, ONE + OTHER):
+                assert (await process.reserve(saying(item, NEARER, "b"))).verdict.original == "a"
+            kept = await process.reserve(saying(b"unheard!", NEARER, "c"))
+            assert (kept.verdict.kind, kept.verdict.objection) == (Kind.NEW, Objection.ITEM)
+            process.release(kept.claim)
+            await publish(process)
+
+    asyncio.run(crawl())
+
+
+def test_an_item_that_was_not_stored_bars_no_other_one():
+    async def crawl():
+        server = Server()
+        first, second = joined(server), joined(server)
+        claim = (await first.reserve(saying(ONE, NEAR, "a"))).claim
+        own = OwnClaims(claim, frozenset([claim.number]))
+        await first.reserve(saying(OTHER, NEAR, "a"), own=own)
+        claim.items.remove(ONE)
+        first.commit(claim)
+        await publish(first)
+        for process in (first, second, await loaded(server)):
+            await publish(process)
+            assert (await process.reserve(saying(OTHER, NEARER, "b"))).verdict.is_duplicate
+            kept = await process.reserve(saying(ONE, NEARER, "b"))
+            assert kept.verdict.kind is Kind.NEW
+            process.release(kept.claim)
+            await publish(process)
+
+    asyncio.run(crawl())
+
+
+async def loaded(server):
+    """A process that comes later, and reads what is there."""
+    store = store_over(server)
+    detector = Detector(SimHash(1), store=store)
+    await store.open()
+    await detector.load()
+    await store.join("test")
+    return detector
+
+
 def test_a_page_that_another_process_replaces_does_not_count_any_more():
     async def crawl():
         server = Server()
@@ -211,5 +273,28 @@ def test_a_page_that_another_process_replaces_does_not_count_any_more():
         assert len(second) == 1
         assert (await second.reserve(page(NEAR, "b"))).verdict.kind is Kind.NEW
         assert (await second.reserve(page(FAR, "c"))).verdict.original == "a"
+
+    asyncio.run(crawl())
+
+
+def test_what_a_log_has_lost_is_entered_again_with_the_items_that_are_stored():
+    async def crawl():
+        server = Server()
+        first = joined(server)
+        claim = (await first.reserve(saying(ONE, NEAR, "a"))).claim
+        own = OwnClaims(claim, frozenset([claim.number]))
+        await first.reserve(saying(OTHER, NEAR, "a"), own=own)
+        claim.items.remove(ONE)
+        first.commit(claim)
+        await publish(first)
+        server.shrink(0)
+        with pytest.raises(HistoryChangedError):
+            await first.follower.exchange(first.store.take_news())
+        first.store.end_exchange(published=False)
+        for _ in range(2):
+            await publish(first)
+        assert server.entry(2).event == Committed(1, (OTHER,))
+        later = await loaded(server)
+        assert (await later.reserve(saying(ONE, NEARER, "b"))).verdict.kind is Kind.NEW
 
     asyncio.run(crawl())

@@ -1,8 +1,11 @@
 """``dedup explain``: show why two pages are, or are not, near-duplicates."""
 
 import argparse
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -25,9 +28,13 @@ from dedup.cli.terminal import console
 from dedup.evidence import DEMANDS, Evidence, Names
 from dedup.explanation import Comparison, Explanation, Feature, Side
 from dedup.extraction import Extraction, Extractor
-from dedup.limits import LONGEST_TEXT, shorten_url
+from dedup.item_values import ItemValues, PageOfItem, values_of
+from dedup.limits import LONGEST_TEXT, shorten, shorten_url
 from dedup.methods.base import Method
 from dedup.page import extracted_of
+from dedup.record import keys_of, unpack_items
+from dedup.records import Fields
+from dedup.records.lines import JsonLines
 from dedup.rule import Kind, Rule
 from dedup.scopes import host
 from dedup.stores.reader import LedgerReader
@@ -65,6 +72,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ledger", type=place_of, metavar="LEDGER",
         help="look up the URLs A and B in this ledger, a file or the URL of a shared store, "
         "instead of fetching them")  # fmt: skip
+    parser.add_argument("--items", type=Path, nargs="+", metavar="FILE",
+        help="feeds or files of dropped items (JSON lines) with the items of A and B, by their "
+        "URLs: show which values differ")  # fmt: skip
+    parser.add_argument("--ignore-fields", nargs="+", default=[], metavar="NAME",
+        help="for --items: fields that say nothing of the content (DEDUP_IGNORE_FIELDS)"
+    )  # fmt: skip
     parser.add_argument("--full", action="store_true", help="show the main texts in full")
     add_json(parser)
 
@@ -81,13 +94,26 @@ def run(options: argparse.Namespace) -> None:
     sources = options.one, options.other
     notes: list[str] = []
     names = None
+    is_kept_by_item = False
     if options.ledger:
-        stored, names = _read_ledger(options.ledger, sources, notes)
+        stored, names, is_kept_by_item = _read_ledger(options.ledger, sources, notes)
         one, other = (Side.of(*side, method) for side in zip(sources, stored, strict=True))
+        pages = "", ""
     else:
-        one, other = (_side_of(source, extractor, method) for source in sources)
+        pages = read_source(sources[0]), read_source(sources[1])
+        one, other = (
+            _side_of(*side, extractor, method) for side in zip(sources, pages, strict=True)
+        )
     rule = Rule(options.min_tokens, demands=DEMANDS[options.evidence])
-    explanation = Explanation(one, other, method, rule, names)
+    items = None
+    if options.items:
+        found = _find_items(options.items, sources)
+        said = [
+            _said(*of, options.ignore_fields) for of in zip(found, (one, other), pages, strict=True)
+        ]
+        items = said[0], said[1]
+        notes.append("In a crawl, times within three minutes of the fetch say nothing.")
+    explanation = Explanation(one, other, method, rule, names, items, is_kept_by_item)
     if (copy := explanation.copy_by_its_own_word) and "own word" in explanation.judgement.verdict:
         named, original = "BA" if copy is other else "AB"
         notes.append(_own_word(named, original, copy.canonical or ""))
@@ -100,12 +126,47 @@ def run(options: argparse.Namespace) -> None:
     if explanation.fingerprints:
         _show_fingerprints(output, explanation)
     _show_judgements(output, explanation)
+    if explanation.items:
+        _show_items(output, explanation)
     _heading(output, "What differs, word by word")
     output.print(color(explanation.diff))
 
 
-def _side_of(source: str, extractor: Extractor, method: Method) -> Side:
-    text = read_source(source)
+def _find_items(paths: Sequence[Path], urls: Sequence[str]) -> list[Any]:
+    """Return the first item of each of *urls* in feeds or files of dropped items."""
+    found: dict[str, Any] = {}
+    for raw in JsonLines(paths, Fields()).raw_records():
+        try:
+            line = json.loads(raw.data or b"")
+        except ValueError:
+            continue
+        is_dropped = isinstance(line, dict) and isinstance(line.get("item"), dict)
+        item = line["item"] if is_dropped and "verdict" in line else line
+        url = str(line.get("url") or item.get("url")) if isinstance(item, dict) else ""
+        if url in urls:
+            found.setdefault(url, item)
+    if missing := [url for url in urls if url not in found]:
+        raise CommandError(f"no item has the url {missing[0]} in {', '.join(map(str, paths))}")
+    return [found[url] for url in urls]
+
+
+def _said(item: Any, side: Side, html: str, ignored: Sequence[str]) -> ItemValues:
+    """Return what *item* says, made of the page of *side*, but for what dedup fills itself."""
+    extraction = side.extraction
+    page = PageOfItem((side.source,), (), html, extraction.evidence, extraction.text)
+    filled = (
+        extraction.text, extraction.title, extraction.language, side.canonical,
+        extraction.evidence and extraction.evidence.coverage,
+    )  # fmt: skip
+    values = [
+        value
+        for value in values_of(item, ignored=ignored)
+        if value.content not in filled and not value.field.startswith(("dedup.", "dedup_record."))
+    ]
+    return page.what_says(values)
+
+
+def _side_of(source: str, text: str, extractor: Extractor, method: Method) -> Side:
     return Side.of(source, extracted_of(text, extractor), method, canonical_of(text, source))
 
 
@@ -119,10 +180,10 @@ def _own_word(copy: str, original: str, canonical: str) -> str:
 
 def _read_ledger(
     place: Path | LogUrl, urls: Sequence[str], notes: list[str]
-) -> tuple[list[Extraction], Names]:
+) -> tuple[list[Extraction], Names, bool]:
     """Return what a ledger has kept of the texts of *urls*, and what its pages share in titles.
 
-    Add to *notes* what is to be known.
+    And whether the second page is kept by what its item says. Add to *notes* what is to be known.
     """
     found = []
     with open_ledger(place) as ledger:
@@ -151,7 +212,19 @@ def _read_ledger(
                 )
             found.append(Extraction(text, title, evidence=_evidence_of(ledger, url)))
         notes += _found_by_crawls(ledger, urls)
-        return found, _names(ledger, host(urls[-1]))
+        if any(extraction.evidence is None for extraction in found):
+            # Of what was not stored, only the crawl has seen what the page shows.
+            found = [replace(extraction, evidence=None) for extraction in found]
+        return found, _names(ledger, host(urls[-1])), _is_kept_by_item(ledger, urls)
+
+
+def _is_kept_by_item(ledger: LedgerReader, urls: Sequence[str]) -> bool:
+    """Return whether an item of the second page says what none of the first one does."""
+    stored = ([page.items for page in ledger.versions(url) if page.ended is None] for url in urls)
+    one, other = (
+        [keys_of(item) for data in pages for item in unpack_items(data)] for pages in stored
+    )
+    return any(not any(keys <= said for said in one) for keys in other)
 
 
 def _names(ledger: LedgerReader, of_host: str) -> Names:
@@ -334,6 +407,22 @@ def _show_judgements(output: Console, explanation: Explanation) -> None:
     for verdict in dict.fromkeys(judgement.verdict for judgement in explanation.judgements):
         if verdict in _MEANINGS:
             output.print(f"{verdict}: {_MEANINGS[verdict]}")
+
+
+def _show_items(output: Console, explanation: Explanation) -> None:
+    _heading(output, "What the items say")
+    rows = explanation.item_differences
+    if not rows:
+        output.print("They say the same, but for URLs of their own pages and the main text.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("field", "A", "B"):
+        table.add_column(name)
+    for field, *values in rows:
+        shown = (Text("–" if v is None else printable(shorten(v, _LINE))) for v in values)
+        table.add_row(printable(field), *shown)
+    output.print(table)
+    output.print("B is dropped for A only if A says all that B says (DEDUP_IGNORE_FIELDS).")
 
 
 def _number(value: float | None) -> str:

@@ -23,7 +23,8 @@ from dedup.methods import Method
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError, format_of
 from dedup.records.warc import Warc
-from dedup.scopes import Scope, replace_base
+from dedup.scopes import Scope
+from dedup.sqlite_file import LedgerError
 from dedup.stores.reader import LedgerReader
 from dedup.stores.rebuild import rebuild
 from dedup.stores.reindex import Reindexed, reindex
@@ -202,9 +203,8 @@ def _in_scope(
         return ValueError(f"{type(error).__name__} in the scope {scope.name!r}: {error}")
     if name is None:
         return ValueError(f"it has no value for the scope {scope.name!r}")
-    base = replace_base(found.record.scope, name)
     made_with = found.made_with._replace(scope=scope.name)
-    return FieldRecord(found.record.under(found.record.key, base), made_with)
+    return FieldRecord(found.record.under(found.record.key, name), made_with)
 
 
 def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
@@ -219,9 +219,13 @@ def _parse(feed: Format, raw: RawRecord) -> Record | ValueError:
 
 def _convert(options: argparse.Namespace) -> None:
     is_converted = not (options.method is None and options.scope is None)
-    are_files = isinstance(options.ledger, Path) and isinstance(options.output, Path)
-    if are_files and not is_converted:
-        raise CommandError("nothing is to be converted: give --method or --scope")
+    if isinstance(options.ledger, Path) and isinstance(options.output, Path) and not is_converted:
+        try:
+            LedgerReader(options.ledger).close()
+        except LedgerError:  # of the version before, which is converted as it is
+            is_converted = True
+        else:
+            raise CommandError("nothing is to be converted: give --method or --scope")
     arguments = json_object("--args", options.args)
     if arguments and options.method is None:
         raise CommandError("--args needs --method")

@@ -31,6 +31,7 @@ from dedup.history import (
 from dedup.index.base import Match
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
+from dedup.record import unpack_items
 from dedup.report.report import Report
 from dedup.rule import Rule
 from dedup.sqlite_file import is_sqlite
@@ -115,10 +116,13 @@ class _Ledger:
         rule = Rule(setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20), demands=demands)
         view, scopes = self._view_of_all(method, rule)
         own = {page.number for page in versions}
+        last = self._reader.last
         for page in current:
-            look = view.look(page.record, own, page.number)
+            [item, *_] = [*unpack_items(page.items), b""]
+            later = range(page.number + 1, last + 1)
+            look = view.look(page.record._replace(item=item), own.union(later))
             if look.objection:
-                yield self._alike(page, look.page, look.objection)
+                yield self._alike(page, look.page, look.objection, url)
                 continue
             if rule.is_short(page.record):
                 yield _short(page, rule)
@@ -145,16 +149,22 @@ class _Ledger:
         view.finish_loading()
         return view, scopes
 
-    def _alike(self, page: StoredPage, number: int, objection: Objection) -> Event:
+    def _alike(self, page: StoredPage, number: int, objection: Objection, url: str) -> Event:
+        fields = None
+        if objection is Objection.ITEM and (told := self._reader.differences_of(url)):
+            number, fields = next(iter(told.items()))
         other = self._reader.url(number)
         words = (
             f"It is kept although its main text matches that of <{other}>, page {number}: "
-            f"{objection}."
+            f"{objection}"
         )
+        if fields:
+            words += f", which differs in {fields}. DEDUP_IGNORE_FIELDS leaves fields out"
         facts = {
-            "page": page.number, "other": other, "other_page": number, "objection": objection.value,
+            "page": page.number, "other": other, "other_page": number,
+            "objection": objection.value, "fields": fields,
         }  # fmt: skip
-        return Event("kept although alike", words, facts)
+        return Event("kept although alike", f"{words}.", facts)
 
     def _nearest(self, page: StoredPage, view: View, method: Method) -> Event | None:
         scope, within = page.record.scope, method.near_miss_distance
@@ -176,8 +186,7 @@ class _Ledger:
         other = self._reader.url(match.page)
         words = (
             f"It was not compared with <{other}>, page {match.page}, which matches it at distance "
-            f"{match.distance:.4g}: that is of another scope (DEDUP_SCOPE), or its items are made "
-            "of other things besides the page."
+            f"{match.distance:.4g}: that is of another scope (DEDUP_SCOPE)."
         )
         facts = {
             "page": page.number, "other": other, "other_page": match.page,

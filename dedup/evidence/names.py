@@ -40,10 +40,10 @@ class Names:
         if len(self._hosts) > self.hosts:
             self._hosts.popitem(last=False)
 
-    def is_common(self, host: str, name: bytes) -> bool:
+    def is_common(self, host: str, name: bytes, at_least: int = 1) -> bool:
         """Return whether about a quarter of the pages of *host* or more have *name*.
 
-        Of fewer than eight pages, nobody knows: then one is enough.
+        And *at_least* so many. Of fewer than eight pages, nobody knows: then that is enough.
         """
         pages, counts = self._hosts.get(host, (0, {}))
-        return counts.get(name, 0) >= (pages / 4 if pages >= 8 else 1)
+        return counts.get(name, 0) >= max(at_least, pages / 4 if pages >= 8 else 1)

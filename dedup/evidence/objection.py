@@ -42,6 +42,7 @@ class Objection(StrEnum):
     LONGER = "longer than its original"
     SHORTER = "shorter than its original"
     TITLE = "other title"
+    ITEM = "other item"
 
 
 def objection(
@@ -84,7 +85,7 @@ def objection(
     length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
     if length is Objection.LONGER or (length and not finds_parts):
         return length
-    return Objection.TITLE if _names_differ(page, original, names, host) else None
+    return Objection.TITLE if names_differ(page, original, names, host) else None
 
 
 def _least_coverage(*pages: Evidence | None) -> float:
@@ -98,7 +99,9 @@ def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection
     return Objection.SHORTER if original_tokens >= longer * tokens else None
 
 
-def _names_differ(one: Evidence, other: Evidence, names: Names | None, host: str) -> bool:
+def names_differ(
+    one: Evidence, other: Evidence, names: Names | None = None, host: str = ""
+) -> bool:
     """Return whether neither the titles nor the headlines of two pages agree.
 
     What one of them lacks does not count; without anything to compare, they do not differ. A name

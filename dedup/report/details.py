@@ -73,7 +73,7 @@ class Details:
         self._patterns.add(pattern, is_duplicate=verdict.is_duplicate)
         self._near_patterns.add(pattern, is_duplicate=verdict.kind is Kind.NEAR)
         if page is not None:
-            self._titles.record(verdict, url, page.title)
+            self._titles.record(verdict, url, page.evidence)
         if page is None or verdict.kind is Kind.REPEATED:
             return
         lengths = self._lengths_of_duplicates if verdict.is_duplicate else self._lengths_of_kept

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dedup.report.report import Report
+from dedup.report.report import FieldDifference, Report
 from dedup.report.sample import priority
 from dedup.report.templating import cut_url, messages
 from dedup.text import printable
@@ -53,6 +53,35 @@ def lines_of(found: list[Finding]) -> Iterator[str]:
         yield f"{finding}{f' Try {printable(setting, None)}' if setting else ''}"
 
 
+def _items(report: Report) -> Finding | None:
+    found = report.item_differences
+    if found is None or found.in_fields < _FEW:
+        return None
+    ignored = report.settings.get("DEDUP_IGNORE_FIELDS") or []
+    fields = [field.name for field in found.fields]
+    shown = ", ".join(map(_told, found.fields[:_FEW]))
+    more = f", … ({len(fields) - _FEW})" if len(fields) > _FEW else ""
+    urls = (printable(cut_url(url), _LONGEST_URL) for url in (found.url, found.original))
+    names = ", ".join(f'"{name}"' for name in [*ignored, *fields])
+    return Finding(
+        "items",
+        (found.in_fields, shown + more, *urls),
+        f"DEDUP_IGNORE_FIELDS = [{names}]",
+        "items",
+    )
+
+
+def _told(field: FieldDifference) -> str:
+    values = printable(field.one)
+    if field.other is not None:
+        values += f" / {printable(field.other)}"
+    return f"{printable(field.name)} ({field.pages:,}×: {values})"
+
+
+def _is_strict(report: Report) -> bool:
+    return report.settings.get("DEDUP_EVIDENCE") == "strict"
+
+
 def _one_text(report: Report) -> Finding | None:
     for group in report.largest_groups[:1]:
         exact = sum(copy.verdict == "exact-duplicate" for copy in group.first)
@@ -60,13 +89,15 @@ def _one_text(report: Report) -> Finding | None:
         if group.duplicates >= most and 2 * exact > len(group.first):
             url = printable(cut_url(group.original), _LONGEST_URL)
             anchor = f"group-{priority(group.original):016x}"
-            return Finding("one_text", (group.duplicates, url), 'DEDUP_EVIDENCE = "strict"', anchor)
+            return Finding("one_text", (group.duplicates, url), "", anchor)
     return None
 
 
 def _other_titles(report: Report) -> Finding | None:
     titles = report.titles
-    if titles is None or titles.different < max(_FEW, _SHARE_OF_OTHER_TITLES * titles.compared):
+    if titles is None or _is_strict(report):
+        return None
+    if titles.different < max(_FEW, _SHARE_OF_OTHER_TITLES * titles.compared):
         return None
     values = titles.different, titles.compared
     return Finding("other_titles", values, 'DEDUP_EVIDENCE = "strict"', "other-titles")
@@ -161,6 +192,7 @@ def _preferred(report: Report) -> Finding | None:
 
 
 _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
+    _items,
     _other_titles,
     _one_text,
     _no_valley,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import Protocol
 
+from dedup.evidence import Objection
 from dedup.record import PageRecord
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.report import NearestKept, NearMiss
@@ -25,7 +26,7 @@ class Neighbours(Protocol):
 
     def of(
         self, records: Sequence[PageRecord], scope: str
-    ) -> Iterator[tuple[str, float] | None]: ...
+    ) -> Iterator[tuple[str, float, Objection | None] | None]: ...
 
     async def fetch(self, records: Sequence[PageRecord], scope: str) -> None: ...
 
@@ -90,10 +91,11 @@ class KeptPages:
             for record, match in zip(records, matches, strict=False):
                 compared += 1
                 if match:
-                    other, distance = match
+                    other, distance, objection = match
                     distances[round_up(distance)] += 1
                     pair = frozenset((record.key, other))
-                    pairs.setdefault(pair, NearMiss(record.key, other, round(distance, 4)))
+                    miss = NearMiss(record.key, other, round(distance, 4), objection)
+                    pairs.setdefault(pair, miss)
                 if monotonic() > deadline:
                     break
         nearest = sorted(pairs.values(), key=lambda pair: pair.distance)[:_PAIRS_SHOWN]

@@ -97,11 +97,12 @@ class NearestKept:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """Two kept pages just beyond the threshold."""
+    """Two kept pages just beyond the threshold; *objection*: what else speaks against a drop."""
 
     url: str
     other: str
     distance: float
+    objection: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +227,41 @@ class DroppedText:
 
 @dataclass(frozen=True, slots=True)
 class TitleCounts:
-    """Duplicates whose titles were *compared* with those of their originals, the *different* ones.
+    """Duplicates *compared* with their originals: *different* ones have another title and headline.
 
-    Only titles of the first 100,000 kept pages are known.
+    Only the names of the first 100,000 kept pages are known.
     """
 
     compared: int
     different: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """A field in which the items of *pages* differ from stored ones, with the values of two.
+
+    *other* is ``None`` if the stored item has none, or nobody knows it any more.
+    """
+
+    name: str
+    pages: int
+    one: str
+    other: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDifferences:
+    """Pages that repeat others and are kept, since no stored item says all that theirs say.
+
+    *pages* in all; *in_fields*: of those that differ in no other field than *fields*, which are
+    those of the most pages. The page at *url* differs so from that at *original*.
+    """
+
+    pages: int
+    in_fields: int
+    fields: tuple[FieldDifference, ...]
+    url: str
+    original: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +296,7 @@ class Report:
     dropped_text: DroppedText | None = None
     objections: dict[str, int] = field(default_factory=dict)
     weak: dict[str, int] = field(default_factory=dict)
+    item_differences: ItemDifferences | None = None
     links_held_back: int
     preferred: PreferredUrls = PreferredUrls(0, ())
     revisits: Revisits

@@ -14,7 +14,8 @@ def second_opinion(
 ) -> SecondOpinion | None:
     """Return of how many *near_misses* `Verified` says that they are near-duplicates.
 
-    Of those whose texts were kept; ``None`` if there is none, or *method* is that one.
+    Of those whose texts were kept, and which it would not keep for another reason; ``None`` if
+    there is none, or *method* is that one.
     """
     other = Verified()
     if method == other.name:
@@ -27,6 +28,8 @@ def second_opinion(
 
     compared = near = 0
     for pair in near_misses:
+        if pair.objection:
+            continue
         one, two = sketch(pair.url), sketch(pair.other)
         if one is not None and two is not None:
             compared += 1

@@ -15,6 +15,7 @@ from dedup.report.details import Details
 from dedup.report.distances import round_up, sort_distances
 from dedup.report.first_pages import FirstPreferred, FirstRevisits
 from dedup.report.groups import Groups
+from dedup.report.item_differences import Difference, DifferenceCounts
 from dedup.report.losses import Losses
 from dedup.report.near_misses import NOTHING_NEAR, KeptIndex
 from dedup.report.quantiles import Quantiles
@@ -70,6 +71,7 @@ class Summary:
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
         self._groups = Groups()
+        self._differences = DifferenceCounts()
         self._revisits = FirstRevisits()
         self._preferred = FirstPreferred()
         self._hosts = Tally()
@@ -101,11 +103,13 @@ class Summary:
         scope: str = "",
         *,
         content: Content | None = None,
+        difference: Difference | None = None,
     ) -> None:
         """Count the *verdict* on the page at *url*, whose body has *size* bytes.
 
         *page* is what was read of it, *scope* where it is compared. *content* is for URL advice,
-        where *page* does not have it.
+        where *page* does not have it. *difference*: what the items of the page say, and those of
+        the page that it repeats do not.
         """
         with self._figures_only():
             self.count("pages")
@@ -113,6 +117,8 @@ class Summary:
                 self.count(f"skipped/{verdict.reason}")
             else:
                 self._count_verdict(verdict, shorten_url(url), size, page.title if page else None)
+                if difference:
+                    self._differences.add(difference, shorten_url(url), verdict.original)
                 if self._losses is not None and page is not None and page.sequences:
                     self._losses.page_is_judged(verdict, shorten_url(url), page.sequences)
             if page and page.evidence and page.evidence.weakness:
@@ -210,6 +216,7 @@ class Summary:
             dropped_text=self._dropped_text(),
             objections=self._counts.below("objections"),
             weak=self._counts.below("weak"),
+            item_differences=self._differences.result(),
             links_held_back=self._counts.value("links_held_back"),
             preferred=self._preferred.preferred(self._counts.value("preferred")),
             revisits=self._revisits.revisits(),

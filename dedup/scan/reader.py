@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
@@ -15,7 +16,7 @@ from dedup.page import Page, PageReader
 from dedup.record import PageRecord
 from dedup.record_field import FieldReader, FieldRecord
 from dedup.records import Fields, Format, RawRecord, Record, RecordError
-from dedup.scopes import Scope, replace_base
+from dedup.scopes import Scope
 
 
 class ReadRecord(NamedTuple):
@@ -125,9 +126,11 @@ class RecordReader:
 
     def _read_page(self, record: Record, found: FieldRecord | ValueError | None) -> ReadRecord:
         read = _read_page(record, self.format.fields, found)
-        if self.scope is None or not isinstance(found, FieldRecord):
+        if not isinstance(found, FieldRecord):
             return read
-        return _in_scope(read, self.scope, record, found.record.key, None)
+        if self.scope is not None:
+            read = _in_scope(read, self.scope, record, found.record.key, None)
+        return read._replace(page=_within_item(read.page))
 
     def _parse(self, raw: Any) -> Record | RecordError:
         try:
@@ -172,6 +175,14 @@ def _read_page(
     return read._replace(canonical=_canonical(record, key or ""))
 
 
+def _within_item(page: PageRecord) -> PageRecord:
+    """Return *page* in a scope of those items that say the same: no other one says all of it."""
+    if not page.item:
+        return page
+    said = blake2b(page.item, digest_size=8).hexdigest()
+    return page._replace(scope=f"{page.scope} says {said}")
+
+
 def _in_scope(
     read: ReadRecord, scope: Scope, record: Record, url: str, language: str | None
 ) -> ReadRecord:
@@ -182,7 +193,7 @@ def _in_scope(
         return read._replace(unread=shorten(f"its scope: {type(error).__name__}: {error}"))
     if name is None:
         return read._replace(has_scope=False)
-    return read._replace(page=read.page._replace(scope=replace_base(read.page.scope, name)))
+    return read._replace(page=read.page._replace(scope=name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
-from dedup.scopes.scope_names import WITHIN
 from dedup.text import LONGEST_URL
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def _host_of(root: str) -> str:
 
 def _parse(url: str) -> SplitResult:
     try:
-        return urlsplit(url[:LONGEST_URL].replace(WITHIN, "%1f"))
+        return urlsplit(url[:LONGEST_URL])
     except ValueError:  # such as an unclosed bracket in the host
         return SplitResult("", "", "", "", "")
 

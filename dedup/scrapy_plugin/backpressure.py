@@ -29,9 +29,6 @@ class DownloaderMiddleware:
     def from_crawler(cls, crawler: "Crawler") -> "DownloaderMiddleware":
         return cls(PartsOwner.parts_for(crawler, cls.__name__))
 
-    def process_request(self, request: Request) -> None:
-        self._parts.provenance.request_is_sent(request)
-
     def process_exception(self, request: Request, exception: Exception) -> None:
         self._parts.course.request_fails(request)
 

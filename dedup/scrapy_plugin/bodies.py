@@ -1,6 +1,7 @@
 """Reads the pages of responses, and reads no body twice."""
 
 import struct
+import zlib
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -16,6 +17,7 @@ from dedup.record import PageRecord
 from dedup.scopes import LONGEST_LANGUAGE
 from dedup.scopes import language as language_of
 from dedup.scrapy_plugin.awaiting import Backlog, result_of
+from dedup.text import to_utf8
 from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import Task
 
@@ -39,13 +41,16 @@ def digest_of_body(response: Response) -> bytes:
 class BodyReader:
     """Reads the pages of responses, but no body twice.
 
-    It remembers what a verdict needs of each body (some 180 bytes), and not its text. Samples of
-    sequences, some kilobytes each, it remembers of the last bodies only: one that comes again much
-    later is left out of the estimate of lost text.
+    It remembers what a verdict needs of each body (some 180 bytes). Samples of sequences, and
+    texts that somebody asks for, some kilobytes each, it remembers of the last bodies only: one
+    that comes again much later is left out of the estimate of lost text, and is read again for its
+    text.
     """
 
     most_of_sequences = 1 << 22
     """The memory that samples of sequences take at most, in bytes."""
+    most_of_texts = 1 << 24
+    """That of texts, which are compressed."""
 
     def __init__(
         self, pool: Pool, backlog: Backlog, halvings: Callable[[], int | None] = lambda: None
@@ -57,6 +62,8 @@ class BodyReader:
         self._nbytes = 0
         self._sequences: dict[bytes, Sequences] = {}
         self._nbytes_of_sequences = 0
+        self._texts: dict[bytes, bytes] = {}
+        self._nbytes_of_texts = 0
         self._read: dict[bytes, bytes] = {}
         self._unreadable: dict[bytes, tuple[str, str]] = {}
         self._being_read: dict[bytes, Future[Page]] = {}
@@ -98,6 +105,20 @@ class BodyReader:
             oldest = self._sequences.pop(next(iter(self._sequences)))
             self._nbytes_of_sequences -= len(oldest.sample) + _SIZE_OF_SEQUENCES
 
+    async def text_of(self, response: HtmlResponse, page: Page) -> str:
+        """Return the main text of *page*, which was read of *response*; raises ReadError."""
+        key = _body_key(response)
+        if page.text is None:
+            if key in self._texts:
+                return zlib.decompress(self._texts[key]).decode()
+            page = await self.read_again(response)
+        if key not in self._texts:
+            data = self._texts[key] = zlib.compress(to_utf8(page.text or ""), 1)
+            self._nbytes_of_texts += len(data)
+            while self._nbytes_of_texts > self.most_of_texts:
+                self._nbytes_of_texts -= len(self._texts.pop(next(iter(self._texts))))
+        return page.text or ""
+
     async def read_field(self, value: str) -> Page:
         """Return the page that the field of an item makes; raises ReadError."""
         with self._backlog.one_more():
@@ -113,7 +134,7 @@ class BodyReader:
         failures = self._unreadable
         of_a_failure = sum(map(getsizeof, next(iter(failures.items()), ())))
         tables = sum(getsizeof(table) for table in (self._read, failures) if table)
-        nbytes = self._nbytes + self._nbytes_of_sequences
+        nbytes = self._nbytes + self._nbytes_of_sequences + self._nbytes_of_texts
         return tables + nbytes + len(failures) * of_a_failure
 
 

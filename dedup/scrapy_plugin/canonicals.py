@@ -14,8 +14,8 @@ from dedup.canonical import canonical_of
 from dedup.preference import are_same_url
 from dedup.scopes import domain
 from dedup.scrapy_plugin.gone import GoneResponses
-from dedup.scrapy_plugin.handover import values_of
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.plain_requests import has_plain_callback
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -228,9 +228,10 @@ def _copy_of(request: Request, url: str) -> Request | None:
     meta = {
         name: value for name, value in request.meta.items() if not str(name).startswith(_OWN_META)
     }
-    handed_on = [*meta.values(), *(value for _, value in values_of(request))]
+    handed_on = [*meta.values(), *request.cb_kwargs.values()]
     # Anything else might be changed by both callbacks.
-    if not all(value is None or isinstance(value, str | int | float) for value in handed_on):
+    is_plain = all(value is None or isinstance(value, str | int | float) for value in handed_on)
+    if not (is_plain and has_plain_callback(request)):
         return None
     return request.replace(url=url, meta=meta, priority=request.priority + 1, dont_filter=False)
 

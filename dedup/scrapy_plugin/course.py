@@ -14,7 +14,6 @@ from dedup.scrapy_plugin.feeds import Exported, Feeds
 from dedup.scrapy_plugin.judging import Judge
 from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Visits
 
@@ -26,7 +25,6 @@ class Course:
         self,
         settings: DedupSettings,
         visits: Visits,
-        provenance: Provenance,
         judge: Judge,
         links: Links | None,
         canonicals: Canonicals | None,
@@ -36,7 +34,6 @@ class Course:
     ) -> None:
         self._settings = settings
         self._visits = visits
-        self._provenance = provenance
         self._judge = judge
         self._links = links
         self._canonicals = canonicals
@@ -48,10 +45,7 @@ class Course:
         """The callback of *response* is about to run."""
         if self._canonicals:
             self._canonicals.response_arrives(response)
-        try:
-            self._provenance.callback_begins(response)
-        except Exception:
-            self._notices.count_error("what the request of <%s> hands on", response.url)
+        self._visits.of(response)
 
     def callback_output_begins(self, response: Response) -> None:
         """What the callback of *response* has to give begins to be read."""
@@ -67,8 +61,6 @@ class Course:
 
     def exception_is_unhandled(self, response: Response) -> None:
         """Nobody has handled an exception of the callback of *response*."""
-        if visit := self._visits.known(response):
-            visit.exception_is_unhandled()
         self._request_ends(response.request)
 
     def output_begins(self, response: Response) -> None:
@@ -76,10 +68,7 @@ class Course:
         self._visits.of(response).output_begins()
 
     async def request_leaves(self, request: Request, response: Response) -> bool:
-        """Return whether *request*, which *response* has led to, goes on: it may be held back.
-
-        If it goes on, note what it hands on.
-        """
+        """Return whether *request*, which *response* has led to, goes on: it may be held back."""
         try:
             visit, of_page = self._visits.of(response), response.request
             if self._links and await self._links.hold_back(
@@ -87,9 +76,8 @@ class Course:
             ):
                 self._summary.count("links_held_back")
                 return False
-            await self._provenance.request_leaves(request, response)
         except Exception:
-            self._notices.count_error("what a request of <%s> hands on", response.url)
+            self._notices.count_error("the links of <%s>", response.url)
         return True
 
     async def item_leaves(self, item: Any, response: Response) -> None:
@@ -107,6 +95,7 @@ class Course:
                 "pages are stored and not remembered, so their copies are stored, too",
                 response.url,
             )
+        self._judge.output_ends(visit)
         visit.output_ends(failed=failed)
         if self._links:
             self._links.output_ends(response, failed=visit.callback_has_failed)

@@ -57,7 +57,6 @@ class Extension(PartsOwner):
                          "the ledger: it is not used")  # fmt: skip
         parts.pool.start()
         if engine := self._crawler.engine:
-            parts.provenance.watch(engine)
             if parts.links and engine.scheduler is not None:
                 parts.links.watch(engine.scheduler)
                 self._crawler.signals.connect(

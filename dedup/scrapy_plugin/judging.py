@@ -2,23 +2,33 @@
 
 from collections.abc import Awaitable
 from dataclasses import replace
+from time import time
 from typing import Any
 
-from scrapy.http import Response
+from itemadapter import ItemAdapter
+from scrapy.http import Response, TextResponse
 
-from dedup.detector import Detector
+from dedup.detector import Detector, storable
+from dedup.evidence import Objection
+from dedup.item_values import (
+    ALL_FIELDS,
+    NOTHING,
+    ItemValues,
+    PageOfItem,
+    UnreadableItemError,
+    has_long_text,
+    values_of,
+)
 from dedup.logs import get_logger
-from dedup.record import PageRecord, digest_with
+from dedup.report.item_differences import RememberedItems
 from dedup.report.summary import Summary
 from dedup.rule import Kind
-from dedup.scopes import scope_within
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.item_scopes import ItemScopes
 from dedup.scrapy_plugin.items import get_field
-from dedup.scrapy_plugin.leaves import UnclearBaggageError
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.provenance import Provenance
+from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
@@ -31,10 +41,10 @@ logger = get_logger(__name__)
 
 
 class Judge:
-    """Gives each page one verdict, or each item where items are judged by themselves.
+    """Gives a verdict on each item, by its page and by what it says, or by its own field.
 
-    A page has several where its items are made of different other pages, too, or have different
-    scopes. What fails in dedup itself is a verdict that keeps the item.
+    A page counts once: as new, if any of its items is. What fails in dedup itself is a verdict that
+    keeps the item.
     """
 
     def __init__(
@@ -42,7 +52,6 @@ class Judge:
         settings: DedupSettings,
         pages: ResponsePages,
         detector: Detector,
-        provenance: Provenance,
         reservations: Reservations,
         summary: Summary,
         visits: Visits,
@@ -52,18 +61,20 @@ class Judge:
         self._settings = settings
         self._pages = pages
         self._detector = detector
-        self._provenance = provenance
         self._reservations = reservations
         self._summary = summary
         self._visits = visits
         self._notices = notices
         self._closing = closing
+        self._ignored = settings.fields_without_content
+        self._began = time()
+        self._items = RememberedItems()
         self._scopes = ItemScopes(settings.scope, settings.max_page_bytes, pages, notices)
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
-        """Return the judgement of the page that *item* comes from, and of what else it is made of.
+        """Return the judgement of *item* by the page that it comes from, and by what it says.
 
-        The same one for all items of *response* that are made of the same and have the same scope.
+        The same one for all items of *response* that say the same and have the same scope.
         """
         visit = self._visits.of(response)
         key = response.url
@@ -71,10 +82,16 @@ class Judge:
             wishes = wishes_of(response, self._notices)
             key = wishes.key or key
             is_judged = self._settings.enabled and wishes.is_on
-            parts = await self._provenance.of(item, visit, response, key) if is_judged else b""
+            said = await self._what_says(item, visit, response) if is_judged else NOTHING
             scope = await self._scopes.of_page(item, response) if is_judged else ""
-        except UnclearBaggageError:
-            return self._skipped("unclear_baggage", visit, response, key)
+        except UnreadableItemError as error:
+            self._notices.tell_once(
+                "Items are kept unjudged whose field %r holds what cannot be compared; plain "
+                "values can, and DEDUP_IGNORE_FIELDS leaves a field out. One is of <%s>",
+                str(error),
+                key,
+            )
+            return self._skipped("unreadable_item", visit, response, key)
         except ReadError as error:
             if "extraction_failed" not in visit.skipped:
                 self._tell_unread(error, key)
@@ -82,31 +99,63 @@ class Judge:
         except Exception:
             self._notices.count_error("what an item of <%s> is compared with", key)
             return self._skipped("error", visit, response, key)
-        judgement = visit.judgements.get((scope, parts))
+        known = scope, said.to_bytes()
+        judgement = visit.judgements.get(known)
         if judgement is None:
-            is_first = not visit.is_judged
-            judging = self._judge_page(visit, response, wishes, scope, parts)
+            judging = self._judge_page(visit, response, wishes, scope, said)
             judgement = await self._kept_on_failure(judging, key)
-            visit.judgements[scope, parts] = judgement
             judgement.key = key
-            if is_first:  # a page counts once, whatever its other items are made of
-                self._record(judgement, len(response.body))
-            if is_first or judgement.verdict.kind is not Kind.UNCHANGED:
-                self._closing.verdict_is_given(judgement.verdict)
+            visit.judgements[known] = judgement
+            self._count_page(judgement, visit, response)
         return judgement
 
     def _skipped(self, reason: str, visit: Visit, response: Response, key: str) -> Judgement:
         """Return the judgement of those items of *response* that are kept for *reason*."""
         judgement = visit.skipped.get(reason)
         if judgement is None:
-            judgement = Judgement(self._detector.skipped(reason), key=key)
-            if not visit.is_judged:
-                self._record(judgement, len(response.body))
-            visit.skipped[reason] = judgement
+            judgement = visit.skipped[reason] = Judgement(self._detector.skipped(reason), key=key)
+            self._count_page(judgement, visit, response)
         return judgement
 
+    def _count_page(self, judgement: Judgement, visit: Visit, response: Response) -> None:
+        """Count the page of *response* once, as soon as it is known what it is."""
+        if visit.is_counted:
+            return
+        judgement.size = len(response.body)
+        verdict = judgement.verdict
+        if verdict.is_duplicate or verdict.kind in (Kind.UNCHANGED, Kind.REPEATED):
+            visit.uncounted = visit.uncounted or judgement  # a later item may be new
+            return
+        visit.uncounted = judgement
+        self.output_ends(visit)
+
+    def output_ends(self, visit: Visit) -> None:
+        """Count the page of *visit*, of which no more items come, if it was not counted."""
+        if judgement := visit.uncounted:
+            visit.uncounted, visit.is_counted = None, True
+            self._record(judgement)
+            self._closing.verdict_is_given(judgement.verdict)
+
+    async def _what_says(self, item: Any, visit: Visit, response: Response) -> ItemValues:
+        """Return what *item* of *response* says; raises UnreadableItemError or ReadError."""
+        if ALL_FIELDS in self._ignored or reason_not_to_read(
+            response, self._settings.max_page_bytes
+        ):
+            return NOTHING
+        values = values_of(item, ItemAdapter, self._ignored)
+        of_items = visit.page_of_items
+        if of_items is None:
+            page = await self._pages.read(response)
+            body = response.text if isinstance(response, TextResponse) else ""
+            of_items = visit.page_of_items = PageOfItem(
+                urls_of(response), (self._began, visit.began), body, page.evidence
+            )
+        if of_items.main_text is None and has_long_text(values):
+            of_items.main_text = await self._pages.text_of(response)
+        return of_items.what_says(values)
+
     async def _judge_page(
-        self, visit: Visit, response: Response, wishes: Wishes, scope: str | None, parts: bytes
+        self, visit: Visit, response: Response, wishes: Wishes, scope: str | None, said: ItemValues
     ) -> Judgement:
         is_judged = self._settings.enabled and wishes.is_on
         if not is_judged and not self._settings.fields:
@@ -118,13 +167,26 @@ class Judge:
             return Judgement(self._detector.skipped("switched_off"), page)
         if scope is None:
             return Judgement(self._detector.skipped("no_scope"), page)
-        record = _with_parts(page.record.under(wishes.key or response.url, scope), parts)
-        verdict, claim = await self._reservations.of_page(record, visit, response, wishes)
-        if claim:
+        of_page = storable(page.record.under(wishes.key or response.url, scope))
+        record = of_page._replace(item=said.to_bytes())
+        verdict, claim, number = await self._reservations.of_page(
+            record, visit, response, wishes, said
+        )
+        if claim and claim not in visit.claims:
             visit.claims.append(claim)
+            visit.numbers.add(claim.number)
             self._visits.hold(claim, visit)
             self._summary.claim_begins(claim, record.key, page)
-        return Judgement(verdict, page, record=record, claim=claim)
+        if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
+            again = visit.said.setdefault(of_page, {})
+            again.setdefault(number, []).append(record.item)
+        difference = None
+        if verdict.objection is Objection.ITEM and number is not None:
+            difference = self._items.difference(said, self._detector.items_of(number))
+            self._detector.store.note_difference(record.key, number, difference.values)
+        if claim:
+            self._items.remember(said)
+        return Judgement(verdict, page, record=record, claim=claim, difference=difference)
 
     async def of_item(self, item: Any, passage: Passage) -> Judgement:
         """Return the judgement of *item* by its own field (DEDUP_ITEM_FIELD)."""
@@ -148,8 +210,8 @@ class Judge:
             again = bool(wishes and wishes.again)
             judging = self._judge_field(value, key, item, passage, again=again)
             judgement = await self._kept_on_failure(judging, key)
-        judgement.key = key
-        self._record(judgement, size)
+        judgement.key, judgement.size = key, size
+        self._record(judgement)
         self._closing.verdict_is_given(judgement.verdict)
         return judgement
 
@@ -188,13 +250,16 @@ class Judge:
         logger.debug("Dedup cannot read <%s> (%s): %.500s", key, error.cause, error)
         self._notices.tell_once(f"A page cannot be read ({error.cause}): <%s>: %.500s", key, error)
 
-    def _record(self, judgement: Judgement, size: int) -> None:
+    def _record(self, judgement: Judgement) -> None:
         """Have *judgement* counted; whatever fails with that, it stands."""
         page, record = judgement.page, judgement.record
         scope = ""  # where it was not compared
         if record is not None:
             scope, page = record.scope, page and replace(page, record=record)
-        self._summary.record(judgement.verdict, judgement.key, size, page, scope)
+        self._summary.record(
+            judgement.verdict, judgement.key, judgement.size, page, scope,
+            difference=judgement.difference,
+        )  # fmt: skip
 
 
 def _url_of(item: Any, response: Response | None) -> str:
@@ -211,14 +276,3 @@ def _text_of(item: Any, field: str) -> str | None:
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return "\n".join(value)  # as item loaders leave it
     return value if isinstance(value, str) else None
-
-
-def _with_parts(record: PageRecord, parts: bytes) -> PageRecord:
-    """Return what is compared of an item that is made of *parts* besides the page of *record*.
-
-    Only items with the same parts are compared, and their digest is of both.
-    """
-    if not parts or record.digest is None:
-        return record
-    digest = digest_with(record.digest, parts)
-    return record._replace(digest=digest, scope=scope_within(record.scope, parts))

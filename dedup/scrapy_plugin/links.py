@@ -19,8 +19,8 @@ from dedup.detector import Detector
 from dedup.rule import Kind
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.gone import GoneResponses
-from dedup.scrapy_plugin.handover import hands_on_values
 from dedup.scrapy_plugin.notices import Notices
+from dedup.scrapy_plugin.plain_requests import is_plain_link
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.visits import Visit
@@ -118,7 +118,7 @@ class Links:
         *visit* is that of *response*; if it must not wait for others now, its links are followed.
         """
         # Nor is it known what is shown to whom.
-        if hands_on_values(request) or request.cookies or "cookiejar" in request.meta:
+        if not is_plain_link(request) or request.cookies:
             return False
         links = self._links.get(response)
         if links is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from dedup.evidence import Evidence, Objection
 from dedup.preference import are_same_url, canonical_form
-from dedup.record import PageRecord
+from dedup.record import PageRecord, keys_of
 from dedup.rule import Rule, Verdict, Witness
 
 _MOST_TITLES = 2
@@ -56,8 +56,12 @@ class OwnWord:
             del self._believed[original]
 
 
-def without_names(record: PageRecord) -> PageRecord:
-    """Return *record* without title and headline, which are then not compared."""
+def without_names(record: PageRecord, own_names: frozenset[bytes]) -> PageRecord:
+    """Return *record* without title and headline, which are then not compared.
+
+    Nor are *own_names*, those values of its item that are one of these.
+    """
     assert record.evidence is not None
     evidence = Evidence.from_bytes(record.evidence)._replace(title=b"", headline=b"")
-    return record._replace(evidence=evidence.to_bytes())
+    item = b"".join(sorted(keys_of(record.item) - own_names))
+    return record._replace(evidence=evidence.to_bytes(), item=item)

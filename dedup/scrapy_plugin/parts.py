@@ -1,6 +1,6 @@
 """The parts of the plug-in: what judges pages and items in one crawl."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from dedup.claim import Claim
 from dedup.detector import Detector
 from dedup.page import PageReader
 from dedup.preference import canonical
+from dedup.record import PageRecord
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
@@ -24,7 +25,6 @@ from dedup.scrapy_plugin.links import Links
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.opening import Opening
 from dedup.scrapy_plugin.outages import Outages
-from dedup.scrapy_plugin.provenance import Provenance
 from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.reservations import Reservations
@@ -62,7 +62,7 @@ class Parts:
         self.summary = self.reporting.summary
         self.notices = Notices(self.summary.count)
         self.quarantine = Quarantine(settings.duplicates) if settings.duplicates else None
-        self.visits = Visits(self._end_claim)
+        self.visits = Visits(self._end_claim, self._renew)
         self.backlog = Backlog(_PAGES_WAITING + _PAGES_WAITING_PER_WORKER * settings.workers)
         self.bodies = BodyReader(self.pool, self.backlog, self.reporting.halvings)
         self.pages = ResponsePages(
@@ -70,9 +70,6 @@ class Parts:
             self.visits,
             count=self.summary.count,
             record_time=self.summary.record_time,
-        )
-        self.provenance = Provenance(
-            self.visits, self.bodies, self.notices, settings.max_page_bytes
         )
         # Items are judged by themselves with an item field, and name nothing.
         believes = settings.enabled and canonical in settings.prefer.criteria
@@ -115,7 +112,6 @@ class Parts:
             self.settings,
             self.pages,
             detector,
-            self.provenance,
             Reservations(
                 self.settings.wait_timeout,
                 self.settings.prefer,
@@ -145,7 +141,6 @@ class Parts:
         self.course = Course(
             self.settings,
             self.visits,
-            self.provenance,
             self.judge,
             self.links,
             self.canonicals,
@@ -169,6 +164,12 @@ class Parts:
         is_stored = is_stored and all(one.is_stored for one in batches)
         self.keeper.end_claim(claim, is_stored)
         self.summary.claim_ends(claim, is_stored=is_stored)
+
+    def _renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
+        try:
+            self.keeper.detector.renew(record, said)
+        except Exception:
+            self.notices.count_error("what <%s> says no more", record.key)
 
 
 class PartsOwner:

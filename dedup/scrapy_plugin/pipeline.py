@@ -21,7 +21,7 @@ from dedup.scrapy_plugin.exceptions import (
 from dedup.scrapy_plugin.items import get_field, set_field
 from dedup.scrapy_plugin.parts import Parts, PartsOwner
 from dedup.scrapy_plugin.settings.crawl import MARK_FIELD, DedupSettings
-from dedup.scrapy_plugin.visits import Judgement, Passage
+from dedup.scrapy_plugin.visits import Judgement, Passage, Visit
 from dedup.workers.base import ReadError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class ItemPipeline:
                 record = judgement.record and to_field(judgement.record, settings.made_with)
                 parts.quarantine.add(item, judgement.key, verdict, record)
             parts.summary.count("items/dropped")
-            _log_drop(judgement, settings)
+            _log_drop(judgement, settings, passage.visit)
             raise reason(verdict, judgement.key)
         await self._fill(item, passage, judgement, parts)
         is_compared = verdict.kind is not Kind.SKIPPED
@@ -120,10 +120,11 @@ def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[Dupli
     return _REASONS.get(verdict.kind)
 
 
-def _log_drop(judgement: Judgement, settings: DedupSettings) -> None:
-    """Log why a page, or an item that is judged by itself, is dropped, with its first item."""
-    if not judgement.is_logged:
-        judgement.is_logged = True
+def _log_drop(judgement: Judgement, settings: DedupSettings, visit: Visit | None) -> None:
+    """Log why items of a page are dropped, once, or an item that is judged by itself."""
+    told = set() if visit is None or settings.item_field else visit.told_originals
+    if judgement.verdict.original not in told:
+        told.add(judgement.verdict.original)
         # What is stored already is no loss, and most of what a later crawl meets.
         is_quiet = judgement.verdict.kind is Kind.UNCHANGED
         level = logging.getLevelNamesMapping()[settings.log_level]

@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
+from typing import TypeAlias
 
 from scrapy.http import Response
 
 from dedup.claim import Claim
-from dedup.detector import Detector, Reservation
+from dedup.detector import Detector, OwnClaims, Reservation
+from dedup.item_values import NOTHING, ItemValues
 from dedup.preference import Preference
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
@@ -15,11 +17,14 @@ from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.own_word import OwnWord, without_names
+from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.preferred import PreferredUrls
-from dedup.scrapy_plugin.provenance import urls_of
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import LedgerError, StoreDownError
+
+Ended: TypeAlias = tuple[Verdict, Claim | None, int | None]
+"""A verdict, the claim if the page is new, and the number of the page that the verdict names."""
 
 _UNRESOLVED = "unresolved"
 _OPEN_BATCH = "open_batch"
@@ -65,39 +70,53 @@ class Reservations:
         self._preferred = PreferredUrls(preference, detector.store, notices)
 
     async def of_page(
-        self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
-    ) -> tuple[Verdict, Claim | None]:
-        """Return the verdict on the page of *response*, and if it is new, the claim on it."""
-        judged = await self._of_page(record, visit, response, wishes)
-        if not visit.judgements:  # the page is met once, whatever its other items are made of
+        self,
+        record: PageRecord,
+        visit: Visit,
+        response: Response,
+        wishes: Wishes,
+        said: ItemValues,
+    ) -> Ended:
+        """Return the verdict on an item of *response*, and if it is new, the claim on its page.
+
+        And the number of the page that it repeats. *said*: what the item says, in words.
+        """
+        judged = await self._of_page(record, visit, response, wishes, said)
+        if not visit.judgements:  # the page is met once, whatever items it has
             self._detector.learn_names(record)
         return judged
 
     async def _of_page(
-        self, record: PageRecord, visit: Visit, response: Response, wishes: Wishes
-    ) -> tuple[Verdict, Claim | None]:
+        self,
+        record: PageRecord,
+        visit: Visit,
+        response: Response,
+        wishes: Wishes,
+        said: ItemValues,
+    ) -> Ended:
+        again = wishes.again
         if wishes.key:  # which is no URL
-            return self._ended(await self._reserve(record, again=wishes.again, visit=visit))
+            return self._ended(await self._reserve(record, visit, said, again=again))
         canonical = self._canonicals.named_by(response) if self._canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
         may_wait = canonical and not (wishes.again or visit.is_judged)
         is_asked = bool(may_wait) and await self._wait_for(canonical or "", response, record)
         until = monotonic() + self._timeout
-        reservation = await self._reserve(record, again=wishes.again, visit=visit, until=until)
-        if canonical:
-            reservation = await self._by_own_word(reservation, record, canonical, visit, until)
-        verdict, claim = self._ended(reservation)
+        reservation = await self._reserve(record, visit, said, again=again, until=until)
+        if canonical and reservation.claim not in visit.claims:
+            reservation = await self._by_own_word(
+                reservation, record, canonical, visit, said, until
+            )
+        verdict, claim, number = self._ended(reservation)
         if self._canonicals:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
             stored = (is_stored_elsewhere and verdict.original) or response.url
             self._own_word.note_stored_at(urls_of(response), stored)
             if is_asked:
                 self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
-        number = reservation.original
-        return (
-            await self._preferred.verdict(verdict, claim, number, response.url, canonical),
-            claim,
-        )
+        original = number if verdict.is_duplicate else None
+        verdict = await self._preferred.verdict(verdict, claim, original, response.url, canonical)
+        return verdict, claim, number
 
     async def _by_own_word(
         self,
@@ -105,6 +124,7 @@ class Reservations:
         record: PageRecord,
         canonical: str,
         visit: Visit,
+        said: ItemValues,
         until: float,
     ) -> Reservation:
         """Return what is said of a page that names *canonical*, though it has another title.
@@ -112,29 +132,29 @@ class Reservations:
         The title of a page that says itself of which page it is a copy is no objection. It gives
         way only to that one, and only when that is stored.
         """
-        verdict, claim, _ = reservation
+        verdict, claim, *_ = reservation
         if not (verdict and claim and self._own_word.is_copy(verdict, record, canonical)):
             return reservation
         original = verdict.original or ""
         self._own_word.believe(original)
         self._detector.release(claim)
-        nameless = without_names(record)
-        believed = await self._reserve(nameless, again=False, visit=visit, until=until)
+        nameless = without_names(record, said.names)
+        believed = await self._reserve(nameless, visit, again=False, until=until)
         verdict = believed.verdict
         if verdict and verdict.is_duplicate and verdict.original == original:
             return believed
         self._own_word.take_back(original)
         if believed.claim:
             self._detector.release(believed.claim)
-        return await self._reserve(record, again=False, visit=visit, until=until)
+        return await self._reserve(record, visit, said, again=False, until=until)
 
     async def of_text(
         self, record: PageRecord, url: str, *, again: bool
     ) -> tuple[Verdict, Claim | None]:
         """Return the verdict on a text of an item with this *url*, and its claim if it is new."""
-        reservation = await self._reserve(record, again=again)
-        verdict, claim = self._ended(reservation)
-        return await self._preferred.verdict(verdict, claim, reservation.original, url), claim
+        verdict, claim, number = self._ended(await self._reserve(record, again=again))
+        original = number if verdict.is_duplicate else None
+        return await self._preferred.verdict(verdict, claim, original, url), claim
 
     async def _wait_for(self, url: str, response: Response, record: PageRecord) -> bool:
         """Wait for the page at *url*, which *response* names, while that would be stored else.
@@ -154,9 +174,10 @@ class Reservations:
     async def _reserve(
         self,
         record: PageRecord,
+        visit: Visit | None = None,
+        said: ItemValues = NOTHING,
         *,
         again: bool,
-        visit: Visit | None = None,
         until: float | None = None,
     ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
@@ -166,11 +187,14 @@ class Reservations:
         `monotonic`, by default that of the setting from now on.
         """
         until = monotonic() + self._timeout if until is None else until
+        own = visit.own_claims(record.scope) if visit else OwnClaims()
         while True:
             try:
                 await self._join()
                 start = perf_counter()
-                reservation = await self._detector.reserve(record, again=again)
+                reservation = await self._detector.reserve(
+                    record, again=again, own_names=lambda: said.names, own=own
+                )
             except StoreDownError as error:
                 self._outages.begin(error)
                 if await self._outages.wait():
@@ -196,9 +220,9 @@ class Reservations:
             self._summary.count("claims/waited")
             await self._visits.wait_for(reservation.claim, left, visit)
 
-    def _ended(self, reservation: Reservation) -> tuple[Verdict, Claim | None]:
-        """Return the final verdict and the claim, and count where nobody could wait for it."""
+    def _ended(self, reservation: Reservation) -> Ended:
+        """Return what *reservation* has, and count where nobody could wait for it."""
         assert reservation.verdict
         if reservation.verdict.reason == _UNRESOLVED:
             self._summary.count("claims/unresolved")
-        return reservation.verdict, reservation.claim
+        return reservation.verdict, reservation.claim, reservation.original

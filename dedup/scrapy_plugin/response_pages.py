@@ -44,10 +44,20 @@ class ResponsePages:
             visit.page = page
         return visit.page
 
+    async def text_of(self, response: Response) -> str:
+        """Return the main text of *response*, "" for what is no HTML; raises ReadError."""
+        page = await self.read(response)
+        if not isinstance(response, HtmlResponse):
+            return ""
+        return await self._bodies.text_of(response, page)
+
     async def read_again(self, response: HtmlResponse) -> Page:
         """Return the page of *response* with its text, which was not kept; raises ReadError."""
-        self._count("bodies_read_again", 1)
-        return await self._bodies.read_again(response)
+        visit = self._visits.of(response)
+        if visit.page is None or visit.page.text is None:
+            self._count("bodies_read_again", 1)
+            visit.page = await self._bodies.read_again(response)
+        return visit.page
 
     async def read_field(self, value: str) -> Page:
         """Return the page of an item's field; raises ReadError."""

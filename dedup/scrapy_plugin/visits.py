@@ -1,22 +1,27 @@
 """Visits: responses on their way through callback, pipelines and feeds, and what became of them."""
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from time import time
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import Response
 
 from dedup.claim import Claim
+from dedup.detector import OwnClaims
+from dedup.item_values import PageOfItem
 from dedup.page import Page
 from dedup.record import PageRecord
+from dedup.report.item_differences import Difference
 from dedup.rule import Verdict
-from dedup.scrapy_plugin.baggage import Baggage
 from dedup.scrapy_plugin.feeds.batch import Batch
 from dedup.scrapy_plugin.gone import GoneResponses
 
+Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
+"""Has a page that says less than before take the place of what is stored of it."""
 EndClaim: TypeAlias = Callable[[Claim, bool, Collection[Batch]], object]
 """Ends a claim: whether its content is stored, if the batches that have it are."""
 
@@ -31,8 +36,11 @@ class Judgement:
     record: PageRecord | None = None
     """What stood for the page in the comparison, if there was one."""
     claim: Claim | None = None
-    """That on the content of the page, with what else its items are made of, if that is new."""
-    is_logged: bool = False
+    """That on the content of the page, if an item of it is new."""
+    size: int = 0
+    """The bytes of what was judged."""
+    difference: Difference | None = None
+    """What the item says and no stored one does, though its page repeats that of one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,23 +57,31 @@ class Visit:
 
     of: "ref[Response]"
     end_claim: EndClaim
-    baggage: Baggage | None = None
-    """What the request has handed on; ``None`` if that is not known."""
-    downloads: list[Response | bytes] = field(default_factory=list)
-    """Responses that the callback asked for by itself; once it is known, what stands for them."""
+    renew: Renew
+    began: float = field(default_factory=time)
+    """When the callback was about to run: Unix time."""
     page: Page | None = None
     """What was read of it."""
+    page_of_items: PageOfItem | None = None
+    """What the values of its items are held against."""
     judgements: dict[tuple[str | None, bytes], Judgement] = field(default_factory=dict)
-    """By where its items are compared, and what they are made of besides the page: b"" where there
-    is nothing."""
+    """By where its items are compared, and what they say."""
+    uncounted: Judgement | None = None
+    """The first one, until it is known whether any item of the page is new."""
+    is_counted: bool = False
+    told_originals: set[str | None] = field(default_factory=set)
+    """The pages for which the log has told that it is dropped."""
+    said: dict[PageRecord, dict[int, list[bytes]]] = field(default_factory=dict)
+    """What was said again of stored pages under its key, by their numbers."""
     skipped: dict[str, Judgement] = field(default_factory=dict)
     """On items of which neither is known, by the reason for that."""
     passages: "set[Passage]" = field(default_factory=set)
     """Its items that left for the pipelines, up to ours."""
     claims: list[Claim] = field(default_factory=list)
+    numbers: set[int] = field(default_factory=set)
+    """Those of all claims that it had."""
     waits_for: list["Visit"] = field(default_factory=list)
     """Those whose open claims its items or links wait for."""
-    is_in_callback: bool = False
     open_outputs: int = 0
     unread_outputs: int = 0
     """Outputs of its callback that nobody has read to their ends, as far as that is known."""
@@ -83,22 +99,19 @@ class Visit:
         """The response, while somebody else has it."""
         return self.of()
 
+    def own_claims(self, scope: str) -> OwnClaims:
+        """Return the open claim of the page in *scope*, if it has one, and the numbers of all."""
+        of_scope = (one for one in self.claims if one.is_open and one.record.scope == scope)
+        return OwnClaims(next(of_scope, None), self.numbers)
+
     @property
     def is_judged(self) -> bool:
         """Whether anything was said of the page or its items."""
         return bool(self.judgements or self.skipped)
 
-    def callback_begins(self) -> None:
-        """The callback is about to run."""
-        self.is_in_callback = True
-
     def callback_raises(self) -> None:
         """The callback has raised an exception, which a spider middleware may handle."""
         self.callback_has_failed = True
-
-    def exception_is_unhandled(self) -> None:
-        """Nobody has handled an exception: one before any output, if none is open."""
-        self.is_in_callback = self.open_outputs > 0
 
     def output_begins(self) -> None:
         """The output of a callback begins; there may be several of one response."""
@@ -107,7 +120,6 @@ class Visit:
     def output_ends(self, *, failed: bool) -> None:
         """The output of a callback has ended; *failed*: with an exception."""
         self.open_outputs -= 1
-        self.is_in_callback = self.open_outputs > 0
         self.callback_has_failed |= failed or self.unread_outputs > 0
         self._settle()
 
@@ -135,9 +147,22 @@ class Visit:
         if self.open_outputs or self.items_under_way:
             return
         has_failed = self.callback_has_failed or self.item_has_failed
-        stored = set() if has_failed else self.stored
-        claims = {one.claim for one in stored}
-        self.end_claims(lambda claim: claim in claims)
+        stored: dict[Claim, list[bytes]] = {}
+        for judgement in () if has_failed else self.stored:
+            if judgement.claim and judgement.record:
+                stored.setdefault(judgement.claim, []).append(judgement.record.item)
+        said, self.said = self.said, {}
+        for claim in self.claims:
+            if claim in stored:
+                again = said.pop(claim.record._replace(item=b""), {})
+                claim.items = sorted(
+                    {*stored[claim], *(item for i in again.values() for item in i)}
+                )
+                claim.replaces = tuple(sorted({*claim.replaces, *again}))
+        self.end_claims(lambda claim: claim in stored)
+        if not (has_failed or self.skipped):
+            for record, again in said.items():
+                self.renew(record, again)
 
     def ends_after(self, other: "Visit") -> bool:
         """Return whether it ends only after *other*, which it waits for, or is that."""
@@ -175,9 +200,10 @@ class Visits:
     response is `gone`, all that is kept of it goes, and its claims are released.
     """
 
-    def __init__(self, end_claim: EndClaim) -> None:
-        """Create it; *end_claim* is called with each claim."""
+    def __init__(self, end_claim: EndClaim, renew: Renew) -> None:
+        """Create it; *end_claim* is called with each claim, *renew* for pages that say less."""
         self._end_claim = end_claim
+        self._renew = renew
         self.gone = GoneResponses()
         self._holders: dict[Claim, Visit] = {}
         self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
@@ -189,17 +215,13 @@ class Visits:
         visit = self._visits.get(response)
         if visit is None:
             self.gone.settle()
-            visit = self._visits[response] = Visit(ref(response), self._end_claim)
+            visit = self._visits[response] = Visit(ref(response), self._end_claim, self._renew)
             self.gone.when_gone(response, self._response_is_gone, visit)
         return visit
 
     def known(self, response: Any) -> Visit | None:
         """Return the visit of *response* if it has begun; ``None`` for what is no response, too."""
         return self._visits.get(response) if isinstance(response, Response) else None
-
-    def in_callbacks(self) -> list[Visit]:
-        """Return the visits whose callbacks may still do something."""
-        return [visit for visit in self._visits.values() if visit.is_in_callback]
 
     def hold(self, claim: Claim, visit: Visit) -> None:
         """Take note that *claim* ends when *visit* does."""

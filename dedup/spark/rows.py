@@ -27,11 +27,11 @@ BAD, UNREAD, WITHOUT_SCOPE = "bad", "unread", "without-scope"
 
 READ_COLUMNS = (
     "state string, preferred binary, key string, scope string, tokens long, digest binary, "
-    "sketch binary, evidence binary, is_binary boolean"
+    "sketch binary, evidence binary, is_binary boolean, item binary"
 )
 RECORD = (
     "key string, scope string, tokens long, digest string, sketch string, evidence string, "
-    "binary boolean, parts string, made_with struct<method: string, digest: string, "
+    "binary boolean, item string, made_with struct<method: string, digest: string, "
     "extractor: string, item_field: string, scope: string>"
 )
 """The type of a record of `dedup.record_field`."""
@@ -186,13 +186,13 @@ def _value(value: pa.Scalar, otherwise: bytes | None) -> Any:
 _TYPES = {
     "state": pa.string(), "preferred": pa.binary(), "key": pa.string(), "scope": pa.string(),
     "tokens": pa.int64(), "digest": pa.binary(), "sketch": pa.binary(), "evidence": pa.binary(),
-    "is_binary": pa.bool_(),
+    "is_binary": pa.bool_(), "item": pa.binary(),
 }  # fmt: skip
 _STRINGS = dict.fromkeys(("method", "digest", "extractor", "item_field", "scope"), pa.string())
 _FIELD = pa.struct(
     {
         "key": pa.string(), "scope": pa.string(), "tokens": pa.int64(), "digest": pa.string(),
         "sketch": pa.string(), "evidence": pa.string(), "binary": pa.bool_(),
-        "parts": pa.string(), "made_with": pa.struct(_STRINGS),
+        "item": pa.string(), "made_with": pa.struct(_STRINGS),
     }
 )  # fmt: skip

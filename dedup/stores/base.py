@@ -8,7 +8,7 @@ from itertools import islice
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from dedup.record import Claimed, Event, PageRecord, RecordColumns
+from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError
 
 T = TypeVar("T")
@@ -24,8 +24,23 @@ class HistoryChangedError(LedgerError):
     """What a store holds is not what was followed so far: it has to be read anew."""
 
 
+class Commit(NamedTuple):
+    """A page that is stored: its claim, what became of that, and when."""
+
+    claimed: Claimed
+    event: Committed
+    at: float
+
+
+DIFFERENCE = "other item: "
+"""With it begins the kind of what is noted of a page that is kept, before the names of fields."""
+
+
 class DuplicateNote(NamedTuple):
-    """A duplicate that was met: the page at *key* repeats page *number*; *at*: when."""
+    """A duplicate that was met: the page at *key* repeats page *number*; *at*: when.
+
+    *kind* is that of its verdict; or `DIFFERENCE` with the fields for which it is kept.
+    """
 
     key: str
     number: int
@@ -38,12 +53,12 @@ class DuplicateNote(NamedTuple):
 class News:
     """What the store is not told yet: commits, and what nobody follows.
 
-    *commits* are pages that are stored, by number, with the times at which they were; *duplicates*
-    those that were met; *seen* the times at which stored pages were met again, by number;
-    *preferred* the better keys under which the contents of stored pages were met, by number.
+    *commits* are pages that are stored, by number; *duplicates* those that were met; *seen* the
+    times at which stored pages were met again, by number; *preferred* the better keys under which
+    the contents of stored pages were met, by number.
     """
 
-    commits: dict[int, tuple[Claimed, float]] = field(default_factory=dict)
+    commits: dict[int, Commit] = field(default_factory=dict)
     duplicates: list[DuplicateNote] = field(default_factory=list)
     seen: dict[int, float] = field(default_factory=dict)
     preferred: dict[int, str] = field(default_factory=dict)
@@ -184,7 +199,7 @@ class Store(ABC):
         """Return whether the open claim *number* is one of this process."""
         return True
 
-    def take_unpublished(self) -> list[Claimed]:
+    def take_unpublished(self) -> list[tuple[Claimed, Committed]]:
         """Return the own stored pages that a store may not have, once its history has changed.
 
         They are told no more by themselves: they have to be claimed again.
@@ -213,9 +228,9 @@ class Store(ABC):
 
     # What waits in memory.
 
-    def commit(self, claimed: Claimed) -> None:
-        """The claimed page is stored."""
-        self._news.commits[claimed.number] = claimed, time()
+    def commit(self, claimed: Claimed, event: Committed) -> None:
+        """The claimed page is stored, with the items that *event* tells."""
+        self._news.commits[claimed.number] = Commit(claimed, event, time())
 
     @abstractmethod
     def release(self, number: int) -> None:
@@ -225,6 +240,10 @@ class Store(ABC):
         """The page at *key* is a duplicate of page *number*."""
         # Whatever kind of number a method gives: stores take few.
         self._news.duplicates.append(DuplicateNote(key, number, kind, float(distance), time()))
+
+    def note_difference(self, key: str, number: int, fields: Iterable[str]) -> None:
+        """The page at *key* repeats page *number*, and is kept for the *fields* of its items."""
+        self.note_duplicate(key, number, f"{DIFFERENCE}{', '.join(fields)}", 0.0)
 
     def note_seen(self, number: int) -> None:
         """Page *number* was met again, unchanged."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dedup.packed import Packed
-from dedup.record import Claimed, PageRecord, RecordColumns
+from dedup.record import Claimed, Committed, PageRecord, RecordColumns
 from dedup.stores.base import News, Store, Stored, Texts
 from dedup.text import from_utf8, to_utf8
 
@@ -60,7 +60,7 @@ class MemoryStore(Store):
 
     def close(self) -> None: ...
 
-    def commit(self, claimed: Claimed) -> None:
+    def commit(self, claimed: Claimed, event: Committed) -> None:
         # Mostly the last number: what waits is what was claimed last.
         place = bisect_left(self._numbers, claimed.number)
         self._numbers.insert(place, claimed.number)

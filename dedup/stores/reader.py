@@ -10,10 +10,12 @@ from typing import Any, NamedTuple, Self
 from dedup.limits import shorten_url
 from dedup.record import PageRecord, RecordColumns
 from dedup.sqlite_file import LedgerError, SqliteFile
-from dedup.stores.base import DuplicateNote
+from dedup.stores.base import DIFFERENCE, DuplicateNote
 from dedup.stores.memory import MemoryStore
 from dedup.stores.sqlite import KIND
 from dedup.stores.tables import columns_since, text_of
+
+_IS_DUPLICATE = "kind LIKE '%-duplicate'"
 
 
 class Crawl(NamedTuple):
@@ -39,13 +41,15 @@ class Crawl(NamedTuple):
 class StoredPage(NamedTuple):
     """A page that was stored, by its number and the one of its crawl.
 
-    *stored* and *seen* are times, *ended* is when it was replaced or had expired, else ``None``;
-    *is_change*: 1 if it took the place of what an earlier crawl had stored, else 0.
+    *items* is what its items say, as `pack_items` writes it. *stored* and *seen* are times, *ended*
+    is when it was replaced or had expired, else ``None``; *is_change*: 1 if it took the place of
+    what an earlier crawl had stored, else 0.
     """
 
     number: int
     crawl: int
     record: PageRecord
+    items: bytes
     stored: float
     seen: float
     ended: float | None
@@ -73,10 +77,13 @@ class StoredMatch(NamedTuple):
 class LedgerReader:
     """Reads a ledger without changing or locking it. A context manager."""
 
-    def __init__(self, path: str | os.PathLike[str], name: str = "") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], name: str = "", *, accepts_last_version: bool = False
+    ) -> None:
         """Open the file; raises LedgerError if it is no ledger or damaged, OSError if missing.
 
-        *name* is that of the store of which the file is a copy.
+        *name* is that of the store of which the file is a copy. *accepts_last_version*: it may be
+        of the version before, of which only the identity can be read.
         """
         self.path = Path(path).absolute()
         self.is_copy = bool(name)
@@ -85,7 +92,7 @@ class LedgerReader:
         if not self.path.is_file():
             raise FileNotFoundError(f"{path} is no file")
         self._ledger = SqliteFile(path, KIND)
-        self._file = self._ledger.read_only()
+        self._file = self._ledger.read_only(accepts_last_version=accepts_last_version)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -110,10 +117,16 @@ class LedgerReader:
                 for *values, report in list(self._rows(f"{query} ORDER BY id"))
             ]
 
+    @property
+    def last(self) -> int:
+        """The highest number of a page, 0 if there is none."""
+        [[last]] = self._rows("SELECT coalesce(max(id), 0) FROM pages")
+        return int(last)
+
     def counts(self) -> dict[str, int]:
         """Return how many pages count, how many have ended, and how many matches there are."""
         [[pages, ended]] = self._rows("SELECT count(*), count(ended) FROM pages")
-        [[matches]] = self._rows("SELECT count(*) FROM matches")
+        [[matches]] = self._rows(f"SELECT count(*) FROM matches WHERE {_IS_DUPLICATE}")
         return {"pages": pages - ended, "ended": ended, "matches": matches}
 
     def pages(self, *, ended: bool = False) -> Iterator[StoredPage]:
@@ -127,14 +140,14 @@ class LedgerReader:
     def _pages(self, where: str, *arguments: Any) -> Iterator[StoredPage]:
         query = (
             "SELECT url, scope, tokens, digest, sketch, evidence, "
-            "id, crawl, stored, seen, ended, id IN "
+            "id, crawl, items, stored, seen, ended, id IN "
             "(SELECT replaced_by FROM pages WHERE replaced_by IS NOT NULL) FROM pages"
         )
         for row in self._rows(f"{query} {where} ORDER BY id", *arguments):
-            record, (number, crawl, *others) = PageRecord(*row[:6]), row[6:]
-            if not isinstance(record.sketch, bytes | None):
-                raise self.damage_error(ValueError("a sketch is no blob"))
-            yield StoredPage(number, crawl, record, *others)
+            record, (number, crawl, items, *others) = PageRecord(*row[:6]), row[6:]
+            if not (isinstance(record.sketch, bytes | None) and isinstance(items, bytes)):
+                raise self.damage_error(ValueError("a sketch, or what items say, is no blob"))
+            yield StoredPage(number, crawl, record, items, *others)
 
     def columns_since(self, number: int) -> RecordColumns | None:
         """Return what is compared of the next pages that count; ``None`` for no more."""
@@ -160,6 +173,15 @@ class LedgerReader:
         """Return what the page at *url* was found to repeat, in the order in which it was."""
         return list(self._matches("matches.url = ?", shorten_url(url)))
 
+    def differences_of(self, url: str) -> dict[int, str]:
+        """Return the names of the fields for which the page at *url* was kept beside others.
+
+        By the numbers of these, which it repeats but for its items.
+        """
+        query = "SELECT page, kind FROM matches WHERE url = ? AND kind LIKE ?"
+        rows = self._rows(query, shorten_url(url), f"{DIFFERENCE}%")
+        return {number: kind.removeprefix(DIFFERENCE) for number, kind in rows}
+
     def copies_of(self, url: str) -> Iterator[StoredMatch]:
         """Yield the pages that were found to repeat that at *url*, in that order."""
         return self._matches("pages.url = ?", shorten_url(url))
@@ -168,7 +190,7 @@ class LedgerReader:
         query = (
             "SELECT pages.url, matches.url, kind, distance, matches.crawl, found, page, scope, "
             "ended FROM matches JOIN pages ON pages.id = matches.page "
-            f"WHERE matches.url <> pages.url AND {where} ORDER BY matches.rowid"
+            f"WHERE matches.url <> pages.url AND {_IS_DUPLICATE} AND {where} ORDER BY matches.rowid"
         )
         for row in self._rows(query, *arguments):
             yield StoredMatch(*row)

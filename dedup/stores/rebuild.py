@@ -8,8 +8,9 @@ from pathlib import Path
 
 from dedup.ledger_lock import lock
 from dedup.methods import Method
+from dedup.record import pack_items, unpack_items, with_digest
 from dedup.record_field import FieldRecord, MadeWith
-from dedup.scopes import are_versions, parts_of
+from dedup.scopes import are_versions
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.sqlite import KIND
@@ -40,8 +41,8 @@ def rebuild(
     Each feed is its file and what its items hold, in order: records of *method*, or why there is
     none. The first record tells the extractor, the item field and the scope; records with others
     are passed over, and such pages are stored again when they are met. Pages count as stored when
-    their feed was last written. Of the records of one key, with the same other pages, the last one
-    counts; with an item field, where a key has several contents, each counts until a later one is
+    their feed was last written. Of the records of one key, the last text counts, with all of its
+    items; with an item field, where a key has several contents, each counts until a later one is
     near it. *advance* is called after each record. An existing *target* is replaced, when all is
     done.
 
@@ -102,7 +103,7 @@ class NewPage:
     ) -> None:
         self._file = file
         self._method = method
-        self._record = found.record
+        self._record = with_digest(found.record)
         self._several_a_key = found.made_with.item_field is not None
         self._at = at
         self._crawl = crawl
@@ -122,13 +123,14 @@ class NewPage:
         ]
         for number, digest, _, _ in earlier:
             if digest == record.digest:
-                self._file.execute("UPDATE pages SET seen = ? WHERE id = ?", (at, number))
+                self._add_item(number)
                 return
         content = record.tokens, record.digest, record.sketch, record.evidence
-        row = self._crawl, *content, record.scope
+        items = pack_items([record.item])
+        row = self._crawl, *content, items, record.scope
         added = self._file.execute(
-            "INSERT INTO pages (crawl, tokens, digest, sketch, evidence, scope, stored, seen, url) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO pages (crawl, tokens, digest, sketch, evidence, items, scope, stored, "
+            "seen, url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, at, at, record.key),
         )
         replaced = self._replaced(earlier) if replaces else ()
@@ -137,11 +139,19 @@ class NewPage:
             ((at, added.lastrowid, number) for number in replaced),
         )
 
+    def _add_item(self, number: int) -> None:
+        """Have page *number* be stored with this item, too."""
+        [[data]] = self._file.execute("SELECT items FROM pages WHERE id = ?", (number,))
+        items = dict.fromkeys([*unpack_items(data), self._record.item])
+        self._file.execute(
+            "UPDATE pages SET seen = ?, items = ? WHERE id = ?",
+            (self._at, pack_items(items), number),
+        )
+
     def _replaced(self, earlier: Sequence[tuple[int, bytes, bytes | None, str]]) -> list[int]:
         record, method = self._record, self._method
         if not self._several_a_key:
-            parts = parts_of(record.scope)
-            return [number for number, _, _, scope in earlier if parts_of(scope) == parts]
+            return [number for number, *_ in earlier]
         if record.sketch is None:
             return []
         own = method.from_bytes(record.sketch)

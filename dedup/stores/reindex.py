@@ -11,8 +11,8 @@ from time import time
 from dedup.ledger_lock import lock
 from dedup.limits import shorten_url
 from dedup.methods.base import Method
-from dedup.record import digest_of, digest_with
-from dedup.scopes import Scope, parts_of, replace_base
+from dedup.record import digest_of
+from dedup.scopes import Scope
 from dedup.sqlite_file import LedgerError, SqliteFile
 from dedup.stores import tables
 from dedup.stores.identity import OTHERS, parts_of_identity
@@ -52,7 +52,7 @@ def reindex(
     they are needed; ValueError for a *scope* that there is not.
     """
     name = name or str(source)
-    with LedgerReader(source) as reader:
+    with LedgerReader(source, accepts_last_version=True) as reader:
         identity = reader.identity
     of_method, others = parts_of_identity(identity)
     new_method = None if method is None or method.identity == of_method else method
@@ -89,10 +89,11 @@ def _copy(source: Path, target: Path) -> Iterator[sqlite3.Connection]:
         lock(new),
         new.replacement() as copy,
         old.errors(),
-        closing(old.read_only()) as file,
+        closing(old.read_only(accepts_last_version=True)) as file,
     ):
         file.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
+        new.upgrade(copy)
         with copy:
             tables.end_sharing(copy)
             copy.execute("DELETE FROM owners")
@@ -129,12 +130,12 @@ def _sketch(
         judged = Document.from_main_text(text, simplify_chinese=judged_simplified)
         digest = digest_of(judged) or b""
         found = [
-            (number, scope)
-            for number, stored, scope in file.execute(
-                "SELECT id, digest, scope FROM pages WHERE url = ? AND ended IS NULL",
+            (number,)
+            for number, stored in file.execute(
+                "SELECT id, digest FROM pages WHERE url = ? AND ended IS NULL",
                 (shorten_url(url),),
             )
-            if stored == digest_with(digest, parts_of(scope))
+            if stored == digest
         ]
         if found:
             document = method.document(text)
@@ -143,9 +144,9 @@ def _sketch(
             tokens, digest = len(document.tokens), digest_of(document) or b""
             file.executemany(
                 "UPDATE pages SET sketch = ?, tokens = ?, digest = ? WHERE id = ?",
-                ((data, tokens, digest_with(digest, parts_of(s)), i) for i, s in found),
+                ((data, tokens, digest, *number) for number in found),
             )
-            file.executemany("INSERT OR IGNORE INTO done VALUES (?)", ((i,) for i, _ in found))
+            file.executemany("INSERT OR IGNORE INTO done VALUES (?)", found)
         advance()
     file.execute(
         # What has no words, as a PDF, has no sketch of any method.
@@ -156,10 +157,9 @@ def _sketch(
 
 
 def _rescope(file: sqlite3.Connection, scope: Scope) -> None:
-    for number, url, before in file.execute("SELECT id, url, scope FROM pages").fetchall():
+    for number, url in file.execute("SELECT id, url FROM pages").fetchall():
         name = scope.name_of(url)
         if name is None:  # a function does not know it, so that it is compared with nothing
             file.execute("UPDATE pages SET ended = ? WHERE id = ?", (time(), number))
         else:
-            changed = replace_base(before, name), number
-            file.execute("UPDATE pages SET scope = ? WHERE id = ?", changed)
+            file.execute("UPDATE pages SET scope = ? WHERE id = ?", (name, number))

@@ -9,6 +9,7 @@ from typing import Any
 
 from dedup.ledger_lock import lock
 from dedup.methods import Method
+from dedup.record import unpack_items, with_digest
 from dedup.record_field import FieldReader, FieldRecord, MadeWith, digest_of_identity
 from dedup.scopes import are_versions
 from dedup.sqlite_file import LedgerError, SqliteFile
@@ -29,12 +30,17 @@ class Restoration:
         self._crawl = 0
 
     def has(self, found: FieldRecord) -> bool:
-        """Return whether the ledger knows that page, with that text, as stored by a crawl."""
+        """Return whether the ledger knows that page, text and item, as stored by a crawl."""
+        record = with_digest(found.record)
         rows = self._file.execute(
-            "SELECT scope FROM pages WHERE url = ? AND digest = ? AND ended IS NULL AND crawl <> ?",
-            (found.record.key, found.record.digest, self._crawl),
+            "SELECT scope, items FROM pages "
+            "WHERE url = ? AND digest = ? AND ended IS NULL AND crawl <> ?",
+            (record.key, record.digest, self._crawl),
         )
-        return any(are_versions(found.record.scope, scope) for (scope,) in rows)
+        return any(
+            are_versions(record.scope, scope) and record.item in unpack_items(items)
+            for scope, items in rows
+        )
 
     def add(self, found: FieldRecord) -> None:
         """Have the page of *found* count as stored, and as no duplicate of another."""

@@ -34,6 +34,7 @@ CREATE TABLE pages (
     digest BLOB NOT NULL,     -- BLAKE2b of 16 bytes of the normalised main text
     sketch BLOB,              -- NULL for a text with too little content
     evidence BLOB,            -- what the page shows besides its main text; NULL if nobody saw it
+    items BLOB NOT NULL,      -- what each of its items says: a number of values (2 bytes), 8 bytes each
     scope TEXT NOT NULL,      -- pages of the same scope are compared (DEDUP_SCOPE)
     ended REAL,               -- when it was replaced by its changed self, or had expired
     replaced_by INTEGER REFERENCES pages (id),
@@ -45,11 +46,13 @@ CREATE TABLE pages (
 CREATE INDEX pages_by_url ON pages (url);
 CREATE INDEX pages_by_preferred ON pages (preferred) WHERE preferred IS NOT NULL;
 
--- Pages that were not stored, since they repeat one that is.
+-- Pages that were not stored, since they repeat one that is; and pages that were although they do.
 CREATE TABLE matches (
     crawl INTEGER NOT NULL REFERENCES crawls (id),
     page INTEGER NOT NULL REFERENCES pages (id),
-    kind TEXT NOT NULL,       -- 'exact-duplicate' or 'near-duplicate'
+    -- 'exact-duplicate' or 'near-duplicate'; 'other item: ' and names of fields if it was stored,
+    -- since no stored item says the same there
+    kind TEXT NOT NULL,
     distance REAL NOT NULL,   -- of the sketches, 0 for an exact duplicate
     found REAL NOT NULL,      -- when it was last
     url TEXT NOT NULL,
@@ -93,4 +96,4 @@ CREATE VIEW duplicates AS
     SELECT pages.url AS original, matches.url AS duplicate, kind, distance, matches.crawl,
            datetime(found, 'unixepoch') AS found
     FROM matches JOIN pages ON pages.id = matches.page
-    WHERE matches.url <> pages.url AND ended IS NULL;
+    WHERE matches.url <> pages.url AND ended IS NULL AND kind LIKE '%-duplicate';

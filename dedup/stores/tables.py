@@ -11,8 +11,8 @@ from types import NoneType
 from typing import Any
 
 from dedup.limits import shorten
-from dedup.record import Claimed, PageRecord, RecordColumns
-from dedup.stores.base import DuplicateNote, News, Stored, Texts
+from dedup.record import PageRecord, RecordColumns
+from dedup.stores.base import Commit, DuplicateNote, News, Stored, Texts
 
 _ROWS_AT_ONCE = 10_000
 _COUNTS = "ended IS NULL AND stored >= ?"
@@ -138,18 +138,20 @@ def insert_news(file: sqlite3.Connection, news: News, crawl: int) -> None:
     note_preferred(file, news.preferred)
 
 
-def insert_pages(
-    file: sqlite3.Connection, pages: Collection[tuple[Claimed, float]], crawl: int
-) -> None:
+def insert_pages(file: sqlite3.Connection, pages: Collection[Commit], crawl: int) -> None:
     """Write *pages* that a *crawl* has stored, and when; what they replace has ended."""
     file.executemany(
-        "INSERT INTO pages (id, crawl, tokens, digest, sketch, evidence, scope, stored, seen, url) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (_page_row(claimed, at, crawl) for claimed, at in pages),
+        "INSERT INTO pages (id, crawl, tokens, digest, sketch, evidence, items, scope, stored, "
+        "seen, url) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (_page_row(page, crawl) for page in pages),
     )
     file.executemany(
         "UPDATE pages SET ended = ?, replaced_by = ? WHERE id = ?",
-        ((at, claimed.number, replaced) for claimed, at in pages for replaced in claimed.replaces),
+        (
+            (page.at, page.event.number, replaced)
+            for page in pages
+            for replaced in page.event.replaces
+        ),
     )
 
 
@@ -181,10 +183,16 @@ def note_preferred(file: sqlite3.Connection, keys: Mapping[int, str]) -> None:
     )
 
 
-def _page_row(claimed: Claimed, at: float, crawl: int) -> tuple[Any, ...]:
-    record = claimed.record
-    content = record.tokens, record.digest, record.sketch, record.evidence
-    return claimed.number, crawl, *content, storable(record.scope), at, at, storable(record.key)
+def _page_row(page: Commit, crawl: int) -> tuple[Any, ...]:
+    (record, number), event, at = page
+    content = (
+        record.tokens,
+        record.digest,
+        record.sketch,
+        record.evidence,
+        event.packed_items(record),
+    )
+    return number, crawl, *content, storable(record.scope), at, at, storable(record.key)
 
 
 def page(file: sqlite3.Connection, number: int) -> PageRecord:
@@ -219,7 +227,7 @@ def columns_since(
     That is for a value that cannot be right.
     """
     rows = file.execute(
-        f"SELECT id, digest, sketch, tokens, evidence, scope, {_SOME_KEYS} FROM pages "
+        f"SELECT id, digest, sketch, tokens, evidence, scope, items, {_SOME_KEYS} FROM pages "
         f"WHERE {_COUNTS} AND id > ? ORDER BY id LIMIT ?",
         (expired, number, _ROWS_AT_ONCE),
     ).fetchall()

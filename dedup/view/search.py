@@ -26,13 +26,13 @@ class Search:
         is_same = self._counts(number) and self._objections.is_same(number)
         return is_same and self._is_stored(number)
 
-    def first_equal(self, matches: Iterable[Match]) -> Match | None:
-        """Return the first of *matches*, whose texts are equal, that may be the original."""
-        for match in matches:
+    def first_equal(self, pages: Iterable[int]) -> Match | None:
+        """Return the first of *pages*, whose texts are equal, that may be the original."""
+        for page in pages:
             if self._objections.are_enough:
                 break
-            if self._may_be(match.page, is_exact=True):
-                return match
+            if self._may_be(page, is_exact=True):
+                return Match(page, 0)
         return None
 
     def nearest(self, query: Callable[[Callable[[int], bool]], Match | None]) -> Match | None:

@@ -11,14 +11,15 @@ from dedup.evidence import Evidence, Names, Objection
 from dedup.evidence_table import EvidenceTable
 from dedup.index.base import Match
 from dedup.methods.base import Method
-from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released
+from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns, Released, keys_of
 from dedup.rule import Finding, Kind, Rule
 from dedup.scopes import host
 from dedup.search import Loader, index_for
 from dedup.view.equal_pages import EqualPages
-from dedup.view.objections import Objections
+from dedup.view.objections import Objections, OwnNames
 from dedup.view.scope_index import ScopeIndex
 from dedup.view.search import Search
+from dedup.view.stored_items import StoredItems
 
 
 class Look(NamedTuple):
@@ -52,7 +53,8 @@ class View:
         """Create a view without pages."""
         self._method = method
         self._rule = rule
-        self._equal = EqualPages(by_view=rule.demands is not None)
+        self._items = StoredItems()
+        self._equal = EqualPages(self.items_of, by_view=rule.demands is not None)
         self._scopes: dict[str, ScopeIndex] = {}
         self._claims: dict[int, Claim] = {}
         # Of stored pages that are being loaded, by scope.
@@ -67,28 +69,31 @@ class View:
         self._last_sketch: tuple[bytes | None, Any] = None, None
 
     def look(
-        self, record: PageRecord, apart_from: Container[int] = (), older_than: float = inf
+        self,
+        record: PageRecord,
+        apart_from: Container[int] = (),
+        older_than: float = inf,
+        own_names: OwnNames = frozenset,
     ) -> Look:
         """Return what *record* is among the stored pages.
 
-        Pages with the numbers *apart_from* do not count, nor those that are not *older_than* one.
+        Pages with the numbers *apart_from* do not count, nor open claims that are not *older_than*
+        one. *own_names* returns which values of its item are the page's title or headline.
         """
-        objections = Objections(
-            self._rule,
-            self._evidence,
-            self._names,
-            record,
-            finds_parts=self._method.finds_parts,
-        )
+        objections = self._objections(record, own_names)
 
         def counts(number: int) -> bool:
-            return number < older_than and number not in self._ended and number not in apart_from
+            if number in self._ended or number in apart_from:
+                return False
+            return number < older_than or number not in self._claims
 
         search = Search(counts, self._claims, objections)
-        candidates = self._equal.with_equal_text(record) if record.digest else []
+        candidates = []
+        if record.digest:
+            candidates = self._equal.with_equal_text(record, lambda: objections.keys - own_names())
 
         def same() -> Match | None:
-            if not candidates or not objections.may_be or record.evidence is None:
+            if not candidates or not self._rule.demands or record.evidence is None:
                 return None
             return self._equal.with_equal_view(record, search.is_same)
 
@@ -125,6 +130,24 @@ class View:
             lambda number: number not in self._ended and number not in self._claims,
         )
 
+    def objection_to(self, record: PageRecord, number: int) -> Objection | None:
+        """Return what would speak against dropping *record* for page *number*, if texts matched."""
+        asked = self._objections(record, frozenset)
+        asked.against(number, is_exact=False)
+        return asked.first[0]
+
+    def _objections(self, record: PageRecord, own_names: OwnNames) -> Objections:
+        return Objections(
+            self._rule,
+            self._evidence,
+            self._names,
+            self._items,
+            self._claims,
+            record,
+            own_names,
+            finds_parts=self._method.finds_parts,
+        )
+
     def apply(self, events: Iterable[Event]) -> list[Claim]:
         """Have *events* of the store happen, in this order; return the claims that they made."""
         claims = []
@@ -132,7 +155,9 @@ class View:
             if isinstance(event, Claimed):
                 claims.append(self.claim(event))
             elif isinstance(event, Committed):
-                self.commit(self._claims[event.number])
+                claim = self._claims[event.number]
+                claim.end_with(event)
+                self.commit(claim)
             elif isinstance(event, Released):
                 self.release(self._claims[event.number])
         return claims
@@ -155,9 +180,15 @@ class View:
             self._scope(record.scope).add(self._sketch(record), number)
 
     def commit(self, claim: Claim) -> None:
-        """The page of *claim* is stored: it counts, and what it replaces does not any more."""
+        """The page of *claim* is stored, with its items: what it replaces counts no more."""
         del self._claims[claim.number]
-        replaced = set(claim.claimed.replaces) - self._ended
+        self._items.add(claim.number, claim.items)
+        for item in claim.items:
+            if item != claim.record.item:
+                self._equal.add_item(claim.record._replace(item=item), claim.number)
+        if claim.record.item not in claim.items:
+            self._equal.discard_item(claim.record, claim.number)
+        replaced = set(claim.replaces) - self._ended
         self._ended |= replaced
         self._count += 1 - len(replaced)
         claim.end(is_stored=True)
@@ -173,13 +204,15 @@ class View:
         claim = self._claims.pop(claimed.number, None)
         if claim is None:
             claim = Claim(claimed)
+            claim.items = self._items.of(claimed.number)
             claim.end(is_stored=True)
             self._count -= 1
         self._discard(claimed.record, claimed.number)
         return claim
 
     def _discard(self, record: PageRecord, number: int) -> None:
-        self._equal.discard(record, number)
+        self._equal.discard(record, number, self._items.of(number))
+        self._items.discard(number)
         self._evidence.discard(number)
         if not self._rule.is_short(record):
             self._scope(record.scope).discard(self._sketch(record), number)
@@ -192,6 +225,7 @@ class View:
         replaced = set(pages.replaced) - self._ended
         self._ended |= replaced
         self._count += len(pages.numbers) - len(replaced)
+        self._items.add_many(pages.numbers, pages.items)
         if self._rule.demands:
             has = pages.has_evidence
             self._evidence.add_many(pages.numbers[has], pages.tokens[has], pages.evidence)
@@ -224,8 +258,13 @@ class View:
 
     def has_page(self, claimed: Claimed) -> bool:
         """Return whether the page of *claimed* is stored under its number."""
-        equal = self._equal.with_equal_text(claimed.record)
-        return any(match.page == claimed.number for match in equal)
+        record = claimed.record
+        return claimed.number in self._equal.with_equal_text(record, lambda: keys_of(record.item))
+
+    def items_of(self, number: int) -> list[bytes]:
+        """Return what each item of page *number* says, as far as that is known."""
+        claim = self._claims.get(number)
+        return claim.items if claim else self._items.of(number)
 
     @property
     def open_claims(self) -> list[Claim]:
@@ -258,4 +297,4 @@ class View:
     def nbytes(self) -> int:
         """The memory that the pages take, in bytes."""
         scopes = sum(pages.nbytes for pages in self._scopes.values())
-        return self._equal.nbytes + self._evidence.nbytes + scopes
+        return self._equal.nbytes + self._items.nbytes + self._evidence.nbytes + scopes

@@ -149,7 +149,7 @@ def test_a_report_of_one_crawl_is_what_that_reported(town, tmp_path, capsys):
     [
         "UPDATE pages SET sketch = 'text'",
         "UPDATE pages SET sketch = substr(sketch, 2) WHERE id = 1",
-        "UPDATE matches SET kind = 'foo'",
+        "UPDATE matches SET kind = 'foo-duplicate'",
     ],
 )
 @pytest.mark.filterwarnings("error")

@@ -9,21 +9,25 @@ from dedup.cli import main
 from dedup.methods import METHODS
 from dedup.page import PageReader
 from dedup.record_field import MadeWith, to_field
-from dedup.scopes import scope_within
 
 OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 TEXTS = [article(3), article(2), edited(article(3)), article(2), None, "short", "short"]
 KEPT = [0, 1, 4, 5]
 
 
-def records_of(texts, method=None, scopes=None):
+def records_of(texts, method=None, scopes=None, items=None):
     """What a crawl would write of pages with *texts*; ``None`` where there is none."""
     method = method or METHODS["simhash"]()
     made_with = MadeWith.of(method, OTHERS)
     pages = iter(PageReader(lambda html: html, method).read_texts(list(filter(None, texts))))
+    scopes, items = scopes or [""] * len(texts), items or [b""] * len(texts)
+
+    def record(number, scope, item):
+        return next(pages).record.under(f"http://a/{number}", scope)._replace(item=item)
+
     return [
-        text and to_field(next(pages).record.under(f"http://a/{number}", scope), made_with)
-        for number, (text, scope) in enumerate(zip(texts, scopes or [""] * len(texts), strict=True))
+        text and to_field(record(number, scope, item), made_with)
+        for number, (text, scope, item) in enumerate(zip(texts, scopes, items, strict=True))
     ]
 
 
@@ -90,11 +94,11 @@ def test_a_bad_record_stops_the_scan_or_is_left_out_and_counted(tmp_path, capsys
     assert "bad, left out" in capsys.readouterr().out
 
 
-def test_items_are_compared_within_their_scope_and_with_the_same_other_pages(tmp_path):
-    within = [scope_within("", bytes([number])) for number in (1, 1, 2)]
+def test_items_are_compared_within_their_scope_and_with_those_that_say_the_same(tmp_path):
     texts = [article(3), edited(article(3)), article(3), article(3), article(3), article(3)]
-    scopes = [*within, "a.example", "b.example", "a.example"]
-    path = write(tmp_path / "pages.jsonl", records_of(texts, scopes=scopes))
+    scopes = ["", "", "", "a.example", "b.example", "a.example"]
+    items = [b"a value!", b"a value!", b"another!", b"", b"", b""]
+    path = write(tmp_path / "pages.jsonl", records_of(texts, scopes=scopes, items=items))
     clusters = tmp_path / "clusters.jsonl"
     assert scanned(path, "--clusters", clusters) == (0, [0, 2, 3, 4])
     lines = [json.loads(line) for line in clusters.read_text().splitlines()]
@@ -150,7 +154,8 @@ def test_a_ledger_of_the_scan_is_for_texts(tmp_path, capsys):
 
 
 def test_another_scope_takes_the_place_of_that_of_the_crawl(tmp_path):
-    records = records_of([article(3)] * 4, scopes=["a", "b", scope_within("a", b"1"), "a"])
+    records = records_of([article(3)] * 4, scopes=["a", "b", "a", "a"],
+                         items=[b"", b"", b"a value!", b""])  # fmt: skip
     path = write(tmp_path / "pages.jsonl", records)
     assert scanned(path)[1] == [0, 1, 2]
     assert scanned(path, "--scope", "crawl", "--overwrite")[1] == [0, 2]

@@ -12,7 +12,9 @@ from dedup.report.findings import findings, lines_of
 from dedup.report.html import as_html
 from dedup.report.report import (
     Copy,
+    FieldDifference,
     Group,
+    ItemDifferences,
     NameCount,
     NameCounts,
     NearestKept,
@@ -66,16 +68,35 @@ SHOP = [
     for query in ("", "?ref=home")
 ]
 # Name, a report that has it, its setting, where it is shown; reports that have not.
+VIEWS = FieldDifference("views", 12, "12", "15")
 FOUND = {
+    "items": (
+        {"item_differences": ItemDifferences(12, 12, (VIEWS,), "http://a/1", "http://a/2")},
+        'DEDUP_IGNORE_FIELDS = ["views"]',
+        "items",
+        [
+            {"item_differences": None},
+            {"item_differences": ItemDifferences(4, 4, (VIEWS,), "http://a/1", "http://a/2")},
+            {"item_differences": ItemDifferences(99, 4, (VIEWS,), "http://a/1", "http://a/2")},
+        ],
+    ),
     "other_titles": (
         {"titles": TitleCounts(100, 20)},
         'DEDUP_EVIDENCE = "strict"',
         "other-titles",
-        [{"titles": TitleCounts(100, 4)}, {"titles": TitleCounts(9, 4)}, {"titles": None}],
+        [
+            {"titles": TitleCounts(100, 4)},
+            {"titles": TitleCounts(9, 4)},
+            {"titles": None},
+            {
+                "titles": TitleCounts(100, 20),
+                "settings": {**SETTINGS, "DEDUP_EVIDENCE": "strict"},
+            },
+        ],
     ),
     "one_text": (
         group(60, *["exact-duplicate"] * 20),
-        'DEDUP_EVIDENCE = "strict"',
+        "",
         f"group-{priority(HOSTILE):016x}",
         [group(19, "exact-duplicate"), group(49, "exact-duplicate"), group(60, "near-duplicate")],
     ),
@@ -142,7 +163,7 @@ def test_a_finding_has_figures_a_setting_and_a_link_to_its_evidence(name, open_s
     assert f'href="#{anchor}"' in html
     shown = f'"id":"{anchor[6:]}"' if anchor.startswith("group-") else f'id="{anchor}"'
     assert shown in html
-    assert html.count('id="setting-') == 1
+    assert html.count('id="setting-') == bool(found.setting)
 
 
 @each(
@@ -173,6 +194,7 @@ def test_the_log_has_the_first_three_with_settings_and_nothing_that_steers_a_ter
     assert len(found) > 4
     lines = list(lines_of(found))
     assert len(lines) == 3
-    assert lines[0].endswith('page that they repeat. Try DEDUP_EVIDENCE = "strict"')
+    assert lines[0].endswith('leave it out. Try DEDUP_IGNORE_FIELDS = ["views"]')
+    assert lines[1].endswith('page that they repeat. Try DEDUP_EVIDENCE = "strict"')
     assert all(line.isprintable() for line in lines)
     assert "1,000" not in lines[0]

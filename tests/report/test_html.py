@@ -282,7 +282,7 @@ def test_one_thing_is_told_of_in_the_singular():
     messages = json.loads((folder / "messages.json").read_text("utf-8"))
     del messages["per_second"]  # of which there may be 1.0
     for english, _ in messages.values():
-        told = english.format(*[Count(1)] * 3)
+        told = english.format(*[Count(1)] * 4)
         plurals = set(re.findall(r"\b1 (?:[a-z-]+ )?([a-z-]+s)\b", told))
         assert plurals <= {"is", "was", "has", "lies", "differs", "this", "miss"}, told
         assert not re.search(r"\b1 (?:\S+ )?(?:are|were|have)\b", told), told

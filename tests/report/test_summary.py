@@ -71,6 +71,7 @@ def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
         "dropped_text": None,
         "objections": {},
         "weak": {},
+        "item_differences": None,
         "links_held_back": 0,
         "preferred": {"duplicates": 0, "first": []},
         "revisits": {"unchanged": [], "changed": []},

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 from cases import each
 
-from dedup.limits import LONGEST_SCOPE, shorten_url
+from dedup.limits import LONGEST_SCOPE
 from dedup.plugins import load_extractor, load_method_class
-from dedup.scopes import Scope, host, is_scope_name, scope_within
+from dedup.scopes import Scope, host, is_scope_name
 
 URLS = ["https://a.example/x", "", "not a url", "http://[broken", "mailto:a@b.example"]
 
@@ -178,8 +178,6 @@ def test_long_scopes_are_short_and_different():
     ]
     assert [len(name) for name in names] == [LONGEST_SCOPE] * 2
     assert names[0] != names[1]
-    within = scope_within(names[0], bytes(16))
-    assert shorten_url(within) == within
     assert len(Scope.of("host").name_of(f"http://{'a' * 2_000}/")) == LONGEST_SCOPE
 
 

@@ -453,8 +453,7 @@ def test_all_items_of_a_page_have_their_fields_where_they_are_put_aside_or_marke
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
         for number in (1, 2):
-            path = response.url.removeprefix(self.site)
-            yield {"name": f"{path} {number}", "text": None, "title": ""}
+            yield {"url": response.url, "number": number, "text": None, "title": ""}
 
     path = tmp_path / "dropped.jsonl"
     site = {"/a": ORIGINAL, "/same": ORIGINAL, "/near": page(edited(article(1)))}
@@ -467,13 +466,14 @@ def test_all_items_of_a_page_have_their_fields_where_they_are_put_aside_or_marke
         )
     lines = path.read_text().splitlines() if path.exists() else []
     dropped = [json.loads(line)["item"] for line in lines]
-    assert [item["name"] for item in dropped] == names
+    paths = [f"{item['url'].removeprefix(url)} {item['number']}" for item in dropped]
+    assert paths == names
     items = [*result.items, *dropped]
     assert len(items) == 6
     for item in items:
         assert (item["title"], item["language"]) == ("A page", "en")
         assert item["text"].endswith(article(1)[-20:])
-        assert ("otherwise" in item["text"]) == item["name"].startswith("/near")
+        assert ("otherwise" in item["text"]) == item["url"].endswith("/near")
 
 
 @pytest.mark.parametrize(("level", "shown"), [("INFO", logging.INFO), ("WARNING", logging.WARNING)])
@@ -533,7 +533,7 @@ def test_items_of_errbacks_pass_and_are_counted():
 def test_items_recovered_from_a_failing_callback_share_the_verdict():
     class Recover:
         def process_spider_exception(self, response: Any, exception: Exception) -> Any:
-            return [{"url": response.url, "recovered": True}]
+            return [{"url": response.url}]
 
     def parse(self: Any, response: Any) -> Iterator[Any]:
         yield {"url": response.url}

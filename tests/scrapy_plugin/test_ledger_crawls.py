@@ -591,7 +591,8 @@ def test_any_item_can_be_written_there(site, tmp_path):
             "half": "\ud800",
         }
 
-    run(site, "/a", "/b", parse=parse, DEDUP_DUPLICATES=path)
+    # Without this, an item that holds what cannot be compared is kept.
+    run(site, "/a", "/b", parse=parse, DEDUP_DUPLICATES=path, DEDUP_IGNORE_FIELDS="*")
     [line] = map(json.loads, path.read_text().splitlines())
     assert line["item"]["bytes"] == "\\xff"
     assert "Counter" in line["item"]["object"]

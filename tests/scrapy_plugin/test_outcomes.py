@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ class Storage:
         return storage
 
     async def process_item(self, item: Any) -> Any:
-        name = item["url"].rpartition("/")[2]
+        name = item["url"].rpartition("/")[2] + item.get("row", "")
         actions = self.crawler.spidercls.actions.get(name, ())
         for action in actions.pop(0) if actions else ():
             if action == "fail":
@@ -151,20 +152,29 @@ def test_one_that_waits_too_long_is_kept_and_counted():
 
 def several(self: Any, response: Any) -> Any:
     for number in range(3):
-        yield {"url": f"{response.url}{number}"}
+        yield {"url": response.url, "row": str(number)}
 
 
 @pytest.mark.parametrize(
-    ("actions", "expected"),
+    ("actions", "expected", "of_page"),
     [
-        ({"a1": [["fail"]]}, ["a0", "a2", "b0", "b1", "b2"]),
-        ({"a1": [["drop"]]}, ["a0", "a2"]),
-        ({"a0": [["drop"]], "a1": [["drop"]], "a2": [["drop"]]}, ["b0", "b1", "b2"]),
+        ({}, ["a0", "a1", "a2"], ["a0", "a1", "a2"]),
+        ({"a1": [["fail"]]}, ["a0", "a2", "b0", "b1", "b2"], ["a0", "a2", "b0", "b1", "b2"]),
+        ({"a1": [["drop"]]}, ["a0", "a2", "b1"], ["a0", "a2"]),
+        (
+            {"a0": [["drop"]], "a1": [["drop"]], "a2": [["drop"]]},
+            ["b0", "b1", "b2"],
+            ["b0", "b1", "b2"],
+        ),
     ],
 )
-def test_a_page_is_stored_if_none_of_its_items_failed_and_one_is_stored(actions, expected):
-    stored, _ = run("/a", "/b", actions=actions, parse=several)
+def test_a_page_is_stored_with_its_stored_items_if_none_failed(actions, expected, of_page):
+    """An item that a pipeline dropped on purpose stands for no copy, unless the page decides."""
+    stored, _ = run("/a", "/b", actions=deepcopy(actions), parse=several)
     assert stored == expected
+    options = {"DEDUP_IGNORE_FIELDS": ["row"]}
+    stored, _ = run("/a", "/b", actions=deepcopy(actions), parse=several, **options)
+    assert stored == of_page
 
 
 def test_a_callback_that_raises_after_its_items_has_not_stored_its_page():

@@ -68,7 +68,7 @@ def run(pages: dict[str, str], skus: Any = None, *, parse: Any = None, **setting
         path = response.url.removeprefix(self.site)
         values = (skus or {}).get(path, MISSING)
         for value in values if isinstance(values, tuple) else [values]:
-            yield {"url": path} | ({} if value is MISSING else {"sku": value})
+            yield {"url": response.url} | ({} if value is MISSING else {"sku": value})
 
     with served(pages) as url:
         spider = spider_over(
@@ -76,7 +76,7 @@ def run(pages: dict[str, str], skus: Any = None, *, parse: Any = None, **setting
         )
         result = crawl(spider, **settings)
     result.stored = [
-        (item["url"], *([item["sku"]] if "sku" in item else []))
+        (item["url"].removeprefix(url), *([item["sku"]] if "sku" in item else []))
         for item in result.items
         if isinstance(item, dict)
     ]
@@ -89,7 +89,8 @@ def test_products_of_one_text_are_kept_by_their_number():
     result = run(pages, skus, DEDUP_SCOPE="field:sku")
     assert result.stored == [("/a", "A-1"), ("/b", "A-2"), ("/near", "A-3")]
     assert result.dedup_stats["exact_duplicates"] == 1
-    assert run(pages, skus).stored == [("/a", "A-1")]
+    assert run(pages, skus).stored == result.stored  # what an item says is never lost
+    assert run(pages, skus, DEDUP_IGNORE_FIELDS="*").stored == [("/a", "A-1")]
 
 
 def twice_each(values: Any) -> tuple[dict[str, str], dict[str, Any]]:
@@ -135,8 +136,9 @@ def test_a_value_that_cannot_be_a_scope_costs_no_item():
     pages, skus = twice_each([object(), b"bytes", {1, 2}, {1: 2, "a": 3}])
     result = run(pages, skus, DEDUP_SCOPE="field:sku")
     assert [path for path, _ in result.stored] == list(pages)
-    assert result.stats["dedup/errors"] == len(pages)
-    assert result.stats["dedup/skipped/no_scope"] == len(pages)
+    assert result.stats["dedup/skipped/unreadable_item"] == 2
+    assert result.stats["dedup/errors"] == len(pages) - 2
+    assert result.stats["dedup/skipped/no_scope"] == len(pages) - 2
 
 
 def test_an_item_that_is_not_compared_has_its_text():
@@ -239,7 +241,7 @@ def test_a_ledger_that_is_lost_is_made_again_in_another_scope_which_items_tell(t
             yield {"url": response.url, "sku": int(response.url[-1])}
 
         spider = spider_over(*(f"{url}/{number}" for number in (1, 2, 3)), parse=parse)
-        options = {"DEDUP_SKETCH_FIELD": "dedup_record"}
+        options = {"DEDUP_SKETCH_FIELD": "dedup_record", "DEDUP_IGNORE_FIELDS": "*"}
         crawl(spider, **options, FEEDS={str(feed): {"format": "jsonlines"}})
         command = ["reindex", "--records", feed, "-o", ledger, "--scope", "field:sku"]
         assert main(list(map(str, command))) == 0
@@ -248,12 +250,12 @@ def test_a_ledger_that_is_lost_is_made_again_in_another_scope_which_items_tell(t
     assert again.stats["dedup/unchanged"] == 2
 
 
-def test_a_chain_is_compared_by_its_number_and_by_its_other_pages():
-    """A list, then details, which are equal: the number stands on the list."""
+def test_a_chain_is_compared_by_its_number_and_by_what_it_says_besides():
+    """A list, then details, which are equal: the rows stand on the list."""
 
     def parse(self: Any, response: Any) -> Any:
         for number in (1, 2, 3):
-            item = {"url": response.url, "sku": 7 if number == 3 else number}
+            item = {"url": response.url, "row": 1 if number == 3 else number}
             yield Request(
                 f"{self.site}/detail/{number}", self.parse_detail, cb_kwargs={"item": item}
             )
@@ -266,12 +268,11 @@ def test_a_chain_is_compared_by_its_number_and_by_its_other_pages():
     with served(pages) as url:
         spider = spider_over(f"{url}/list", site=url, parse=parse, parse_detail=parse_detail)
         result = crawl(spider, DEDUP_SCOPE="field:sku")
-    # What was handed on differs in 1 and 2, and the number is the same in all.
-    assert len(result.items) == 3
+    assert [item["row"] for item in result.items] == [1, 2]
     assert "log_count/ERROR" not in result.stats
 
 
-def test_a_chain_of_equal_parts_and_other_numbers_is_kept():
+def test_a_chain_of_equal_pages_and_other_numbers_is_kept_in_every_scope():
     def parse(self: Any, response: Any) -> Any:
         for number in (1, 2, 1):
             url = f"{self.site}/detail/{number}"
@@ -287,7 +288,7 @@ def test_a_chain_of_equal_parts_and_other_numbers_is_kept():
         result = crawl(spider, DEDUP_SCOPE="field:sku")
         alone = crawl(spider)
     assert [item["sku"] for item in result.items] == ["1", "2"]
-    assert [item["sku"] for item in alone.items] == ["1"]
+    assert [item["sku"] for item in alone.items] == ["1", "2"]
 
 
 def test_texts_of_items_are_compared_by_their_number_too():
@@ -348,7 +349,7 @@ def test_pages_that_hold_what_the_other_waits_for_go_on_at_once():
     async def parse(self: Any, response: Any) -> Any:
         path = response.url.removeprefix(self.site)
         for sku in numbers[path]:
-            yield {"url": path, "sku": sku}
+            yield {"url": response.url, "sku": sku}
             met.add(path)
             if len(met) == len(numbers):
                 have_all.set()

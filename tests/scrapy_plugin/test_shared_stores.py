@@ -94,7 +94,7 @@ def test_a_later_crawl_knows_what_was_stored_under_whichever_url(
     assert stored(first, site) == ["/0", "/1", "/2"]
     pages["/2"] = page(article(50))
     later = fleet_crawl(site, "/0", "/1b", "/2", "/3", DEDUP_INDEX=index)
-    assert stored(later, site) == ["/2", "/3"]
+    assert sorted(stored(later, site)) == ["/2", "/3"]
     assert later.dedup_stats["unchanged"] == later.dedup_stats["near_duplicates"] == 1
     assert later.dedup_stats["changed"] == 1
     # What was replaced does not count any more.

@@ -36,6 +36,17 @@ class Ended(list):
         self.append(is_stored)
 
 
+class Renewed(list):
+    """What was said again of stored pages, in the order of the visits that said it."""
+
+    def __call__(self, record: PageRecord, said: Any) -> None:
+        self.append((record, said))
+
+
+def visits_with(end_claim: Any) -> Visits:
+    return Visits(end_claim, Renewed())
+
+
 def claim() -> Claim:
     return Claim(Claimed(PageRecord("key")))
 
@@ -50,13 +61,13 @@ def keys(visits: Visits, *items: Any) -> list[str | None]:
 
 
 def test_an_item_is_found_once_by_its_identity():
-    visits, response, item = Visits(Ended()), Response("http://a/"), {"a": 1}
+    visits, response, item = visits_with(Ended()), Response("http://a/"), {"a": 1}
     leave(visits, item, response, "page")
     assert keys(visits, {"a": 1}, item, item) == [None, "page", None]
 
 
 def test_an_object_that_several_pages_yield_is_met_in_their_order():
-    visits, item = Visits(Ended()), "shared"
+    visits, item = visits_with(Ended()), "shared"
     responses = [Response(f"http://a/{n}") for n in range(3)]
     for number, response in enumerate(responses):
         leave(visits, item, response, str(number))
@@ -64,7 +75,7 @@ def test_an_object_that_several_pages_yield_is_met_in_their_order():
 
 
 def test_what_is_never_met_goes_with_its_response():
-    visits = Visits(Ended())
+    visits = visits_with(Ended())
     kept, gone = Response("http://a/1"), Response("http://a/2")
     shared = {"shared": True}
     leave(visits, shared, gone, "gone")
@@ -82,9 +93,10 @@ class Items:
 
     def __init__(self, count: int) -> None:
         self.ended = Ended()
-        self.visits, self.response = Visits(self.ended), Response("http://a/")
-        visit, judgement = self.visits.of(self.response), Judgement(NEW, claim=claim())
-        visit.claims.append(judgement.claim)
+        self.visits, self.response = visits_with(self.ended), Response("http://a/")
+        visit, of_page = self.visits.of(self.response), claim()
+        visit.claims.append(of_page)
+        judgement = Judgement(NEW, record=of_page.record, claim=of_page)
         visit.output_begins()
         self.contexts = [copy_context() for _ in range(count)]
         for number, context in enumerate(self.contexts):
@@ -108,6 +120,56 @@ def test_the_claims_of_a_page_end_when_its_callback_and_all_items_have_ended():
     assert items.ended == [True]
 
 
+def page_of_items(*says: bytes) -> tuple[Visits, Response, Claim]:
+    """A page whose items say each of *says*: all of one claim, and on their way."""
+    visits, response, of_page = Visits(Ended(), Renewed()), Response("http://a/"), claim()
+    visit = visits.of(response)
+    visit.claims.append(of_page)
+    visit.output_begins()
+    for item in says:
+        visit.item_leaves()
+        of_page.items.append(item)
+    return visits, response, of_page
+
+
+def end_item(visits: Visits, response: Response, of_page: Claim, says: bytes, **how: bool) -> None:
+    record = of_page.record._replace(item=says)
+    judgement = Judgement(NEW, record=record, claim=of_page)
+    visits.of(response).item_ends(failed=False, judgement=judgement, **how)
+
+
+def test_a_page_is_committed_with_what_its_stored_items_say():
+    visits, response, of_page = page_of_items(b"lost", b"two", b"one")
+    for says in (b"lost", b"two", b"one"):
+        end_item(visits, response, of_page, says, stored=says != b"lost")
+    visits.of(response).output_ends(failed=False)
+    assert of_page.committed.items == (b"one", b"two")
+
+
+@pytest.mark.parametrize("what", ["nothing", "callback", "unjudged"])
+def test_what_a_visit_says_again_of_stored_pages_is_told_if_it_has_ended_whole(what: str):
+    renewed = Renewed()
+    visits, response, record = Visits(Ended(), renewed), Response("http://a/"), claim().record
+    visit = visits.of(response)
+    visit.output_begins()
+    visit.said[record] = {7: [b"said again"]}
+    if what == "unjudged":
+        visit.skipped["error"] = Judgement(NEW)
+    assert renewed == []
+    visit.output_ends(failed=what == "callback")
+    assert renewed == ([(record, {7: [b"said again"]})] if what == "nothing" else [])
+
+
+def test_a_new_entry_of_a_page_takes_the_place_of_what_was_said_again_of_it():
+    visits, response, of_page = page_of_items(b"new")
+    visits.of(response).said[of_page.record] = {7: [b"as before"], 9: [b"that, too"]}
+    end_item(visits, response, of_page, b"new", stored=True)
+    visits.of(response).output_ends(failed=False)
+    committed = of_page.committed
+    assert committed.items == (b"as before", b"new", b"that, too")
+    assert committed.replaces == (7, 9)
+
+
 def test_an_item_that_nobody_recognises_stores_no_claim():
     items = Items(1)
     items.end_output()
@@ -118,10 +180,10 @@ def test_an_item_that_nobody_recognises_stores_no_claim():
 def seconds_to_end(items: int) -> float:
     """The processor time to end a page whose items have a claim each, all but the first stored."""
     ended = Ended()
-    visits, response = Visits(ended), Response("http://a/")
+    visits, response = visits_with(ended), Response("http://a/")
     visit = visits.of(response)
-    judgements = [Judgement(NEW, claim=claim()) for _ in range(items)]
-    visit.claims += [one.claim for one in judgements if one.claim]
+    visit.claims += [claim() for _ in range(items)]
+    judgements = [Judgement(NEW, record=one.record, claim=one) for one in visit.claims]
     visit.output_begins()
     start = process_time()
     for number, judgement in enumerate(judgements):
@@ -152,7 +214,7 @@ def test_the_claims_of_a_page_are_committed_if_nothing_failed(what: str):
 
 def test_a_response_that_is_gone_releases_its_claims():
     ended = Ended()
-    visits, response = Visits(ended), Response("http://a/")
+    visits, response = visits_with(ended), Response("http://a/")
     visit = visits.of(response)
     visit.output_begins()
     leave(visits, {}, response, "page")
@@ -167,7 +229,7 @@ def test_a_response_that_is_gone_releases_its_claims():
 def test_an_item_that_a_pipeline_replaces_ends_its_claim_with_a_response_and_without():
     for response in (Response("http://a/"), None):
         ended = Ended()
-        visits = Visits(ended)
+        visits = visits_with(ended)
         item = {"text": "x"}
         if response is not None:
             visits.of(response).output_begins()
@@ -181,7 +243,7 @@ def test_an_item_that_a_pipeline_replaces_ends_its_claim_with_a_response_and_wit
 
 def test_an_item_ends_the_claim_of_its_own_context_only():
     ended = Ended()
-    visits = Visits(ended)
+    visits = visits_with(ended)
     contexts = [copy_context() for _ in range(2)]
     for context in contexts:
         context.run(visits.item_arrives, {}).claim = claim()
@@ -196,7 +258,7 @@ class Thing:
 
 
 def test_nothing_is_remembered_of_an_item_that_a_pipeline_replaced():
-    visits, response, item = Visits(Ended()), Response("http://a/"), Thing()
+    visits, response, item = visits_with(Ended()), Response("http://a/"), Thing()
     visits.of(response).output_begins()
     leave(visits, item, response, "page")
     left = weakref.ref(item)
@@ -317,7 +379,7 @@ def reserved_while_a_response_goes(moment: int) -> tuple[int, Verdict | None]:
     """
     method = METHODS["minhash"]()
     detector = Detector(method)
-    visits = Visits(lambda claim, is_stored: detector.release(claim))
+    visits = visits_with(lambda claim, is_stored, batches: detector.release(claim))
     texts = article(1), edited(article(1))
     one, other = (read.record for read in PageReader(str, method).read_texts(texts))
     response, moments = InCycle("http://a/"), 0
@@ -356,7 +418,7 @@ def test_nothing_is_a_duplicate_of_a_page_whose_response_goes_while_it_is_looked
 
 
 def test_whose_claim_is_younger_may_wait_for_a_page_unless_that_is_known():
-    visits, response = Visits(Ended()), Response("http://a/")
+    visits, response = visits_with(Ended()), Response("http://a/")
     visit = visits.of(response)
     first, own, last = (Claim(Claimed(PageRecord("key"), number=n)) for n in (1, 5, 9))
     assert not visits.may_be_awaited(last, visit)  # of a page that holds nothing

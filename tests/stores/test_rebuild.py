@@ -10,17 +10,18 @@ from texts import article, edited
 from dedup.cli import main
 from dedup.methods import METHODS
 from dedup.page import PageReader
+from dedup.record import unpack_items
 from dedup.record_field import MadeWith, to_field
-from dedup.scopes import scope_within
 from dedup.stores.reader import LedgerReader
 
 OTHERS = {"extractor": "trafilatura", "item_field": None, "scope": "crawl"}
 
 
-def record_of(text, key="http://a/", scope="", method=None, **others):
+def record_of(text, key="http://a/", scope="", method=None, item=b"", **others):
     method = method or METHODS["simhash"]()
     [page] = PageReader(lambda html: html, method).read_texts([text])
-    return to_field(page.record.under(key, scope), MadeWith.of(method, {**OTHERS, **others}))
+    record = page.record.under(key, scope)._replace(item=item)
+    return to_field(record, MadeWith.of(method, {**OTHERS, **others}))
 
 
 def write(path, *records):
@@ -65,14 +66,30 @@ def test_the_last_record_of_a_key_counts_over_all_feeds_and_the_others_have_ende
         assert [crawl.spider for crawl in reader.crawls()] == ["1.jsonl", "2.jsonl"]
 
 
-def test_the_same_page_with_other_parts_is_another(tmp_path, target):
-    one, other = (scope_within("", bytes([number])) for number in (1, 2))
-    records = [record_of(article(1)), *(record_of(article(1), scope=s) for s in (one, other))]
-    records[1]["digest"], records[2]["digest"] = "11" * 16, "22" * 16
-    changed = {**records[2], "digest": "33" * 16}
-    assert rebuilt(target, write(tmp_path / "a.jsonl", *records, changed)) == 0
-    digests = [digest for _, _, digest, _ in stored(target)]
-    assert digests == [records[0]["digest"], "11" * 16, "33" * 16]
+def items(path):
+    """What the items of each page say that counts, by its URL."""
+    with LedgerReader(path) as reader:
+        return {page.record.key: unpack_items(page.items) for page in reader.pages()}
+
+
+def test_the_items_of_one_page_are_all_there_and_those_of_another_text_take_their_place(
+    tmp_path, target
+):
+    told = [b"a value!", b"another!", b"", b"a value!"]
+    first = [record_of(article(1), item=item) for item in told]
+    other = record_of(article(3), "http://b/", item=b"a value!another!")
+    feed = write(tmp_path / "1.jsonl", *first[:2], other, *first[2:])
+    assert rebuilt(target, feed) == 0
+    assert [key for key, *_ in stored(target)] == ["http://a/", "http://b/"]
+    assert items(target) == {
+        "http://a/": [b"a value!", b"another!", b""], "http://b/": [b"a value!another!"]
+    }  # fmt: skip
+    changed = [record_of(article(2), item=item) for item in (b"changed!", b"a value!")]
+    later = write(tmp_path / "2.jsonl", *changed)
+    assert rebuilt(target, feed, later, arguments=["--overwrite"]) == 0
+    assert items(target) == {
+        "http://b/": [b"a value!another!"], "http://a/": [b"changed!", b"a value!"]
+    }  # fmt: skip
 
 
 def test_with_an_item_field_each_content_counts_until_a_near_one_follows(tmp_path, target):

@@ -240,7 +240,7 @@ def test_a_ledger_of_another_version_is_refused(path, version):
     filled(path, 1)
     query(path, f"PRAGMA user_version = {version}")
     with pytest.raises(
-        LedgerError, match=f"ledger of version {version}.*needs version 7; use another"
+        LedgerError, match=f"ledger of version {version}.*needs version 8; use another"
     ):
         SqliteStore(path, IDENTITY)
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import add, claim, earlier, leave, numbers, pieces, publish, record, url
 from memory_log import MemoryLog, Server
-from record_columns import pages_of
+from record_columns import items_of, pages_of
 
-from dedup.record import Claimed
+from dedup.record import Claimed, Committed
 from dedup.stores import LedgerError, MemoryStore, News, SqliteStore, Store, StoreState, finished
 from dedup.stores.shared.store import SharedStore
 
@@ -124,7 +124,7 @@ def test_no_coroutine_waits(store):
 
 def test_numbers_rise_in_the_order_of_the_claims_and_the_last_is_known(store):
     before = store.last
-    claims = [Claimed(record(number), (number,)) for number in range(20)]
+    claims = [Claimed(record(number)) for number in range(20)]
     made = [*exchange(store, claims[:5]), *exchange(store), *exchange(store, claims[5:])]
     assert [claimed._replace(number=-1) for claimed in made] == claims
     numbers = [claimed.number for claimed in made]
@@ -142,7 +142,7 @@ def test_numbers_rise_from_crawl_to_crawl(durable):
 
 def test_claimed_and_stored_pages_can_be_named_released_ones_need_not(store):
     claimed, stored, released = (claim(store, record(number)).number for number in range(3))
-    store.commit(Claimed(record(1), (), stored))
+    store.commit(Claimed(record(1), stored), Committed(stored))
     store.release(released)
     for _ in range(2):
         assert (url(store, claimed), url(store, stored)) == ("http://a/0", "http://a/1")
@@ -177,7 +177,7 @@ def test_what_is_stored_is_there_again_in_the_order_of_its_numbers(durable):
     pages = [record(number, scope=f"scope {number % 3}", tokens=number) for number in range(25)]
     stored = [claim(durable.store, page) for page in pages]
     for claimed in random.Random(1).sample(stored, len(stored)):
-        durable.store.commit(claimed)
+        durable.store.commit(claimed, Committed(claimed.number))
     publish(durable.store)
     store = durable.again()
     rows = [row for piece in pieces(store) for row in pages_of(piece).items()]
@@ -200,6 +200,21 @@ def test_a_page_without_a_sketch_is_kept(durable):
     assert (page.sketch, page.tokens) == (None, 0)
 
 
+def test_what_the_items_of_a_page_say_is_there_again(durable):
+    """Those of its commit, if that tells of others than the one of the claim."""
+    page = record(1)._replace(item=b"a value!")
+    told = {
+        add(durable.store, page): [b"a value!"],
+        add(durable.store, record(2)): [b""],
+        add(durable.store, record(3), items=(b"", b"a value!another!")): [b"", b"a value!another!"],
+        add(durable.store, page, items=(b"another!",)): [b"another!"],
+    }
+    publish(durable.store)
+    store = durable.again()
+    found = {number: items for piece in pieces(store) for number, items in items_of(piece).items()}
+    assert found == told
+
+
 def test_what_was_replaced_released_or_not_committed_does_not_count(durable):
     old, other = add(durable.store, record(1)), add(durable.store, record(2))
     publish(durable.store)
@@ -218,10 +233,13 @@ def test_a_page_is_replaced_when_what_replaces_it_is_stored_and_never_before(dur
     old = add(durable.store, record(1))
     publish(durable.store)
     store = durable.again()
-    claim(store, record(2, "http://a/1"), [old])
-    store.release(claim(store, record(3, "http://a/1"), [old]).number)
+    claim(store, record(2, "http://a/1"))
+    store.release(claim(store, record(3, "http://a/1")).number)
     publish(store)
     assert numbers(durable.again()) == [old]
+    new = add(durable.store, record(2, "http://a/1"), [old])
+    publish(durable.store)
+    assert numbers(durable.again()) == [new]
 
 
 def test_earlier_pages_of_a_key_are_those_of_earlier_crawls(durable):

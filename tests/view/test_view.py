@@ -2,6 +2,7 @@
 
 from itertools import islice
 from math import inf
+from typing import NamedTuple
 
 import pytest
 from cases import each
@@ -11,10 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from record_columns import columns_of
 from texts import ENGLISH, article, edited, replaced
 
+from dedup.evidence import Objection
 from dedup.methods import METHODS, SimHash
-from dedup.record import Claimed, Committed, PageRecord, Released, digest_of
+from dedup.record import Claimed, Committed, PageRecord, Released, digest_of, keys_of
 from dedup.rule import Finding, Kind, Rule
-from dedup.scopes import Scope, scope_within
+from dedup.scopes import Scope
 from dedup.text import Document
 from dedup.view.view import Look, View
 
@@ -27,14 +29,31 @@ TEXTS += [
     "a few words",
     "A few words!",
 ]
-WITHIN = scope_within("", b"\7")
 OF_ITEM = Scope.of("field:sku").name_of("", item={"sku": 7})
-SCOPES = ["", "a.com", WITHIN, OF_ITEM]
+SCOPES = ["", "a.com", OF_ITEM]
 
 
-def page(content, key="a", scope="", tokens=100):
+VALUES = [bytes([value]) * 8 for value in range(1, 4)]
+ITEMS = [b"", *VALUES[:2], VALUES[0] + VALUES[1], VALUES[1] + VALUES[2]]
+
+
+def page(content, key="a", scope="", tokens=100, item=b""):
     digest = content.to_bytes(16, "little")
-    return PageRecord(key, scope, tokens, digest, SimHash().to_bytes(content))
+    return PageRecord(key, scope, tokens, digest, SimHash().to_bytes(content), item=item)
+
+
+class Page(NamedTuple):
+    """A page as it was claimed, and what its items say."""
+
+    record: PageRecord
+    items: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, record):
+        return cls(record, (record.item,))
+
+    def says_all(self, item):
+        return any(keys_of(item) <= keys_of(own) for own in self.items)
 
 
 class Pages:
@@ -47,10 +66,8 @@ class Pages:
         self.stored = {}
 
     def look(self, record, without=(), below=inf):
-        def counting(pages):
-            return {n: p for n, p in pages.items() if n not in without and n < below}
-
-        stored, claimed = counting(self.stored), counting(self.open)
+        stored = {n: p for n, p in self.stored.items() if n not in without}
+        claimed = {n: p for n, p in self.open.items() if n not in without and n < below}
         match = self._rule.judge(
             record, lambda: self._equal(record, stored), lambda: self._near(record, stored)
         )
@@ -65,15 +82,17 @@ class Pages:
 
     def _equal(self, record, pages):
         same = (record.digest, record.scope)
-        return min((n for n, p in pages.items() if (p.digest, p.scope) == same), default=None)
+        equal = {n: p for n, p in pages.items() if (p.record.digest, p.record.scope) == same}
+        return min((n for n, p in equal.items() if p.says_all(record.item)), default=None)
 
     def _near(self, record, pages):
         method = self._method
         sketch = method.from_bytes(record.sketch)
         distances = [
-            (method.distance(sketch, method.from_bytes(other.sketch)), number)
+            (method.distance(sketch, method.from_bytes(other.record.sketch)), number)
             for number, other in pages.items()
-            if other.scope == record.scope and not self._rule.is_short(other)
+            if other.record.scope == record.scope and not self._rule.is_short(other.record)
+            if other.says_all(record.item)
         ]
         near = [found for found in distances if found[0] <= method.max_distance]
         return min(near)[1] if near else None
@@ -98,15 +117,17 @@ class AnyOrder(RuleBasedStateMachine):
         self.waiting = {}
 
     records = st.builds(
-        lambda place, scope, is_short: (place, scope, is_short),
+        lambda *chosen: chosen,
         st.integers(0, 99),
         st.sampled_from(SCOPES),
         st.sampled_from([False, False, False, True]),
+        st.sampled_from(ITEMS),
     )
 
     def record(self, chosen):
-        place, scope, is_short = chosen
-        record = self.contents[place % len(self.contents)]._replace(key="key", scope=scope)
+        place, scope, is_short, item = chosen
+        record = self.contents[place % len(self.contents)]
+        record = record._replace(key="key", scope=scope, item=item)
         return record._replace(tokens=5) if is_short else record
 
     @rule(chosen=records, without=st.sets(st.integers(0, 20), max_size=3))
@@ -121,18 +142,17 @@ class AnyOrder(RuleBasedStateMachine):
                 assert (claim and claim.number) == barring
         assert self.view.nbytes == nbytes
 
-    @rule(chosen=records, replaces=st.none() | st.integers(0, 20), is_late=st.booleans())
-    def claim(self, chosen, replaces, is_late):
+    @rule(chosen=records, is_late=st.booleans())
+    def claim(self, chosen, is_late):
         if is_late and self.late:
             number = self.late.pop()
         else:
             number, self.next = self.next, self.next + 1
-        replaced = [replaces] if replaces in self.oracle.stored else []
         record = self.record(chosen)
-        [claim] = self.view.apply([Claimed(record, replaced, number)])
+        [claim] = self.view.apply([Claimed(record, number)])
         assert (claim.is_open, claim.number, claim.record) == (True, number, record)
         self.claims[number] = claim
-        self.oracle.open[number] = record
+        self.oracle.open[number] = Page.of(record)
 
     @rule()
     def others_claim_what_is_told_later(self):
@@ -148,18 +168,25 @@ class AnyOrder(RuleBasedStateMachine):
         self.claims[number].when_ended(lambda: self.called.append(waiter))
 
     @precondition(lambda self: self.claims)
-    @rule(place=st.integers(0, 99), is_stored=st.booleans())
-    def end(self, place, is_stored):
+    @rule(
+        place=st.integers(0, 99),
+        is_stored=st.booleans(),
+        replaces=st.none() | st.integers(0, 20),
+        items=st.none() | st.lists(st.sampled_from(ITEMS), max_size=3).map(tuple),
+    )
+    def end(self, place, is_stored, replaces, items):
         number = sorted(self.claims)[place % len(self.claims)]
         claim = self.claims.pop(number)
-        record = self.oracle.open.pop(number)
+        own = self.oracle.open.pop(number)
         self.expected += self.waiting.pop(number, [])
         if is_stored:
-            self.view.apply([Committed(number)])
-            self.oracle.stored[number] = record
-            for replaced in claim.claimed.replaces:
-                self.oracle.stored.pop(replaced, None)
-                assert self.view.has_ended(replaced)
+            replaced = (replaces,) if replaces in self.oracle.stored else ()
+            self.view.apply([Committed(number, items, replaced)])
+            self.oracle.stored[number] = own if items is None else own._replace(items=items)
+            assert self.view.items_of(number) == list(self.oracle.stored[number].items)
+            for gone in replaced:
+                del self.oracle.stored[gone]
+                assert self.view.has_ended(gone)
         else:
             self.view.apply([Released(number)])
         assert not claim.is_open
@@ -171,7 +198,7 @@ class AnyOrder(RuleBasedStateMachine):
     def load(self, chosen, several):
         for start in range(0, len(chosen), several):
             pages = dict(enumerate(map(self.record, chosen[start : start + several]), self.next))
-            self.oracle.stored |= pages
+            self.oracle.stored |= {n: Page.of(record) for n, record in pages.items()}
             self.next += len(pages)
             self.view.load(columns_of(pages))
         self.view.finish_loading()
@@ -207,7 +234,7 @@ TestAnyOrderOfExact = of_texts("exact")
 
 
 def claimed(view, number, record=None):
-    return view.claim(Claimed(record or page(0), (), number))
+    return view.claim(Claimed(record or page(0), number))
 
 
 def test_an_open_claim_bars_near_pages_until_it_has_ended():
@@ -220,6 +247,21 @@ def test_an_open_claim_bars_near_pages_until_it_has_ended():
     assert view.look(page(1)).finding.match.page == 1
 
 
+def test_a_claim_bars_what_one_of_its_items_says_and_no_other():
+    view = View(SimHash(), Rule())
+    claim = claimed(view, 0, page(0, item=VALUES[0] + VALUES[1]))
+    assert view.look(page(1, item=VALUES[1])).claim is claim
+    assert view.look(page(1, item=VALUES[2])) == Look(
+        Finding(Kind.NEW), None, Objection.ITEM, claim.number
+    )
+    claim.items.append(VALUES[2])
+    assert view.look(page(1, item=VALUES[2])).claim is claim
+    claim.items.remove(VALUES[2])
+    view.commit(claim)
+    assert view.look(page(1, item=VALUES[1])).finding.match.page == 0
+    assert view.look(page(1, item=VALUES[1] + VALUES[2])).objection is Objection.ITEM
+
+
 def test_what_is_stored_tells_more_than_what_is_open():
     view = View(SimHash(), Rule())
     view.commit(claimed(view, 1, page(0b111)))
@@ -228,7 +270,7 @@ def test_what_is_stored_tells_more_than_what_is_open():
     assert (finding.kind, finding.match.page, claim) == (Kind.NEAR, 1, None)
 
 
-def test_only_older_pages_bar_a_claim_that_is_looked_at_again():
+def test_only_older_claims_but_all_stored_pages_bar_one_that_is_looked_at_again():
     view = View(SimHash(), Rule())
     claims = [claimed(view, number) for number in range(3)]
     assert [view.look(page(0), (), claim.number).claim for claim in claims] == [
@@ -236,8 +278,8 @@ def test_only_older_pages_bar_a_claim_that_is_looked_at_again():
         *claims[:1] * 2,
     ]
     view.commit(claims[1])
-    assert view.look(page(0), (), 1) == Look(Finding(Kind.NEW), claims[0])
-    assert view.look(page(0), (), 2).finding.match.page == 1
+    for older_than in (0, 1, 2):
+        assert view.look(page(0), (), older_than).finding.match.page == 1
 
 
 def test_who_waits_is_called_in_order_and_at_once_when_it_is_over():
@@ -267,7 +309,7 @@ def test_short_pages_are_claimed_for_equal_ones_only():
     assert view.look(page(2))[1] is None
 
 
-@pytest.mark.parametrize("scope", ["other", WITHIN])
+@pytest.mark.parametrize("scope", ["other", OF_ITEM])
 def test_scopes_do_not_bar_one_another(scope):
     view = View(SimHash(), Rule())
     claimed(view, 0)
@@ -278,11 +320,11 @@ def test_scopes_do_not_bar_one_another(scope):
 def test_a_scope_of_few_pages_is_as_good_as_one_of_many(count):
     """Few have no index; a page that is released is forgotten, and no other one."""
     view = View(SimHash(0), Rule())
-    claims = [claimed(view, n, page(1 << n % 60, scope=WITHIN)) for n in range(count)]
+    claims = [claimed(view, n, page(1 << n % 60, scope=OF_ITEM)) for n in range(count)]
     for claim in claims:
         (view.release if claim.number % 3 == 1 else view.commit)(claim)
     for number in range(min(count, 60)):
-        record = page(1 << number, scope=WITHIN)._replace(digest=bytes(16))
+        record = page(1 << number, scope=OF_ITEM)._replace(digest=bytes(16))
         match = view.look(record)[0].match
         stored = [n for n in range(number, count, 60) if n % 3 != 1]
         assert (match and match.page) == (stored[0] if stored else None)
@@ -292,7 +334,7 @@ def test_a_scope_of_few_pages_is_as_good_as_one_of_many(count):
 @pytest.mark.parametrize(
     ("name", "claims"), [("simhash", 100_000), ("verified", 20_000), ("spotsigs", 20_000)]
 )
-@pytest.mark.parametrize("scope", ["", WITHIN])
+@pytest.mark.parametrize("scope", ["", OF_ITEM])
 def test_released_claims_leave_no_memory_behind(name, claims, scope):
     method = METHODS[name]()
     view, texts = View(method, Rule()), [article(n).replace(". ", ". Is ") for n in range(50)]
@@ -314,7 +356,7 @@ def test_a_scope_of_one_page_takes_little_whatever_told_it(of):
     assert view.nbytes < 300_000
 
 
-@pytest.mark.parametrize("scope", ["", "a.com", WITHIN, OF_ITEM])
+@pytest.mark.parametrize("scope", ["", "a.com", OF_ITEM])
 @pytest.mark.parametrize("counts", [(3,), (20, 20), (20, 60), (60, 3), (20, 5, 20, 60)])
 def test_a_scope_is_loaded_in_pieces_of_any_size(scope, counts):
     pages = [page(number << 20, scope=scope) for number in range(sum(counts))]

@@ -38,6 +38,7 @@ from dedup.scrapy_plugin.settings.values import (
     index,
     item_field,
     log_level,
+    names_of_fields,
     number,
     switch,
     whole_number,
@@ -120,6 +121,7 @@ class DedupSettings:
     follow_duplicates: Annotated[bool, switch(True)]
     fields: Annotated[Mapping[str, str], fields_of_items()]
     sketch_field: Annotated[str | None, item_field()]
+    ignore_fields: Annotated[frozenset[str], names_of_fields()]
     page_timeout: Annotated[float, number(30.0, at_least=0.1, at_most=86400)]
     wait_timeout: Annotated[float, number(60.0, at_least=0)]
     max_page_bytes: Annotated[int, whole_number(10_000_000, at_least=1)]
@@ -251,6 +253,12 @@ class DedupSettings:
     def defaults(cls) -> Mapping[str, Any]:
         """Return the values of a crawl that sets nothing, in the form of *shown*."""
         return cls.from_settings(BaseSettings({"DEDUP_SECRET": ""})).shown
+
+    @property
+    def fields_without_content(self) -> frozenset[str]:
+        """The fields of items that say nothing of the content."""
+        own = {self.sketch_field, MARK_FIELD if self.action == "mark" else None}
+        return self.ignore_fields | {field for field in own if field}
 
     @property
     def rule(self) -> Rule:

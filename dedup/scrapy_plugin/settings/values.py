@@ -170,6 +170,20 @@ def _parse_fields(value: Any) -> dict[str, Any]:
     return fields
 
 
+def names_of_fields() -> Setting:
+    """A list of names of items' fields, also with commas between them; none by default."""
+    return Setting([], _parse_names, lambda _given, parsed: sorted(parsed))
+
+
+def _parse_names(value: Any) -> frozenset[str]:
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list | tuple | set | frozenset) or not all(
+        isinstance(name, str) for name in names
+    ):
+        raise ValueError(f"must be a list of names of fields, got {value!r}")
+    return frozenset(name.strip() for name in names if name.strip())
+
+
 def log_level(default: str) -> Setting:
     return Setting(default, _parse_log_level)
 

@@ -5,7 +5,7 @@ To make an object of each takes ten times as long.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from dedup.arrays import Array
 from dedup.evidence import SIZE_OF_EVIDENCE
 from dedup.packed import Packed
-from dedup.record import MOST_TOKENS, RecordColumns
+from dedup.record import MOST_TOKENS, Committed, RecordColumns, pack_items
 from dedup.stores.shared.entries import (
     CLAIMED,
     COMMITTED,
@@ -24,6 +24,7 @@ from dedup.stores.shared.entries import (
     PAGE,
     PREFERRED,
     RELEASED,
+    committed,
     from_bytes,
     to_bytes,
 )
@@ -37,24 +38,21 @@ _HEADS = np.dtype(
 )  # fmt: skip
 _PAGES = np.dtype(
     [("flags", "u1"), ("tokens", "<u8"), ("digest", "u1", 16), ("sketch", "<u4"), ("scope", "<u4"),
-     ("key", "<u4"), ("replaces", "<u4")]
+     ("key", "<u4"), ("item", "<u4")]
 )  # fmt: skip
 assert (_HEADS.itemsize, _PAGES.itemsize) == (HEAD.size, PAGE.size)
-_OF_REPLACED = 8
 
 
 @dataclass(slots=True)
 class Claims:
     """The claims among entries: what is compared of their pages, the runs, and hashes of the URLs.
 
-    *runs*: shape (n,), uint32; *urls*: shape (n,), uint64. *replaces* are the numbers of the pages
-    that one replaces, by its number, if there are any.
+    *runs*: shape (n,), uint32; *urls*: shape (n,), uint64.
     """
 
     records: RecordColumns
     runs: Array
     urls: Array
-    replaces: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     @property
     def numbers(self) -> Array:
@@ -63,8 +61,20 @@ class Claims:
 
     def only(self, which: Array) -> "Claims":
         """Return those for which *which*, shape (n,), is true."""
-        records = self.records.only(which)
-        return Claims(records, self.runs[which], self.urls[which], self.replaces)
+        return Claims(self.records.only(which), self.runs[which], self.urls[which])
+
+    def with_items_of(self, commits: Mapping[int, Committed]) -> "Claims":
+        """Return those with the items that *commits*, by number, tell of some of them."""
+        own = ((place, commits.get(number)) for place, number in enumerate(self.numbers.tolist()))
+        told = {place: event.items for place, event in own if event and event.items is not None}
+        if not commits or not told:
+            return self
+        items = list(self.records.items)
+        for place, of_page in told.items():
+            items[place] = pack_items(of_page)
+        packed = Packed()
+        packed.extend(items)
+        return replace(self, records=replace(self.records, items=packed))
 
 
 class Entries(ABC):
@@ -77,6 +87,8 @@ class Entries(ABC):
 
     claims: Claims
     committed: Array
+    endings: Mapping[int, Committed] = {}
+    """The commits that tell of other items than their claims, or replace pages, by number."""
     stored: Array
     released: Array
     preferred: dict[int, tuple[str, int]]
@@ -110,10 +122,14 @@ class ListedEntries(Entries):
         is_claim, is_commit, is_release, is_preferred = (
             kinds == kind[0] for kind in (CLAIMED, COMMITTED, RELEASED, PREFERRED)
         )
-        is_end = (is_commit | is_release) & (sizes == HEAD.size)
-        self._check(is_claim | is_preferred | is_end)
+        is_end = is_release & (sizes == HEAD.size)
+        self._check(is_claim | is_preferred | is_commit | is_end)
         self.committed, self.stored = numbers[is_commit], heads["at"][is_commit]
         self.released = numbers[is_release]
+        self.endings = {
+            int(numbers[place]): committed(int(numbers[place]), data[place][HEAD.size :])
+            for place in np.flatnonzero(is_commit & (sizes > HEAD.size)).tolist()
+        }
         self.preferred = {
             int(numbers[place]): (from_utf8(data[place][HEAD.size :]), int(heads["run"][place]))
             for place in np.flatnonzero(is_preferred).tolist()
@@ -140,8 +156,8 @@ class ListedEntries(Entries):
         evidence = sketches + pages["sketch"]
         scopes = evidence + has_evidence * SIZE_OF_EVIDENCE
         keys = scopes + pages["scope"]
-        replaced = keys + pages["key"]
-        ends = replaced + pages["replaces"].astype(np.int64) * _OF_REPLACED
+        items = keys + pages["key"]
+        ends = items + pages["item"]
         is_whole[places] = ends == starts[places] + sizes[places]
         self._check(is_whole)
         has_sketch = pages["flags"] & HAS_SKETCH != 0
@@ -156,17 +172,12 @@ class ListedEntries(Entries):
             _octets(text, evidence[has_evidence], SIZE_OF_EVIDENCE),
             of_scope,
             names,
+            _packed_items(_parts(text, items, ends)),
         )
-        urls = _parts(text, keys, replaced)
+        urls = _parts(text, keys, items)
         from_utf8(b"\0".join(urls))  # which fails if one of them does
         records.keys = {number: from_utf8(urls[place]) for number, place in places_of_keys(records)}
-        replacing = places[pages["replaces"] > 0].tolist()
-        return Claims(
-            records,
-            runs[places],
-            hashes_of(urls),
-            {entry.position: entry.event.replaces for entry in map(self._entry, replacing)},  # type: ignore[union-attr]  # these are claims
-        )
+        return Claims(records, runs[places], hashes_of(urls))
 
     def _check(self, is_right: Array) -> None:
         """Raise ValueError if an entry is not."""
@@ -229,6 +240,13 @@ def _packed(text: bytes, starts: Array, ends: Array) -> Packed:
 
 def _parts(text: bytes, starts: Array, ends: Array) -> list[bytes]:
     return [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def _packed_items(items: Sequence[bytes]) -> Packed:
+    """Return what the one item of each page says, as `pack_items` writes it."""
+    packed = Packed()
+    packed.extend([pack_items([item]) for item in items])
+    return packed
 
 
 def _scopes(text: bytes, starts: Array, ends: Array) -> tuple[Array, list[str]]:

@@ -11,10 +11,10 @@ from secrets import token_bytes
 from typing import Any, TypeVar
 
 from dedup.ledger_lock import lock
-from dedup.record import Claimed, Committed, Preferred, Released
+from dedup.record import Claimed, Committed, Preferred, Released, unpack_items
 from dedup.sqlite_file import LedgerError, LedgerInUseError, SqliteFile
 from dedup.stores import tables
-from dedup.stores.base import HistoryChangedError
+from dedup.stores.base import Commit, HistoryChangedError
 from dedup.stores.reader import LedgerReader, StoredPage
 from dedup.stores.shared.log import Answer, CrawlRow, Entry, Log, Member, Request
 from dedup.stores.sqlite import KIND
@@ -81,16 +81,16 @@ class _Copy:
         self._file.execute("DELETE FROM matches WHERE page NOT IN (SELECT id FROM pages)")
 
     async def _add(self, entries: Iterable[Entry]) -> None:
-        stored: list[tuple[int, tuple[Claimed, float]]] = []
+        stored: list[tuple[int, Commit]] = []
         preferred: dict[int, str] = {}
         for entry in entries:
             match entry.event:
                 case Claimed():
                     self._open[entry.position] = entry
-                case Committed(number):
+                case Committed(number) as event:
                     if claim := self._open.pop(number, None):
                         assert isinstance(claim.event, Claimed)
-                        stored.append((claim.run, (claim.event, entry.at)))
+                        stored.append((claim.run, Commit(claim.event, event, entry.at)))
                 case Released(number):
                     self._open.pop(number, None)
                 case Preferred(number, key):
@@ -247,6 +247,8 @@ class _Move:
         """How many are stored in the log, or may be."""
         # Numbers in the ledger, in order, and what they are in the log.
         self._old, self._new = array("q"), array("q")
+        # What the items of those say that are claimed.
+        self._items: list[bytes] = []
 
     async def make(self) -> None:
         """Move all."""
@@ -272,13 +274,21 @@ class _Move:
         claims = [(serial, Claimed(page.record)) for serial, page in enumerate(pages, first)]
         answer = await self._tell(claims=claims)
         self._old.extend(page.number for page in pages)
+        self._items += [page.items for page in pages]
         self._new.extend(answer.made)
 
     async def _commit(self) -> None:
         """Have what is claimed be stored, all at once."""
-        commits = list(enumerate(self._new[self.pages :], self.pages + 1))
+        numbers, items = self._new[self.pages :], map(unpack_items, self._items)
+        commits = [
+            (serial, Committed(number, tuple(of_page)))
+            for serial, (number, of_page) in enumerate(
+                zip(numbers, items, strict=True), self.pages + 1
+            )
+        ]
         self.pages += len(commits)
-        answer = await self._tell(commits=[(number, serial) for serial, number in commits])
+        self._items.clear()
+        answer = await self._tell(commits=commits)
         if answer.lost:
             raise LedgerError(f"{self._log.name} has ended claims that took too long")
 
@@ -307,7 +317,7 @@ class _Move:
         """Raise LedgerError for values that no log could tell again."""
         rows = [
             (page.number, page.record.digest, page.record.sketch, page.record.tokens,
-             page.record.evidence, page.record.scope)
+             page.record.evidence, page.record.scope, page.items)
             for page in pages
         ]  # fmt: skip
         try:

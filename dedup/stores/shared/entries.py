@@ -4,39 +4,75 @@ An entry says neither its position, which is its place in the log, nor, if it is
 number, which is the position.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import count
 from struct import Struct, error
 
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import (
+    MOST_TOKENS,
+    SIZE_OF_VALUE,
+    Claimed,
+    Committed,
+    PageRecord,
+    Preferred,
+    Released,
+    pack_items,
+    unpack_items,
+)
 from dedup.stores.shared.log import Entry
 from dedup.text import from_utf8, to_utf8
 
 # Kind, serial, run, owner, when, and the number of the page, 0 for a claim.
 HEAD = Struct("<cII8sdQ")
-# What is there of a page, tokens, digest, and the lengths of sketch, scope, key and replaces.
+# What is there of a page, tokens, digest, and the lengths of sketch, scope, key and item.
 PAGE = Struct("<BQ16sIIII")
+# Of a commit: whether other items are stored than the one of the claim, and how many it replaces.
+_ENDING = Struct("<BI")
 _NUMBER = Struct("<Q")
 
 HAS_SKETCH, HAS_EVIDENCE, IS_BINARY = 1, 2, 4
 CLAIMED, COMMITTED, RELEASED, PREFERRED = b"C", b"S", b"R", b"P"
-_ENDS: dict[bytes, type[Committed | Released]] = {COMMITTED: Committed, RELEASED: Released}
 
 
 def to_bytes(entry: Entry) -> bytes:
     """Return *entry* as bytes, without its position."""
     _, owner, serial, run, at, event = entry
     match event:
-        case Claimed(record, replaces):
-            return HEAD.pack(CLAIMED, serial, run, owner, at, 0) + _claim(record, replaces)
+        case Claimed(record):
+            return HEAD.pack(CLAIMED, serial, run, owner, at, 0) + _claim(record)
         case Committed(number):
-            return HEAD.pack(COMMITTED, serial, run, owner, at, number)
+            head = HEAD.pack(COMMITTED, serial, run, owner, at, number)
+            return head + tail_of(event)
         case Released(number):
             return HEAD.pack(RELEASED, serial, run, owner, at, number)
         case Preferred(number, key):
             head = HEAD.pack(PREFERRED, serial, run, owner, at, number)
             return head + to_utf8(key)
+
+
+def tail_of(event: Committed) -> bytes:
+    """Return what an entry says of *event* behind its head: nothing, if it says no more."""
+    _, items, replaces = event
+    if items is None and not replaces:
+        return b""
+    ending = _ENDING.pack(items is not None, len(replaces))
+    return ending + b"".join(map(_NUMBER.pack, replaces)) + pack_items(items or ())
+
+
+def committed(number: int, tail: bytes) -> Committed:
+    """Return the event of which `tail_of` gave *tail*; raises ValueError for anything else."""
+    if not tail:
+        return Committed(number)
+    try:
+        has_items, count = _ENDING.unpack_from(tail)
+        items = _ENDING.size + count * _NUMBER.size
+        replaces = tuple(n for (n,) in _NUMBER.iter_unpack(tail[_ENDING.size : items]))
+    except error as cause:
+        raise ValueError(f"a commit ends with {tail[:80]!r}") from cause
+    if len(replaces) != count or (len(tail) > items and not has_items):
+        raise ValueError(f"a commit ends with {tail[:80]!r}")
+    return Committed(number, tuple(unpack_items(tail[items:])) if has_items else None, replaces)
 
 
 def from_bytes(position: int, data: bytes) -> Entry:
@@ -48,11 +84,13 @@ def from_bytes(position: int, data: bytes) -> Entry:
             event = _claimed(position, data)
         elif kind == PREFERRED:
             event = Preferred(number, from_utf8(data[HEAD.size :]))
-        elif len(data) == HEAD.size:
-            event = _ENDS[kind](number)
+        elif kind == COMMITTED:
+            event = committed(number, data[HEAD.size :])
+        elif kind == RELEASED and len(data) == HEAD.size:
+            event = Released(number)
         else:
             raise LookupError(len(data))
-    except (error, UnicodeDecodeError, LookupError) as cause:
+    except (error, ValueError, LookupError) as cause:
         raise ValueError(f"entry {position} is none: {data[:80]!r}") from cause
     return Entry(position, owner, serial, run, at, event)
 
@@ -62,7 +100,7 @@ def many_from_bytes(first: int, data: Iterable[bytes]) -> list[Entry]:
     return list(map(from_bytes, count(first), data))
 
 
-def _claim(record: PageRecord, replaces: Sequence[int]) -> bytes:
+def _claim(record: PageRecord) -> bytes:
     sketch, evidence = record.sketch, record.evidence
     scope = to_utf8(record.scope)
     key = to_utf8(record.key)
@@ -74,29 +112,29 @@ def _claim(record: PageRecord, replaces: Sequence[int]) -> bytes:
     )
     return b"".join((
         PAGE.pack(flags, record.tokens, record.digest, len(sketch or b""), len(scope), len(key),
-                   len(replaces)),
-        sketch or b"", evidence or b"", scope, key, *map(_NUMBER.pack, replaces),
+                   len(record.item)),
+        sketch or b"", evidence or b"", scope, key, record.item,
     ))  # fmt: skip
 
 
 def _claimed(position: int, data: bytes) -> Claimed:
-    flags, tokens, digest, of_sketch, of_scope, of_key, others = PAGE.unpack_from(data, HEAD.size)
+    flags, tokens, digest, of_sketch, of_scope, of_key, of_item = PAGE.unpack_from(data, HEAD.size)
     # Where each begins.
     sketch = HEAD.size + PAGE.size
     evidence = sketch + of_sketch
     scope = evidence + (SIZE_OF_EVIDENCE if flags & HAS_EVIDENCE else 0)
     key = scope + of_scope
-    replaces = key + of_key
-    if len(data) != replaces + others * _NUMBER.size:
+    item = key + of_key
+    if len(data) != item + of_item or of_item % SIZE_OF_VALUE:
         raise LookupError(len(data))
     record = PageRecord(
-        from_utf8(data[key:replaces]),
+        from_utf8(data[key:item]),
         from_utf8(data[scope:key]) if of_scope else "",
         min(tokens, MOST_TOKENS),
         digest,
         data[sketch:evidence] if flags & HAS_SKETCH else None,
         data[evidence:scope] if flags & HAS_EVIDENCE else None,
         flags & IS_BINARY != 0,
+        data[item:],
     )
-    numbers = [n for (n,) in _NUMBER.iter_unpack(data[replaces:])] if others else ()
-    return Claimed(record, tuple(numbers), position)
+    return Claimed(record, position)

@@ -10,7 +10,7 @@ from dedup.stores.base import DuplicateNote, Texts
 if TYPE_CHECKING:
     from dedup.stores.shared.columns import Entries
 
-FORMAT = 2
+FORMAT = 3
 """The version of what is in a log; a log of another one is refused."""
 LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
@@ -70,17 +70,18 @@ class Request(NamedTuple):
     """What one process has to say: one atomic step.
 
     *turn* rises with each request of *owner*: a request that arrives after a later one of the same
-    owner is refused. *seen* is the position that the process has followed to. *commits* and
-    *releases* are claims of its own, by number and serial, *claims* new ones by serial. *preferred*
-    are the better keys of stored pages, by number. The rest nobody follows: *duplicates* that were
-    met, and the times at which stored pages were met again, by number (*seen_again*).
+    owner is refused. *seen* is the position that the process has followed to. *commits* are
+    claims of its own that are stored, with their serials, *releases* others by number and serial,
+    *claims* new ones by serial. *preferred* are the better keys of stored pages, by number. The
+    rest nobody follows: *duplicates* that were met, and the times at which stored pages were met
+    again, by number (*seen_again*).
     """
 
     owner: bytes
     turn: int
     run: int
     seen: int
-    commits: Sequence[tuple[int, int]] = ()
+    commits: Sequence[tuple[int, Committed]] = ()
     releases: Sequence[tuple[int, int]] = ()
     preferred: Mapping[int, str] = {}
     claims: Sequence[tuple[int, Claimed]] = ()
@@ -163,7 +164,7 @@ class Log(ABC):
         """Append the entries of *request*: commits, releases, preferred keys, claims.
 
         And renew the lease of its owner. A commit or release of a claim that is not open appends
-        nothing. A commit also ends the pages that its claim replaces. Raises LedgerError for a
+        nothing. A commit also ends the pages that it replaces. Raises LedgerError for a
         request whose turn has passed.
         """
 

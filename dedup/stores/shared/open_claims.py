@@ -30,7 +30,7 @@ class OpenClaims:
         self._others: dict[int, Entry] = {}
         self._unseen: list[Event] = []
         # Own pages that were published lately, and when: the log may forget them.
-        self._published: deque[tuple[float, Claimed]] = deque()
+        self._published: deque[tuple[float, Claimed, Committed]] = deque()
         for number, entry in there.items():
             if entry.owner == owner:  # from before the history changed
                 self.releases[number] = entry.serial
@@ -52,8 +52,8 @@ class OpenClaims:
         # What is not there was lost, and is claimed again under another number.
         return {
             number: self._own[number][0]
-            for number, (claimed, _) in news.commits.items()
-            if number in self._own and self._own[number][1] == claimed
+            for number, page in news.commits.items()
+            if number in self._own and self._own[number][1] == page.claimed
         }
 
     def follow(
@@ -82,9 +82,9 @@ class OpenClaims:
         match entry.event:
             case Claimed():  # whose answer did not come
                 self.releases[entry.position] = entry.serial
-            case Committed(number):
+            case Committed(number) as event:
                 if number in self._own:
-                    self._note_published(number)
+                    self._note_published(event)
             case Released(number):
                 if number in self._own:  # by another process: the lease was over
                     return [Lost(self._own.pop(number)[1])]
@@ -94,12 +94,12 @@ class OpenClaims:
         match entry.event:
             case Claimed():
                 self._others[entry.position] = entry
-            case Committed(number):
+            case Committed(number, _, replaces):
                 claim = self._others.pop(number, None)
                 if claim is None:
                     return []
                 assert isinstance(claim.event, Claimed)
-                self._pages.replace(claim.event.replaces)
+                self._pages.replace(replaces)
                 self._pages.learn_url(claim.event.record.key, number, claim.run)
             case Released(number):
                 if self._others.pop(number, None) is None:
@@ -109,34 +109,34 @@ class OpenClaims:
                 return []
         return [entry.event]
 
-    def end(self, commits: Mapping[int, int], lost: Iterable[int]) -> list[Lost]:
-        """Take note that the log has own *commits*, by number, but for those *lost*, by serial."""
+    def end(self, commits: Iterable[tuple[int, Committed]], lost: Iterable[int]) -> list[Lost]:
+        """Take note that the log has own *commits*, with serials, but for those *lost*."""
         lost = set(lost)
         events = []
-        for number, serial in commits.items():
-            if number in self._own:
+        for serial, event in commits:
+            if event.number in self._own:
                 if serial in lost:
-                    events.append(Lost(self._own.pop(number)[1]))
+                    events.append(Lost(self._own.pop(event.number)[1]))
                 else:  # that is farther on in the log
-                    self._note_published(number)
+                    self._note_published(event)
         return events
 
-    def _note_published(self, number: int) -> None:
-        """Take note that the log has the commit of the own page *number*."""
-        _, claimed = self._own.pop(number)
-        self._pages.replace(claimed.replaces)
-        self._published.append((monotonic(), claimed))
+    def _note_published(self, event: Committed) -> None:
+        """Take note that the log has the commit *event* of an own page."""
+        _, claimed = self._own.pop(event.number)
+        self._pages.replace(event.replaces)
+        self._published.append((monotonic(), claimed, event))
         self._forget_published()
 
     def _forget_published(self) -> None:
         while self._published and self._published[0][0] < monotonic() - _SECONDS_TO_REMEMBER:
             self._published.popleft()
 
-    def take_published(self) -> list[Claimed]:
-        """Return the own pages that were published lately, once."""
+    def take_published(self) -> list[tuple[Claimed, Committed]]:
+        """Return the own pages that were published lately, and their commits, once."""
         self._forget_published()
         published, self._published = self._published, deque()
-        return [claimed for _, claimed in published]
+        return [(claimed, event) for _, claimed, event in published]
 
     def of_others(self, numbers: Iterable[int]) -> list[tuple[int, bytes, int]]:
         """Return those of the claims *numbers* that others have: numbers, owners and serials."""

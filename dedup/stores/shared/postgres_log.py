@@ -11,7 +11,7 @@ from typing import Any
 from dedup.record import Preferred
 from dedup.stores.base import Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import to_bytes
+from dedup.stores.shared.entries import tail_of, to_bytes
 from dedup.stores.shared.log import (
     LEASE,
     MOST_ENTRIES,
@@ -99,11 +99,12 @@ class PostgresLog(PostgresReader):
         [[last, ended, entries]] = await self._client.query(
             """
             SELECT * FROM dedup.exchange(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,
-                %s, %s, %s, %s, %s, %s, %s)
+                %s, %s, %s, %s, %s, %s, %s, %s)
             """,
             self._namespace, self._signature, owner, str(request.turn), str(run),
             str(request.seen), self.lease, str(MOST_ENTRIES),
-            *arrays_of_claims((number, owner, serial) for number, serial in request.commits),
+            *arrays_of_claims((event.number, owner, serial) for serial, event in request.commits),
+            array_of([tail_of(event) for _, event in request.commits]),
             *arrays_of_claims((number, owner, serial) for number, serial in request.releases),
             array_of([*preferred, *claims]),
             *arrays_of(
@@ -117,7 +118,7 @@ class PostgresLog(PostgresReader):
         )  # fmt: skip
         made = list(range(last + 1 - len(claims), last + 1))
         stored = set(ended or ())
-        lost = [serial for n, (_, serial) in enumerate(request.commits, 1) if n not in stored]
+        lost = [serial for n, (serial, _) in enumerate(request.commits, 1) if n not in stored]
         first = max(request.seen, 1)
         return Answer(self._entries(first, self._checked(first, last, entries)), made, lost)
 

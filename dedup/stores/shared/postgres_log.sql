@@ -135,7 +135,8 @@ $$;
 -- claims those were.
 CREATE FUNCTION dedup.end_claims(
     _log integer, INOUT _last bigint, _now double precision, _kind bytea,
-    _numbers bigint[], _names bytea[], OUT _places bigint[]
+    _numbers bigint[], _names bytea[], OUT _places bigint[],
+    _tails bytea[] DEFAULT '{}'     -- what is behind the heads of the entries
 ) LANGUAGE plpgsql AS $$
 DECLARE
     _time bytea := dedup.reversed(float8send(_now));
@@ -154,7 +155,10 @@ BEGIN
             _last := _last + 1;
             _places := array_append(_places, _place);
             INSERT INTO dedup.entries (log, position, entry)
-            VALUES (_log, _last, _kind || _claim || _time || dedup.reversed(int8send(_number)));
+            VALUES (
+                _log, _last, _kind || _claim || _time || dedup.reversed(int8send(_number))
+                    || coalesce(_tails[_place], '')
+            );
         END IF;
     END LOOP;
 END
@@ -163,7 +167,7 @@ $$;
 CREATE FUNCTION dedup.exchange(
     _namespace text, _signature bytea, _owner bytea, _turn bigint, _run integer, _seen bigint,
     _lease double precision, _most integer,
-    _commits bigint[], _commit_names bytea[], _releases bigint[], _release_names bytea[],
+    _commits bigint[], _commit_names bytea[], _commit_tails bytea[], _releases bigint[], _release_names bytea[],
     _entries bytea[],               -- claims and preferred keys, without their time
     _match_numbers bigint[], _match_keys bytea[], _match_kinds bytea[],
     _match_distances double precision[], _match_times double precision[],
@@ -207,7 +211,7 @@ BEGIN
 
     IF cardinality(_commits) > 0 THEN
         SELECT * INTO _last, _ended
-        FROM dedup.end_claims(_log, _last, _now, 'S', _commits, _commit_names);
+        FROM dedup.end_claims(_log, _last, _now, 'S', _commits, _commit_names, _commit_tails);
     END IF;
     IF cardinality(_releases) > 0 THEN
         SELECT _ends._last INTO _last

@@ -56,10 +56,10 @@ local function open_claim(claims, place, owner)
   return number, claim
 end
 
--- Note that a claim is committed (S) or released (R).
-local function finish(kind, number, claim)
+-- Note that a claim is committed (S) or released (R), with what is behind the head of the entry.
+local function finish(kind, number, claim, tail)
   call('HDEL', OPEN, number)
-  news[#news + 1] = kind .. claim .. at .. pack('<I8', number)
+  news[#news + 1] = kind .. claim .. at .. pack('<I8', number) .. (tail or '')
 end
 
 -- The types of all keys, what the log was made with, and whether somebody takes part.
@@ -113,7 +113,7 @@ end
 -- made with.
 if verb == 'exchange' then
   local made_with, owner, turn, run, seen, most, lease, commits, releases = unpack(ARGV, 2, 10)
-  local preferred, claims, duplicates = unpack(ARGV, 11, 13)
+  local tails, preferred, claims, duplicates = unpack(ARGV, 11, 14)
   local _, last_turn = state_of(owner)
   if tonumber(turn) <= last_turn then return 'late' end
   if made_with ~= '' then
@@ -123,11 +123,13 @@ if verb == 'exchange' then
     if not there then call('HSET', ABOUT, 'made_with', made_with, 'runs', run) end
   end
   call('HSET', OWNERS, owner, pack('<dd', now + lease, turn))
-  local lost = {}
+  local lost, tail = {}, 1
   for place = 1, #commits, 12 do
     local number, claim = open_claim(commits, place, owner)
+    local first = tail + 4
+    tail = first + parse('<I4', tails, tail)
     if number then
-      finish('S', number, claim)
+      finish('S', number, claim, sub(tails, first, tail - 1))
     else
       lost[#lost + 1] = parse('<I4', commits, place + 8)
     end
@@ -136,9 +138,9 @@ if verb == 'exchange' then
     local number, claim = open_claim(releases, place, owner)
     if number then finish('R', number, claim) end
   end
-  local first_claim = 14 + preferred
+  local first_claim = 15 + preferred
   local first_note = first_claim + claims
-  for i = 14, first_note - 1 do
+  for i = 15, first_note - 1 do
     news[#news + 1] = sub(ARGV[i], 1, 17) .. at .. sub(ARGV[i], 26)
   end
   local length = put('RPUSH', LOG, news, 1, #news) or 0

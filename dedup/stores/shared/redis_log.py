@@ -11,7 +11,7 @@ from dedup.record import Claimed, PageRecord, Preferred
 from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.identity import check_identity
-from dedup.stores.shared.entries import to_bytes
+from dedup.stores.shared.entries import tail_of, to_bytes
 from dedup.stores.shared.listed_log import ListedLog
 from dedup.stores.shared.log import (
     FORMAT,
@@ -122,12 +122,14 @@ class RedisLog(ListedLog):
             notes.append(_DUPLICATE.pack(run, distance, at) + to_utf8(kind))
         for number, at in request.seen_again.items():
             notes += [_NUMBER.pack(number), _TIME.pack(at)]
+        tails = [tail_of(event) for _, event in request.commits]
         answer = await self._client.run(
             self._keys.values(),
             "exchange", self._made_with, owner, turn, run, seen, MOST_ENTRIES,
             self.lease,
-            b"".join(_CLAIM.pack(*claim) for claim in request.commits),
+            b"".join(_CLAIM.pack(event.number, serial) for serial, event in request.commits),
             b"".join(_CLAIM.pack(*claim) for claim in request.releases),
+            b"".join(_LENGTH.pack(len(tail)) + tail for tail in tails),
             len(preferred), len(claims), len(request.duplicates),
             *map(to_bytes, [*preferred, *claims]), *notes,
         )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dedup.arrays import Array
+from dedup.record import Committed
 from dedup.stores.shared.columns import Claims, Entries
 from dedup.stores.shared.log import Entry
 
@@ -51,6 +52,7 @@ class Replay:
         # Those of which something is open, or not given on yet.
         self._pieces: list[_Piece] = []
         self._after = self._given = after
+        self._endings: dict[int, Committed] = {}
         self._replaced: list[int] = []
 
     def add(self, entries: Entries) -> None:
@@ -60,8 +62,15 @@ class Replay:
             self._pieces.append(_Piece(entries.claims, states, entries))
         for piece, places, _ in self._found(entries.released):
             piece.states[places] = _GONE
+        self._endings |= entries.endings
+        committed: list[int] = []
         for piece, places, which in self._found(entries.committed):
             self._commit(piece, places, entries.stored[which])
+            committed += piece.claims.numbers[places].tolist()
+        for number in committed if self._endings else ():
+            if event := self._endings.get(number):
+                for old in event.replaces:
+                    self._replace(old)
         self.preferred |= entries.preferred
         # One open claim may keep all that follows from being given on: no piece waits for those
         # before it.
@@ -82,10 +91,6 @@ class Replay:
         claims = piece.claims
         counts = (stored >= self._stored_since) & (claims.numbers[places] > self._after)
         piece.states[places] = np.where(counts, _STORED, _GONE)
-        if claims.replaces:
-            for number in claims.numbers[places].tolist():
-                for old in claims.replaces.get(number, ()):
-                    self._replace(old)
 
     def _replace(self, old: int) -> None:
         for piece in self._pieces:
@@ -120,7 +125,9 @@ class Replay:
                 piece.states[is_stored] = _GONE
                 if piece.is_gone:
                     del self._pieces[place]
-                claims = piece.claims.only(is_stored)
+                claims = piece.claims.only(is_stored).with_items_of(self._endings)
+                for number in claims.numbers.tolist():
+                    self._endings.pop(number, None)
                 self._given = int(claims.numbers[-1])
                 claims.records.replaced, self._replaced = self._replaced, []
                 return claims

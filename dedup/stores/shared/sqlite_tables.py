@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
 from dedup.stores import tables
-from dedup.stores.base import DuplicateNote, Texts
+from dedup.stores.base import Commit, DuplicateNote, Texts
 from dedup.stores.shared.columns import Claims, Entries, ListedEntries, hashes_of, places_of_keys
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
@@ -150,17 +150,18 @@ def exchange(file: sqlite3.Connection, request: Request, now: float, lease_end: 
     if crawl is None:  # what it took part in is forgotten, and it goes on
         crawl = _one(file, "SELECT min(id) FROM crawls WHERE run = ?", run) or run
     entries: list[Entry] = []
-    stored: list[tuple[Claimed, float]] = []
+    stored: list[Commit] = []
     lost: list[int] = []
-    claims = _open_claims(file, owner, [n for n, _ in (*request.commits, *request.releases)])
-    for name in request.commits:
-        claim = claims.pop(name, None)
+    ends = [*(event.number for _, event in request.commits), *(n for n, _ in request.releases)]
+    claims = _open_claims(file, owner, ends)
+    for serial, event in request.commits:
+        claim = claims.pop((event.number, serial), None)
         if claim is None:
-            lost.append(name[1])
+            lost.append(serial)
             continue
         assert isinstance(claim.event, Claimed)
-        stored.append((claim.event, now))
-        entries.append(_end(claim, now, Committed(claim.position)))
+        stored.append(Commit(claim.event, event, now))
+        entries.append(_end(claim, now, event))
     for name in request.releases:
         if claim := claims.pop(name, None):
             entries.append(_end(claim, now, Released(claim.position)))
@@ -315,7 +316,7 @@ def snapshot(file: sqlite3.Connection, since: float) -> Iterator[Entries]:
     yielded = 0
     runs = dict(file.execute("SELECT id, run FROM crawls"))
     pages = file.execute(
-        "SELECT id, digest, sketch, tokens, evidence, scope, url, preferred, crawl, stored "
+        "SELECT id, digest, sketch, tokens, evidence, scope, items, url, preferred, crawl, stored "
         "FROM pages WHERE id < ? AND stored >= ? AND (ended IS NULL OR replaced_by >= ?) "
         "ORDER BY id",
         (first, since, first),
@@ -369,13 +370,14 @@ class StoredPages(Entries):
             yield self._committed(place)
 
     def _claimed(self, place: int) -> Entry:
-        number, digest, sketch, tokens, evidence, scope, key, *_ = self._rows[place]
+        number, digest, sketch, tokens, evidence, scope, _, key, *_ = self._rows[place]
         record = PageRecord(key, scope, tokens, digest, sketch, evidence)
-        return self._committed(place)._replace(event=Claimed(record, (), number))
+        return self._committed(place)._replace(event=Claimed(record, number))
 
     def _committed(self, place: int) -> Entry:
         number, run = self._rows[place][0], self._runs[place]
-        return Entry(number, NOBODY, 0, run, float(self.stored[place]), Committed(number))
+        event = Committed(number, tuple(unpack_items(self._rows[place][6])))
+        return Entry(number, NOBODY, 0, run, float(self.stored[place]), event)
 
 
 def _decoded(decode: Callable[..., Entries], *data: Any) -> Entries:

@@ -8,7 +8,7 @@ from secrets import token_bytes
 from time import monotonic, time
 from typing import Any
 
-from dedup.record import Claimed, Event, PageRecord, RecordColumns
+from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
 from dedup.stores.base import (
     HistoryChangedError,
     News,
@@ -173,10 +173,11 @@ class SharedStore(Store):
     def is_own(self, number: int) -> bool:
         return self._tail.claims.is_own(number)
 
-    def take_unpublished(self) -> list[Claimed]:
-        pages = {claimed.number: claimed for claimed in self._tail.claims.take_published()}
+    def take_unpublished(self) -> list[tuple[Claimed, Committed]]:
+        published = self._tail.claims.take_published()
+        pages = {event.number: (claimed, event) for claimed, event in published}
         for news in (self._news, self._news_under_way):
-            pages |= {number: claimed for number, (claimed, _) in news.commits.items()}
+            pages |= {n: (page.claimed, page.event) for n, page in news.commits.items()}
             news.commits.clear()  # lest they are meant for other pages of these numbers
         return list(pages.values())
 

@@ -35,11 +35,15 @@ class Tail:
         serials = range(first, self._serial + 1)
         self._turn += 1
         seen = self.last_entry.position if self.last_entry else 0
-        commits, releases = self.claims.serials(news), dict(self.claims.releases)
+        commits = [
+            (serial, news.commits[number].event)
+            for number, serial in self.claims.serials(news).items()
+        ]
+        releases = dict(self.claims.releases)
         answer = await self._log.exchange(
             Request(
                 self.claims.owner, self._turn, run, seen,
-                commits=list(commits.items()),
+                commits=commits,
                 releases=list(releases.items()),
                 preferred=news.preferred,
                 claims=list(zip(serials, claims, strict=True)),

@@ -45,6 +45,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_FOLLOW_DUPLICATES": True,
         "DEDUP_FIELDS": {},
         "DEDUP_SKETCH_FIELD": "",
+        "DEDUP_IGNORE_FIELDS": [],
         "DEDUP_WORKERS": 1,
         "DEDUP_PAGE_TIMEOUT": 30.0,
         "DEDUP_WAIT_TIMEOUT": 60.0,

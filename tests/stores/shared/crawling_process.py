@@ -185,7 +185,7 @@ class WatchedLog(Log):
         self._owner = request.owner
         self._notice(answer.entries)
         lost = set(answer.lost)
-        for number, serial in request.commits:
+        for serial, (number, *_) in request.commits:
             if serial not in lost or number in self._committed:
                 self._notes.write("published", self._keys[serial], number)
             else:

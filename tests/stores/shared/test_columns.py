@@ -46,10 +46,12 @@ def test_columns_have_what_the_entries_have(entries):
     assert columns.claims.urls.tolist() == [
         hash_of_url(record.key.encode("utf-8", "surrogatepass")) for record in records
     ]
-    assert columns.claims.replaces == {
-        claim.position: claim.event.replaces for claim in claims if claim.event.replaces
-    }
     events = [entry.event for entry in entries]
+    assert columns.endings == {
+        e.number: e
+        for e in events
+        if isinstance(e, Committed) and (e.items is not None or e.replaces)
+    }
     assert columns.committed.tolist() == [e.number for e in events if isinstance(e, Committed)]
     assert columns.stored.tolist() == [e.at for e in entries if isinstance(e.event, Committed)]
     assert columns.released.tolist() == [e.number for e in events if isinstance(e, Released)]

@@ -15,7 +15,7 @@ from redis_server import RedisLogServer
 from test_log import IDENTITY, SERVERS, Process
 
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import Claimed
+from dedup.record import unpack_items
 from dedup.sqlite_file import LedgerError, LedgerInUseError
 from dedup.stores.base import DuplicateNote, HistoryChangedError, StoreDownError
 from dedup.stores.reader import LedgerReader
@@ -61,6 +61,7 @@ def tables_of(path):
         return {
             "identity": reader.identity,
             "pages": [page.record for page in pages],
+            "items": [unpack_items(page.items) for page in pages],
             "seen": [page.seen for page in pages if page.record.key == MET_AGAIN],
             "preferred": {urls[number]: key for number, key in reader.preferred()},
             "duplicates": sorted(
@@ -92,12 +93,14 @@ def ledger(crawled, tmp_path):
 def crawled(tmp_path_factory):
     path = tmp_path_factory.mktemp("ledger") / "crawled.sqlite"
     store = joined(path, IDENTITY)
-    numbers = [add(store, page(number)) for number in range(1, 26)]
+    items = [None, (b"",), (b"a value!", b"", b"another!"), (b"a value!another!",)]
+    numbers = [add(store, page(number), items=items[number % 4]) for number in range(1, 26)]
     add(store, page(9001, "http://a/1", "a scope"), replaces=[numbers[0]])
-    add(store, page(9002)._replace(sketch=None, evidence=None))
+    add(store, page(9002)._replace(sketch=None, evidence=None, item=b"a value!"))
     publish(store)
     store.note_duplicate("http://a/copy", numbers[4], "exact-duplicate", 0.0)
     store.note_duplicate("http://a/of-the-past", numbers[0], "exact-duplicate", 0.0)
+    store.note_difference("http://a/7", numbers[4], ["price", "offer.stock"])
     store.note_preferred(numbers[6], "http://a/better")
     store.note_seen(numbers[8])
     publish(store)
@@ -111,8 +114,8 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
     for process in one, other:
         assert await process.log.open() is None or process is other
         await process.join(spider=f"spider {process.owner[-1]}")
-    [a, b] = await one.store(page(1), page(2, scope="a scope"))
-    [c] = await other.store(Claimed(page(3, "http://a/1"), [a]))
+    [a, b] = await one.store(page(1), page(2, scope="a scope")._replace(item=b"a value!"))
+    [c] = await other.store(page(3, "http://a/1"), items=(b"another!", b""), replaces=(a,))
     await other.claim(page(4))  # nobody knows yet whether it is stored
     released = await other.claim(page(5))
     await other.exchange(
@@ -129,6 +132,10 @@ async def test_a_ledger_has_what_the_processes_of_a_fleet_have_stored(place, pat
         assert reader.identity == IDENTITY
         pages = [(p.number, p.record) for p in reader.pages()]
         assert pages == [(b, page(2, scope="a scope")), (c, page(3, "http://a/1"))]
+        assert [unpack_items(p.items) for p in reader.pages()] == [
+            [b"a value!"],
+            [b"another!", b""],
+        ]
         assert {p.crawl for p in reader.pages()} == {1}
         assert list(reader.preferred()) == [(b, "http://a/better")]
         assert list(reader.duplicates()) == [note("http://a/copy", b)]
@@ -148,7 +155,7 @@ async def test_pages_that_were_replaced_are_known_as_far_as_the_log_knows_them(p
     await process.log.open()
     await process.join()
     [old] = await process.store(page(1))
-    [new] = await process.store(Claimed(page(2, "http://a/1"), [old]))
+    [new] = await process.store(page(2, "http://a/1"), replaces=(old,))
     await copy_to_ledger(place.log(), path)
     with LedgerReader(path) as reader:
         versions = {v.number: v for v in reader.versions("http://a/1")}
@@ -161,6 +168,7 @@ async def test_a_ledger_goes_into_a_log_and_back(place, ledger, path):
     await copy_to_ledger(place.log(), path)
     before, after = tables_of(ledger), tables_of(path)
     assert len(before["pages"]) == 26
+    assert [b"a value!", b"", b"another!"] in before["items"]
     assert all(before.values())
     assert after == before
 

@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.evidence import SIZE_OF_EVIDENCE
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import SIZE_OF_VALUE, Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import Entry
 
 NUMBERS = st.integers(0, 2**63 - 1)
 TEXTS = st.text(st.characters(codec=None))
+ITEMS = st.binary().map(lambda data: data[: len(data) // SIZE_OF_VALUE * SIZE_OF_VALUE])
 RECORDS = st.builds(
     PageRecord,
     TEXTS,
@@ -20,10 +21,16 @@ RECORDS = st.builds(
     st.none() | st.binary(),
     st.none() | st.binary(min_size=SIZE_OF_EVIDENCE, max_size=SIZE_OF_EVIDENCE),
     st.booleans(),
+    ITEMS,
 )
 EVENTS = (
-    st.builds(Claimed, RECORDS, st.lists(NUMBERS, max_size=3).map(tuple), st.just(7))
-    | st.builds(Committed, NUMBERS)
+    st.builds(Claimed, RECORDS, st.just(7))
+    | st.builds(
+        Committed,
+        NUMBERS,
+        st.none() | st.lists(ITEMS, max_size=3).map(tuple),
+        st.lists(NUMBERS, max_size=3).map(tuple),
+    )
     | st.builds(Released, NUMBERS)
     | st.builds(Preferred, NUMBERS, TEXTS)
 )

@@ -8,9 +8,11 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ledgers import commits_of
 from log_servers import Place
 from memory_log import MemoryLog, MemoryServer, Server
 from postgres_server import PostgresLogServer
+from record_columns import items_of
 from redis_server import RedisLogServer
 from remote_memory_log import RemoteMemoryServer
 from sqlite_server import SqliteServer
@@ -29,6 +31,7 @@ from dedup.stores.shared.log import (
     Member,
     Request,
 )
+from dedup.stores.shared.replay import Replay
 
 LOGS = {
     "memory": MemoryServer,
@@ -47,6 +50,8 @@ SERVERS = [
 ]
 
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl", "é": [None, 1.5, {"a": True}]}
+ITEMS = (b"", b"a value!", b"a value!another!")
+"""What items may say."""
 SHORT = 0.2
 """A lease that ends in a test, in seconds."""
 STRANGE = {
@@ -98,16 +103,17 @@ class Process:
         self.run = joined.run
         return joined
 
-    def request(self, claims=(), seen=None, **more):
-        """A request that claims the records *claims*, or what is claimed as it is."""
+    def request(self, claims=(), seen=None, commits=(), **more):
+        """A request that claims the records *claims*; *commits* as `commits_of` takes them."""
         self._turn += 1
         numbered = []
         for claim in claims:
             self._serial += 1
-            claimed = claim if isinstance(claim, Claimed) else Claimed(claim)
-            numbered.append((self._serial, claimed))
+            numbered.append((self._serial, Claimed(claim)))
         seen = self.seen if seen is None else seen
-        return Request(self.owner, self._turn, self.run, seen, claims=numbered, **more)
+        return Request(
+            self.owner, self._turn, self.run, seen, commits_of(commits), claims=numbered, **more
+        )
 
     async def exchange(self, claims=(), **more):
         return await self.log.exchange(self.request(claims, **more))
@@ -119,10 +125,11 @@ class Process:
         serials = [serial for serial, _ in request.claims]
         return list(zip(answer.made, serials, strict=True))
 
-    async def store(self, *claims):
+    async def store(self, *claims, items=None, replaces=()):
         """Claim and commit; return the numbers."""
         made = await self.claim(*claims)
-        assert (await self.exchange(commits=made)).lost == []
+        commits = [(serial, Committed(number, items, replaces)) for number, serial in made]
+        assert (await self.exchange(commits=commits)).lost == []
         return [number for number, _ in made]
 
     async def follow(self):
@@ -163,15 +170,20 @@ async def collected(iterator):
 
 
 def counting(entries):
-    """What counts after *entries*: stored pages, open claims, and keys that are preferred."""
+    """What counts after *entries*: stored pages, open claims, and keys that are preferred.
+
+    Stored pages with what their items say.
+    """
     claims, stored, preferred = {}, {}, {}
     for entry in entries:
         match entry.event:
             case Claimed() as claimed:
                 claims[entry.position] = claimed, entry.owner, entry.serial, entry.run
-            case Committed(number):
-                stored[number] = claims.pop(number)
-                for replaced in stored[number][0].replaces:
+            case Committed(number, items, replaces):
+                claim = claims.pop(number)
+                items = (claim[0].record.item,) if items is None else items
+                stored[number] = *claim, items
+                for replaced in replaces:
                     stored.pop(replaced, None)
             case Released(number):
                 claims.pop(number, None)
@@ -382,19 +394,22 @@ async def test_a_request_appends_commits_releases_preferred_keys_and_claims_in_t
     claims = await process.claim(*(record(number) for number in range(4)))
     before = place.server.time()
     request = process.request(
-        [record(5), Claimed(record(6), (2, 1))],
-        commits=[claims[1], claims[0]],
+        [record(5), record(6)],
+        commits=[
+            (claims[1][1], Committed(2, (b"", b"a value!"))),
+            (claims[0][1], Committed(1, None, (99, 2))),
+        ],
         releases=[claims[3], claims[2]],
         preferred={2: "http://b/2", 1: "http://b/1"},
         seen=4,
     )
     answer = await process.log.exchange(request)
     [old, *new] = answer.entries
-    assert (old.position, old.event) == (4, Claimed(record(3), (), 4))
+    assert (old.position, old.event) == (4, Claimed(record(3), 4))
     assert [entry.event for entry in new] == [
-        Committed(2), Committed(1), Released(4), Released(3),
+        Committed(2, (b"", b"a value!")), Committed(1, None, (99, 2)), Released(4), Released(3),
         Preferred(2, "http://b/2"), Preferred(1, "http://b/1"),
-        Claimed(record(5), (), 11), Claimed(record(6), (2, 1), 12),
+        Claimed(record(5), 11), Claimed(record(6), 12),
     ]  # fmt: skip
     assert [entry.position for entry in new] == list(range(5, 13))
     assert {entry.owner for entry in new} == {process.owner}
@@ -449,10 +464,17 @@ async def test_answers_are_bounded_and_the_rest_is_read(place):
 async def test_thousands_of_commits_in_one_request(place):
     process = await joined(place)
     claims = await process.claim(*(record(number) for number in range(9000)))
-    answer = await process.exchange(commits=claims[:5000], releases=claims[5000:])
+    values = [number.to_bytes(8, "big") for number in range(256)]
+    commits = [
+        (serial, Committed(number, (b"".join(values[: number % 257]),) * (number % 3), (number,)))
+        for number, serial in claims[:5000]
+    ]
+    answer = await process.exchange(commits=commits, releases=claims[5000:])
     assert answer.lost == []
     assert (await process.exchange(commits=claims)).lost == [serial for _, serial in claims]
-    assert len(await all_entries(process.log)) == 18_000
+    entries = await all_entries(process.log)
+    assert len(entries) == 18_000
+    assert [entry.event for entry in entries[9000:14_000]] == [event for _, event in commits]
 
 
 async def test_commits_and_releases_of_claims_that_are_not_open_append_nothing(place):
@@ -483,7 +505,7 @@ async def test_one_claim_twice_in_a_request_ends_once(place):
     [claim] = await process.claim(record(1))
     answer = await process.exchange(commits=[claim, claim], releases=[claim])
     assert answer.lost == [claim[1]]
-    assert await events(process.log) == [Claimed(record(1), (), 1), Committed(1)]
+    assert await events(process.log) == [Claimed(record(1), 1), Committed(1)]
 
 
 async def test_a_commit_that_is_sent_twice_is_lost_and_the_log_has_it(place):
@@ -491,7 +513,7 @@ async def test_a_commit_that_is_sent_twice_is_lost_and_the_log_has_it(place):
     claims = await process.claim(record(1))
     for lost in ([], [1], [1]):
         assert (await process.exchange(commits=claims)).lost == lost
-    assert await events(process.log) == [Claimed(record(1), (), 1), Committed(1)]
+    assert await events(process.log) == [Claimed(record(1), 1), Committed(1)]
 
 
 async def test_requests_that_come_late_or_twice_are_refused_and_change_nothing(place):
@@ -652,11 +674,14 @@ async def test_a_snapshot_has_what_counts_in_order_and_ends_with_the_last_entry(
     stored = []
     for number in range(60):
         replaces = tuple(chooser.sample(stored, min(len(stored), chooser.choice([0, 0, 1, 2]))))
-        [claim] = await process.claim(Claimed(record(number), replaces))
+        [claim] = await process.claim(record(number)._replace(item=ITEMS[number % 3]))
         end = chooser.choice(["commits", "commits", "releases", None])
-        if end:
-            await process.exchange(**{end: [claim]})
+        if end == "releases":
+            await process.exchange(releases=[claim])
         if end == "commits":
+            items = chooser.choice([None, (), ITEMS])
+            event = Committed(claim[0], items, replaces)
+            await process.exchange(commits=[(claim[1], event)])
             stored = [other for other in stored if other not in replaces] + [claim[0]]
             if chooser.random() < 0.3:
                 await process.exchange(preferred={chooser.choice(stored): f"http://b/{number}"})
@@ -688,6 +713,35 @@ async def test_a_snapshot_has_what_was_stored_since_a_time_and_all_open_claims(p
     assert {later[0], 5} <= set(stored) <= {later[0], 3, 5}
     assert set(claims) == {opened[0]}
     assert found[-1] == (await all_entries(process.log))[-1]
+
+
+async def test_what_items_say_is_told_by_claims_and_commits_to_all_who_follow_or_read(place):
+    process, follower = await joined(place), await joined(place)
+    [old] = await process.store(record(1))
+    pages = [record(number)._replace(item=b"a value!") for number in range(2, 6)]
+    claims = await process.claim(*pages)
+    told = (None, ()), ((b"", b"another!"), (old,)), ((), ())
+    commits = [
+        (serial, Committed(number, *what))
+        for (number, serial), what in zip(claims, told, strict=False)
+    ]
+    assert (await process.exchange(commits=commits)).lost == []
+    numbers = [number for number, _ in claims]
+    await follower.follow()
+    assert follower.followed == await all_entries(process.log)
+    assert [entry.event for entry in follower.followed[2:]] == [
+        *map(Claimed, pages, numbers), *(event for _, event in commits)
+    ]  # fmt: skip
+    assert await place.log().pages(numbers) == dict(zip(numbers, pages, strict=True))
+    replay = Replay(0.0)
+    async for piece in place.log().snapshot():
+        replay.add(piece)
+    found = {}
+    while claims := replay.take(is_end=True):
+        found |= items_of(claims.records)
+    first, second, third, opened = numbers
+    assert found == {first: [b"a value!"], second: [b"", b"another!"], third: []}
+    assert replay.open[opened].event == Claimed(pages[3], opened)
 
 
 @pytest.mark.slow
@@ -733,7 +787,7 @@ async def test_a_snapshot_can_be_left_before_its_end(place):
 async def test_pages_are_told_by_their_numbers(place):
     process = await joined(place)
     full = PageRecord("http://b/", "host b", 2**63 - 1, b"d" * 16, b"s" * 99,
-                      b"e" * SIZE_OF_EVIDENCE, True)  # fmt: skip
+                      b"e" * SIZE_OF_EVIDENCE, True, b"".join(ITEMS))  # fmt: skip
     empty = PageRecord("http://c/", "", 0, bytes(16), None, None)
     await process.claim(full, empty)
     assert await process.store(record(1)) == [3]
@@ -768,7 +822,7 @@ async def test_any_key_and_scope_is_kept(place):
     await log.open()
     assert await log.pages(numbers) == dict(zip(numbers, pages, strict=True))
     assert await events(log) == [
-        *(Claimed(page, (), number) for number, page in zip(numbers, pages, strict=True)),
+        *(Claimed(page, number) for number, page in zip(numbers, pages, strict=True)),
         *(Committed(number) for number in numbers),
         *(Preferred(number, text) for number, text in preferred.items()),
     ]
@@ -1034,9 +1088,16 @@ ACTIONS = st.lists(
     | st.tuples(
         st.sampled_from(OWNERS),
         st.just("exchange"),
-        st.lists(PLACES, max_size=3),  # claims to commit
+        st.lists(  # claims to commit, with what, and what they replace
+            st.tuples(
+                PLACES,
+                st.none() | st.lists(st.sampled_from(ITEMS), max_size=3).map(tuple),
+                st.lists(PLACES, max_size=2),
+            ),
+            max_size=3,
+        ),
         st.lists(PLACES, max_size=2),  # to release
-        st.lists(st.lists(PLACES, max_size=2), max_size=3),  # what new ones replace
+        st.integers(0, 3),  # new ones
         st.dictionaries(PLACES, st.sampled_from(["a", "b"]), max_size=1),
         PLACES,  # what is seen
     )
@@ -1077,17 +1138,21 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
                 left = await log.expire([claims[place] for place in how[0]])
                 told.append(left == math.inf)
             else:
-                commits, releases, replaces, preferred, seen = how
+                commits, releases, new, preferred, seen = how
                 own = [(number, serial) for number, _, serial in claims]
                 request = process.request(
-                    [
-                        Claimed(
-                            record(seen),
-                            tuple(stored[place] for place in numbers if place < len(stored)),
+                    [record(seen)] * new,
+                    commits=[
+                        (
+                            own[place][1],
+                            Committed(
+                                own[place][0],
+                                items,
+                                tuple(stored[old] for old in replaced if old < len(stored)),
+                            ),
                         )
-                        for numbers in replaces
+                        for place, items, replaced in commits
                     ],
-                    commits=[own[place] for place in commits],
                     releases=[own[place] for place in releases],
                     preferred={claims[place][0]: key for place, key in preferred.items()},
                     seen=seen,
@@ -1095,7 +1160,7 @@ def test_whatever_is_done_it_answers_as_the_log_in_memory(place, actions):
                 answer = await log.exchange(request)
                 told.append((without_times(answer.entries), answer.made, answer.lost))
                 stored += [
-                    number for number, serial in request.commits if serial not in answer.lost
+                    event.number for serial, event in request.commits if serial not in answer.lost
                 ]
                 for number, (serial, _) in zip(answer.made, request.claims, strict=True):
                     claims = [(number, owner, serial), *claims[:-1]]

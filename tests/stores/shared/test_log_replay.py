@@ -13,8 +13,12 @@ def entries(first, *events):
     return ListedEntries.of(Entry(n, b"owner678", n, 1, 100.0, event) for n, event in numbered)
 
 
-def claimed(*replaces):
-    return Claimed(PageRecord("key", "", 1, bytes(16)), replaces)
+def claimed():
+    return Claimed(PageRecord("key", "", 1, bytes(16)))
+
+
+def replacing(number, *replaces):
+    return Committed(number, None, replaces)
 
 
 def test_what_is_replaced_is_told_with_the_next_pages_however_late_they_come():
@@ -22,7 +26,7 @@ def test_what_is_replaced_is_told_with_the_next_pages_however_late_they_come():
     replay.add(entries(1, claimed(), Committed(1)))
     columns = replay.take().records
     assert (columns.numbers.tolist(), columns.replaced) == ([1], [])
-    replay.add(entries(3, claimed(), claimed(1), Committed(4)))
+    replay.add(entries(3, claimed(), claimed(), replacing(4, 1)))
     assert replay.take() is None, "page 3 is open"
     columns = replay.take(is_end=True).records
     assert (columns.numbers.tolist(), columns.replaced) == ([4], [1])
@@ -42,7 +46,7 @@ def test_pages_that_were_read_together_are_given_on_together_when_none_of_them_i
 
 def test_pages_that_are_known_are_not_given_on_but_what_replaces_them_is():
     replay = Replay(0.0, after=2)
-    replay.add(entries(1, claimed(), Committed(1), claimed(1), Committed(3)))
+    replay.add(entries(1, claimed(), Committed(1), claimed(), replacing(3, 1)))
     columns = replay.take(is_end=True).records
     assert (columns.numbers.tolist(), columns.replaced) == ([3], [1])
     assert replay.take(is_end=True) is None

@@ -435,7 +435,7 @@ async def test_one_process_of_the_server_that_dies_takes_the_others_along(own_se
             break
         except StoreDownError:
             continue
-    assert found == [Claimed(record(1), (), 1), Committed(1)]
+    assert found == [Claimed(record(1), 1), Committed(1)]
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ async def test_a_server_that_is_not_there_is_down(logs):
 async def test_a_socket_of_the_file_system_is_as_good(server, logs):
     process = await logs.joined(f"unix://{server.socket}")
     await process.store(record(1))
-    assert await events(logs(server.url)) == [Claimed(record(1), (), 1), Committed(1)]
+    assert await events(logs(server.url)) == [Claimed(record(1), 1), Committed(1)]
 
 
 async def test_namespaces_and_databases_are_apart(server, logs):
@@ -281,7 +281,7 @@ async def test_a_request_whose_answer_is_lost_was_done_once(server, logs):
         answer = await process.exchange(commits=[claim])
         assert answer.lost == [claim[1]]
         assert [entry.event for entry in answer.entries] == [
-            Claimed(record(1), (), 1), Committed(1), Claimed(record(2), (), 3)
+            Claimed(record(1), 1), Committed(1), Claimed(record(2), 3)
         ]  # fmt: skip
         await process.log.close()
 
@@ -317,7 +317,7 @@ async def test_a_request_that_comes_after_a_later_one_is_refused(server, logs):
         proxy.answered.clear()
         proxy.is_open.set()
         await proxy.answered.wait()
-        assert await events(process.log) == [Claimed(record(2), (), 1), Committed(1)]
+        assert await events(process.log) == [Claimed(record(2), 1), Committed(1)]
         await slow.close()
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from memory_log import MemoryLog, Server
 
-from dedup.record import Claimed, PageRecord
+from dedup.record import Claimed, Committed, PageRecord
 from dedup.stores import HistoryChangedError, News
 from dedup.stores.shared.store import SharedStore
 
@@ -34,7 +34,7 @@ class Process:
     def keep(self, key):
         """Have a page stored and published; return its number."""
         [claimed] = asyncio.run(self.store.exchange([Claimed(page(key))], News()))[-1:]
-        self.store.commit(claimed)
+        self.store.commit(claimed, Committed(claimed.number))
         self.publish()
         return claimed.number
 

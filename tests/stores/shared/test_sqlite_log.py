@@ -19,7 +19,7 @@ import ledgers
 import pytest
 
 from dedup.methods import SimHash
-from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
+from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, pack_items
 from dedup.stores import LedgerError, LedgerInUseError, SqliteStore
 from dedup.stores.base import DuplicateNote, StoreDownError
 from dedup.stores.reader import LedgerReader
@@ -75,13 +75,16 @@ class Process:
         self.run = joined.run
         return joined
 
-    async def exchange(self, *claims, **more):
+    async def exchange(self, *claims, commits=(), **more):
         self._turn += 1
         named = []
         for claim in claims:
             self._serial += 1
-            named.append((self._serial, claim if isinstance(claim, Claimed) else Claimed(claim)))
-        request = Request(self.owner, self._turn, self.run, self.seen, claims=named, **more)
+            named.append((self._serial, Claimed(claim)))
+        commits = ledgers.commits_of(commits)
+        request = Request(
+            self.owner, self._turn, self.run, self.seen, commits, claims=named, **more
+        )
         answer = await self.log.exchange(request)
         if answer.entries:
             self.seen = answer.entries[-1].position
@@ -93,10 +96,11 @@ class Process:
         serials = range(self._serial - len(claims) + 1, self._serial + 1)
         return list(zip(answer.made, serials, strict=True))
 
-    async def store(self, *claims):
+    async def store(self, *claims, items=None, replaces=()):
         """Have pages stored, and return their numbers."""
         made = await self.claim(*claims)
-        assert (await self.exchange(commits=made)).lost == []
+        commits = [(serial, Committed(number, items, replaces)) for number, serial in made]
+        assert (await self.exchange(commits=commits)).lost == []
         return [number for number, _ in made]
 
     async def leave(self, reason="finished"):
@@ -125,25 +129,27 @@ async def snapshot(log, since=0.0):
 
 
 def counting(entries):
-    """The stored pages that count after *entries*, the open claims, and the preferred keys."""
+    """The stored pages that count after *entries*, the open claims, and the preferred keys.
+
+    Pages with what their items say, if they have others than they were claimed with.
+    """
     claims, stored, preferred = {}, {}, {}
     for entry in entries:
         match entry.event:
             case Claimed() as claimed:
                 claims[entry.position] = claimed
-            case Committed(number) if number in claims:
-                stored[number] = claims.pop(number).record
-                for replaced in entry_of(entries, number).replaces:
+            case Committed(number, items, replaces) if number in claims:
+                page = claims.pop(number).record
+                if items not in (None, (page.item,)):
+                    page = page._replace(item=items)
+                stored[number] = page
+                for replaced in replaces:
                     stored.pop(replaced, None)
             case Released(number):
                 claims.pop(number, None)
             case Preferred(number, key):
                 preferred[number] = key
     return stored, sorted(claims), {n: key for n, key in preferred.items() if n in stored}
-
-
-def entry_of(entries, number):
-    return next(e.event for e in entries if e.position == number and isinstance(e.event, Claimed))
 
 
 @pytest.fixture
@@ -323,7 +329,7 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
     crawl_alone(shared.path, record(1), record(2))
     process, other = await shared.join(), await shared.join()
     note = DuplicateNote("http://b/", 2, "near-duplicate", 1.0, 5.0)
-    [third] = await process.store(Claimed(record(3, "http://a/1"), (1,)))
+    [third] = await process.store(record(3, "http://a/1"), replaces=(1,))
     await other.exchange(duplicates=[note], seen_again={2: 6.0}, preferred={2: "http://b/"})
     await other.log.leave(other.owner, "finished", {"a": 1}, [("http://a/2", None, "text")])
     await process.claim(record(4))
@@ -332,7 +338,7 @@ async def test_what_a_fleet_leaves_is_there_for_a_crawl_alone_and_the_other_way_
         assert ledgers.numbers(store) == [2, third]
         assert [n for n, *_ in ledgers.earlier(store, "http://a/1")] == [third]
         assert [n for n, *_ in ledgers.earlier(store, "http://b/")] == [2]
-        assert ledgers.add(store, Claimed(record(5), (2,)).record, [2]) == third + 1
+        assert ledgers.add(store, record(5), [2]) == third + 1
         ledgers.publish(store)
         ledgers.leave(store)
     last = await shared.join()
@@ -402,9 +408,9 @@ async def test_the_pages_of_a_crawl_alone_are_followed_by_their_last_one(shared)
     await process.join()
     answer = await process.exchange(record(5))
     assert answer.made == [5]
-    assert (
-        answer.entries[0] == entries[-1] == Entry(3, bytes(8), 0, 1, entries[-1].at, Committed(3))
-    )
+    assert entries[-1] == Entry(3, bytes(8), 0, 1, entries[-1].at, Committed(3, (b"",)))
+    # Who follows knows that one, and is not told anew what its items say.
+    assert answer.entries[0] == entries[-1]._replace(event=Committed(3))
     assert [entry.event.record for entry in answer.entries[1:]] == [record(4), record(5)]
 
 
@@ -448,6 +454,7 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
     processes = [await shared.join() for _ in range(3)]
     followed = [await snapshot(process.log) for process in processes]
     own = [[] for _ in processes]
+    items = None, (b"",), (b"a value!", b"another!")
     stored = [1, 2]
     for process in processes:
         process.seen = 2
@@ -459,8 +466,11 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
         replaced = chooser.sample(stored[1:], min(len(stored) - 1, chooser.choice([0, 0, 1])))
         seen = process.seen
         answer = await process.exchange(
-            Claimed(record(number), tuple(replaced)),
-            commits=commits,
+            record(number),
+            commits=[
+                (serial, Committed(n, chooser.choice(items), tuple(replaced)))
+                for n, serial in commits
+            ],
             releases=[claim for claim in ends if claim not in commits],
             preferred={chooser.choice(stored): f"http://b/{number}"} if number % 7 == 0 else {},
         )
@@ -530,14 +540,15 @@ async def test_restored_pages_are_told_to_those_who_share_the_file_later(shared)
     with restoring(shared.path, lambda identity: method, "test") as (restoration, _):
         crawl = add_crawl(restoration._file, "test", 5.0, "restored")
         restoration._file.execute(
-            "INSERT INTO pages (crawl, tokens, digest, scope, stored, seen, url) "
-            "VALUES (?, 1, ?, '', 5, 5, 'http://c/')",
-            (crawl, bytes(16)),
+            "INSERT INTO pages (crawl, tokens, digest, items, scope, stored, seen, url) "
+            "VALUES (?, 1, ?, ?, '', 5, 5, 'http://c/')",
+            (crawl, bytes(16), pack_items([b"a value!"])),
         )
     log = shared.log()
     await log.open()
     stored, *_ = counting(await snapshot(log))
     assert set(stored) == {number, number + 1}
+    assert stored[number + 1].item == (b"a value!",)
 
 
 # The file, and what happens to it.
@@ -771,7 +782,7 @@ async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(shared, conten
 async def test_a_ledger_of_another_version_is_refused(shared):
     crawl_alone(shared.path)
     shared.query("PRAGMA user_version = 5")
-    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 7"):
+    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 8"):
         await shared.log().open()
 
 

@@ -1,0 +1,336 @@
+"""What an item says: its single values under their names, but for what is no content.
+
+An item is dropped only if a stored item of a page that its own repeats says all of it.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
+from enum import Enum
+from functools import cached_property, partial
+from hashlib import blake2b, md5, sha1, sha256
+from html import unescape
+from numbers import Number
+from pathlib import PurePath
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from dedup.evidence import Evidence, digest_of_name
+from dedup.record import MOST_VALUES, SIZE_OF_VALUE
+
+LONG_TEXT = 300
+"""A longer text may be the main text of the page: characters."""
+ALL_FIELDS = "*"
+"""Among the names of ignored fields: no field says anything."""
+_DEEPEST, _MOST_VISITS = 20, 100_000
+_SINGLE = str, bytes, bytearray, Number, date, time_of_day, timedelta, UUID, PurePath, Enum
+
+
+class UnreadableItemError(Exception):
+    """The value of a field cannot be read or compared; the message names the field."""
+
+
+def _no_item(value: Any) -> Mapping[str, Any]:
+    raise TypeError(f"{type(value).__name__} is no mapping")
+
+
+class Value(NamedTuple):
+    """A single value: the *path* that leads to it, and the *field*, which is that without places.
+
+    >>> [tuple(value) for value in values_of({"offers": [{"price": 5}, {"price": 6}]})]
+    [('offers.0.price', 'offers.price', 5), ('offers.1.price', 'offers.price', 6)]
+    """
+
+    path: str
+    field: str
+    content: Any
+
+
+def values_of(
+    item: Any,
+    adapter: Callable[[Any], Mapping[str, Any]] = _no_item,
+    ignored: Collection[str] = (),
+) -> list[Value]:
+    """Return the single values of *item*, a mapping or what *adapter* makes one of.
+
+    But for the fields *ignored*, by their names without places.
+
+    ``None``, empty strings and empty containers say nothing. A list of single values says each of
+    them, in any order; lists of anything else, and tuples, count by place. Raises
+    UnreadableItemError.
+    """
+    found: list[Value] = []
+    # Each with the way to it, and how deep it lies.
+    left: list[tuple[Any, str, str, int]] = [(item, "", "", 0)]
+    visits = 0
+    while left:
+        value, path, field, depth = left.pop()
+        visits += 1
+        if value is None or (field in ignored and field):
+            continue
+        if isinstance(value, _SINGLE):
+            found.append(Value(path, field, value))
+            continue
+        try:
+            if depth > _DEEPEST or visits > _MOST_VISITS:
+                raise ValueError("too deep, or too many")
+            members = list(_members(value, adapter))[::-1]
+        except Exception as error:  # of the item's own code, too
+            raise UnreadableItemError(field) from error
+        for name, place, member in members:
+            within = f"{field}.{name}" if field and name else field or name
+            left.append((member, ".".join(filter(None, (path, name, place))), within, depth + 1))
+    return found
+
+
+def has_long_text(values: Iterable[Value]) -> bool:
+    """Return whether one of *values* may be the main text of its page."""
+    return any(isinstance(v.content, str) and len(v.content) > LONG_TEXT for v in values)
+
+
+def _is_flat(values: Iterable[Any]) -> bool:
+    return all(value is None or isinstance(value, _SINGLE) for value in values)
+
+
+def _members(
+    value: Any, adapter: Callable[[Any], Mapping[str, Any]]
+) -> Iterable[tuple[str, str, Any]]:
+    """Return what *value* is made of: each with its name, or its place where the order counts.
+
+    Raises TypeError if nobody knows.
+    """
+    if isinstance(value, list | tuple | deque | set | frozenset):
+        if _is_flat(value) and not isinstance(value, tuple):
+            return [("", "", member) for member in value]
+        if isinstance(value, set | frozenset):
+            if not all(isinstance(member, tuple) and _is_flat(member) for member in value):
+                raise TypeError("the order of a set is another one in each process")
+            value = sorted(value, key=repr)
+        return [("", str(place), member) for place, member in enumerate(value)]
+    fields = value if isinstance(value, Mapping) else adapter(value)
+    return [(str(name), "", member) for name, member in fields.items()]
+
+
+@dataclass(frozen=True)
+class ItemValues:
+    """What an item says: a field and its content as text, by the 8 bytes that stand for each value.
+
+    *is_name* tells of a text whether the page has it for its title or headline.
+    """
+
+    contents: Mapping[bytes, tuple[str, str]]
+    is_name: Callable[[str], bool] = lambda text: False
+
+    @cached_property
+    def keys(self) -> frozenset[bytes]:
+        """What stands for the values; for more than `MOST_VALUES`, one for all of them."""
+        if len(self.contents) <= MOST_VALUES:
+            return frozenset(self.contents)
+        return frozenset([_key("", b"".join(sorted(self.contents)).hex())])
+
+    @cached_property
+    def names(self) -> frozenset[bytes]:
+        """Those of the values that are the page's own title or headline."""
+        named = (key for key, (_, text) in self.contents.items() if self.is_name(text))
+        return frozenset(named) & self.keys
+
+    def to_bytes(self) -> bytes:
+        """Return what is stored of it: 8 bytes a value, sorted."""
+        return b"".join(sorted(self.keys))
+
+
+NOTHING = ItemValues({})
+"""What an item says where the page alone decides."""
+
+
+def _key(path: str, text: str) -> bytes:
+    data = f"{path}\0{text}".encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=SIZE_OF_VALUE).digest()
+
+
+class PageOfItem:
+    """The page that an item is made of, as far as it tells which values are no content.
+
+    *urls*: under which it was asked for and found. *moments*: Unix times of its fetch and of the
+    start of the crawl. *main_text* is to be there only for what `has_long_text`.
+    """
+
+    def __init__(
+        self,
+        urls: Collection[str] = (),
+        moments: Collection[float] = (),
+        html: str = "",
+        evidence: Evidence | None = None,
+        main_text: str | None = None,
+    ) -> None:
+        self._urls = urls
+        self._hosts = {host for url in urls if (host := _host(url))}
+        self._moments = moments
+        self._html = html
+        self._evidence = evidence
+        self.main_text = main_text
+
+    def what_says(self, values: Iterable[Value]) -> ItemValues:
+        """Return what *values* of an item say.
+
+        Not counted are: the URLs of the page and their usual hashes, and the host in others of its
+        own host; times within three minutes of its fetch or of the start; the main text, but for
+        words that stand nowhere on the page. Raises UnreadableItemError.
+        """
+        contents = {}
+        for path, field, content in values:
+            try:
+                text = self._content_of(content)
+            except Exception as error:  # of the value's own code
+                raise UnreadableItemError(field) from error
+            if text:
+                contents[_key(path, text)] = field, text
+        return ItemValues(contents, self._is_name)
+
+    def _content_of(self, value: Any) -> str:
+        """Return *value* as text with single blanks, empty if it is no content."""
+        if isinstance(value, Enum):
+            value = value.value
+        if not isinstance(value, str):
+            if isinstance(value, datetime | int | float) and self._is_of_fetch(value):
+                return ""
+            if isinstance(value, bytes | bytearray):
+                return blake2b(value, digest_size=16).hexdigest() if value else ""
+            return value.isoformat() if isinstance(value, date) else str(value)
+        text = " ".join(value.split())
+        if _URL.match(text):
+            host = _host(text)
+            is_near = host in self._hosts
+            place = text.partition(f"//{host}")[2] or "/" if is_near else text
+            return "" if text in self._urls else place
+        if _TIME.match(text) and self._is_of_fetch(text):
+            return ""
+        if make := _HASHES.get(len(text)):
+            is_hash = any(make(u.encode()).hexdigest() == text.lower() for u in self._urls)
+            return "" if is_hash else text
+        return self._other_words(text) if len(text) > LONG_TEXT else text
+
+    def _is_of_fetch(self, value: datetime | float | str) -> bool:
+        """Return whether *value* is a time within three minutes of one of the moments."""
+        try:
+            value = datetime.fromisoformat(value) if isinstance(value, str) else value
+            if not isinstance(value, datetime):
+                times = [value, value / 1000]
+            elif value.tzinfo:
+                times = [value.timestamp()]
+            else:  # nobody knows whether it is local or UTC
+                times = [value.timestamp(), value.replace(tzinfo=UTC).timestamp()]
+        except (ArithmeticError, OSError, ValueError):  # none, or one such as the year 1
+            return False
+        return any(abs(at - moment) <= 180 for at in times for moment in self._moments)
+
+    def _other_words(self, text: str) -> str:
+        """Return what of a long *text* is not the main text; all of it, if it is another one."""
+        words = _words(_shown(text) if "</" in text else text)
+        if not self._main_words or 2 * len(words & self._main_words) < len(self._main_words):
+            return text
+        others = words - self._main_words
+        if others:
+            others -= self._words_on_page
+        # In Chinese, words are not separated: a piece of text may begin and end elsewhere.
+        pieces = {word for word in others if _UNSEPARATED.search(word)}
+        others -= {piece for piece in pieces if piece in self._squeezed}
+        return " ".join(sorted(others))
+
+    @cached_property
+    def _main_words(self) -> set[str]:
+        return _words(self.main_text or "")
+
+    @cached_property
+    def _words_on_page(self) -> set[str]:
+        """The words that the page shows; those between inline tags as one, and each."""
+        return _words(_shown(self._html)) | _words(_shown(_INLINE.sub("", self._html)))
+
+    @cached_property
+    def _squeezed(self) -> str:
+        return _squeeze(_shown(self._html))
+
+    def _is_name(self, text: str) -> bool:
+        """Return whether *text* is the headline, or a title with it, as that of a print view.
+
+        A title without it may be all that tells the page from others with one headline.
+        """
+        return (
+            0 < len(self._headline) <= len(text) <= LONG_TEXT
+            and self._headline in _squeeze(text)
+            and digest_of_name(text) in self._names
+        )
+
+    @cached_property
+    def _headline(self) -> str:
+        """The headline of the page; where it has none, what of its title is its own."""
+        if self._evidence is None:
+            return ""
+        digest = self._evidence.headline or self._evidence.title
+        headlines = [match[1] for match in _HEADLINE.finditer(self._html)]
+        # Evidence leaves out links, as those to the very headline.
+        headlines += [_LINK.sub("", headline) for headline in headlines]
+        found = [_TAG.sub("", headline) for headline in headlines]
+        for title in _TITLE.findall(self._html)[:1]:
+            found += [title, *_BETWEEN_NAMES.split(title)]
+        names = map(unescape, found)
+        return next((_squeeze(name) for name in names if digest_of_name(name) == digest), "")
+
+    @cached_property
+    def _names(self) -> set[bytes]:
+        names = {digest_of_name(unescape(title)) for title in _TITLE.findall(self._html)[:1]}
+        return names | {self._evidence.title, self._evidence.headline} if self._evidence else names
+
+
+_WORD = re.compile(r"\w+")
+# What stands in scripts only is no text of the page: it may be the data of another one.
+_INVISIBLE = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_TAG = re.compile(r"""<(?:[^<>"']++|"[^"]*"|'[^']*')*+>""")
+_TITLE = re.compile(r"<title[^<>]*+>([^<]*+)", re.IGNORECASE)
+_HEADLINE = re.compile(r"<h1[^<>]*+>(.*?)(?:</h1|\Z)", re.IGNORECASE | re.DOTALL)
+_LINK = re.compile(r"<a\b.*?(?:</a\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_BETWEEN_NAMES = re.compile(r"\s[–—|·•»:-]+\s|\|")
+# Of scripts that do not separate words.
+_UNSEPARATED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+# Tags that do not end a word.
+_INLINE = re.compile(
+    r"</?(?:a|abbr|b|bdi|code|em|font|i|mark|q|s|small|span|strong|sub|sup|u|wbr)(?:\s[^<>]*+)?>",
+    re.IGNORECASE,
+)
+_URL = re.compile(r"\A(?:(?:[a-z][a-z0-9+.-]*+:)?+//\S++|/[^\s/]\S*+|data:\S++)\Z", re.IGNORECASE)
+_TIME = re.compile(r"\A(?=.{16,40}\Z)\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_HASHES: dict[int, Callable[[bytes], Any]] = {
+    32: partial(md5, usedforsecurity=False),
+    40: partial(sha1, usedforsecurity=False),
+    64: sha256,
+}
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
+def _shown(html: str) -> str:
+    """Return the text of *html* outside of tags, comments, scripts and the like."""
+    return unescape(_TAG.sub(" ", _INVISIBLE.sub(" ", html)))
+
+
+def _squeeze(text: str) -> str:
+    return "".join(text.casefold().split())
+
+
+def _host(url: str) -> str:
+    """Return the host of *url* with what else stands there, "" if there is none."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:  # such as a bracket that is not closed
+        return ""

@@ -1,0 +1,50 @@
+"""Requests that are links and nothing more: their callbacks find the page, and what is on it."""
+
+from types import FunctionType, MethodType
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+# What Scrapy keeps in meta, or documents as its own.
+_OF_SCRAPY = frozenset(
+    """
+    _auth_proxy _scheme_proxy allow_offsite autothrottle_dont_adjust_delay bindaddress depth
+    dont_cache dont_merge_cookies dont_obey_robotstxt dont_proxy dont_redirect dont_retry
+    download_fail_on_dataloss download_latency download_maxsize download_slot download_timeout
+    download_warnsize ftp_local_filename ftp_password ftp_user give_up_log_level
+    handle_httpstatus_all handle_httpstatus_list http_auth_domain http_pass http_user
+    is_start_request link_text max_retry_times priority_adjust proxy redirect_reasons
+    redirect_times redirect_ttl redirect_urls referrer_policy retry_times rule verbatim_url
+    """.split()
+) | {"dedup"}
+
+
+def is_plain_link(request: Request) -> bool:
+    """Return whether *request* hands on nothing: no body, no arguments, no meta of the spider's."""
+    if request.body or request.cb_kwargs or not request.meta.keys() <= _OF_SCRAPY:
+        return False
+    return type(request).__module__.startswith("scrapy.") and has_plain_callback(request)
+
+
+def has_plain_callback(request: Request) -> bool:
+    """Return whether the callback and the errback are methods of a spider, or plain functions."""
+    return all(map(_is_plain, (request.callback, request.errback)))
+
+
+def _is_plain(callback: object) -> bool:
+    if isinstance(callback, MethodType):
+        return isinstance(callback.__self__, Spider)
+    is_closure = isinstance(callback, FunctionType) and (
+        callback.__closure__ or callback.__defaults__ or callback.__kwdefaults__
+    )
+    return callback is None or (isinstance(callback, FunctionType) and not is_closure)
+
+
+def urls_of(response: Response) -> set[str]:
+    """Return the URLs under which *response* was asked for and found."""
+    urls = {response.url}
+    if response.request is not None:
+        urls.add(response.request.url)
+        redirects = response.request.meta.get("redirect_urls")
+        urls.update(redirects if isinstance(redirects, list) else ())
+    return {url for url in urls if isinstance(url, str)}

@@ -1,0 +1,566 @@
+"""What an item says, and what of it is no content."""
+
+import os
+import subprocess
+import sys
+from collections import OrderedDict, UserDict, deque
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
+from fractions import Fraction
+from hashlib import md5, sha1, sha256
+from pathlib import PurePosixPath
+from uuid import UUID
+
+import attrs
+import pytest
+import scrapy
+from cases import each
+from hypothesis import given
+from hypothesis import strategies as st
+from itemadapter import ItemAdapter
+from itemloaders import ItemLoader
+from texts import CHINESE, ENGLISH, article, page
+
+from dedup.evidence import Evidence, digest_of_name
+from dedup.item_values import (
+    LONG_TEXT,
+    PageOfItem,
+    UnreadableItemError,
+    Value,
+    has_long_text,
+    values_of,
+)
+from dedup.record import MOST_VALUES, SIZE_OF_VALUE, keys_of
+
+URL = "http://a.example/items/7?page=2"
+FOUND = "http://a.example/old"
+BEGAN = datetime(2026, 5, 1, 12, tzinfo=UTC)
+FETCHED = BEGAN + timedelta(hours=1)
+PAGE = PageOfItem([URL, FOUND], [BEGAN.timestamp(), FETCHED.timestamp()])
+
+
+def said(item, page=PAGE, ignored=()):
+    return page.what_says(values_of(item, ItemAdapter, ignored))
+
+
+def contents(item, page=PAGE, ignored=()):
+    """What *item* says, as the fields and the texts that stand for what is in them."""
+    return sorted(said(item, page, ignored).contents.values())
+
+
+def says_all(one, other, page=PAGE):
+    """Whether *one* says all that *other* says."""
+    return said(other, page).keys <= said(one, page).keys
+
+
+def are_equal(one, other, page=PAGE):
+    return said(one, page).to_bytes() == said(other, page).to_bytes()
+
+
+class Offer(scrapy.Item):
+    name = scrapy.Field()
+    offers = scrapy.Field()
+    tags = scrapy.Field()
+
+
+@dataclass
+class Price:
+    price: int = 0
+    currency: str | None = None
+
+
+@dataclass
+class DataOffer:
+    name: str = ""
+    offers: list = field(default_factory=list)
+    tags: tuple = ()
+
+
+@attrs.define
+class AttrsOffer:
+    name: str = ""
+    offers: list = attrs.field(factory=list)
+    tags: list = attrs.field(factory=list)
+
+
+ITEM = {"name": "Kettle", "offers": [{"price": 5}, {"price": 6}], "tags": ["red", "new"]}
+
+
+class TestWhatIsRead:
+    def test_values_have_paths_with_places_and_fields_without(self):
+        assert values_of(ITEM, ItemAdapter) == [
+            Value("name", "name", "Kettle"),
+            Value("offers.0.price", "offers.price", 5),
+            Value("offers.1.price", "offers.price", 6),
+            Value("tags", "tags", "red"),
+            Value("tags", "tags", "new"),
+        ]
+
+    @each(
+        "item",
+        [
+            OrderedDict(ITEM),
+            UserDict(ITEM),
+            Offer(ITEM),
+            Offer(ITEM | {"offers": deque([Price(5), Price(6)])}),
+            DataOffer("Kettle", [Price(5), Price(6)], ["new", "red"]),
+            AttrsOffer("Kettle", [{"price": 5}, Price(6)], {"new", "red"}),
+        ],
+    )
+    def test_every_kind_of_item_says_what_a_dict_says(self, item):
+        assert contents(item) == contents(ITEM)
+        assert said(item).to_bytes() == said(ITEM).to_bytes()
+
+    def test_a_pydantic_model_says_what_a_dict_says(self):
+        pydantic = pytest.importorskip("pydantic")
+        price = pydantic.create_model("Price", price=(int, 0))
+        model = pydantic.create_model(
+            "Offer", name=(str, ""), offers=(list[price], []), tags=(list[str], [])
+        )
+        assert are_equal(model(**ITEM), ITEM)
+
+    def test_what_a_loader_leaves_in_lists_is_the_value_itself(self):
+        loader = ItemLoader(item={})
+        loader.add_value("name", "Kettle")
+        assert are_equal(loader.load_item(), {"name": "Kettle"})
+
+    @each(
+        "nothing",
+        [None, "", " \n", "\u00a0", [], (), {}, set(), [None], ["", " "], [[]], {"a": None}, [{}]],
+    )
+    def test_what_is_empty_says_nothing(self, nothing):
+        assert said({"a": nothing}).to_bytes() == b""
+        assert are_equal({"a": nothing, "b": 1}, {"b": 1})
+
+    @each("value", [0, False, 0.0, "0", b"\0", timedelta(0), Decimal(0)])
+    def test_nought_is_not_nothing(self, value):
+        assert said({"a": value}).to_bytes()
+
+    def test_values_under_other_names_are_others(self):
+        assert not says_all({"a": 1}, {"b": 1})
+        assert not says_all({"a": {"b": 1}}, {"b": 1})
+        assert not says_all({"price": 5, "old": 6}, {"price": 6, "old": 5})
+
+    @each(
+        ("one", "other"),
+        [
+            ({"a": "x  y\n z "}, {"a": "x y z"}),
+            ({"a": "x\u00a0y"}, {"a": "x y"}),
+            ({"a": ["1", "2"]}, {"a": ["2", "1"]}),
+            ({"a": [1, None, 2]}, {"a": [2, 1]}),
+            ({"a": {"x", "y"}}, {"a": ["x", "y"]}),
+            ({"a": 5}, {"a": "5"}),
+            ({"a": Decimal("5.00")}, {"a": "5.00"}),
+            ({"b": 1, "a": 2}, {"a": 2, "b": 1}),
+        ],
+    )
+    def test_white_space_order_of_single_values_and_types_do_not_count(self, one, other):
+        assert are_equal(one, other)
+
+    @each(
+        ("one", "other"),
+        [
+            ({"id": "aB3"}, {"id": "ab3"}),
+            ({"a": "x y"}, {"a": "xy"}),
+            ({"a": (5, 6)}, {"a": (6, 5)}),
+            ({"a": [(1, 2)]}, {"a": [(2, 1)]}),
+            ({"a": [{"x": 1}, {"x": 2}]}, {"a": [{"x": 2}, {"x": 1}]}),
+            ({"a": [["x"], ["y"]]}, {"a": [["y"], ["x"]]}),
+            ({"a": "5"}, {"a": "-5"}),
+            ({"a": "5 €"}, {"a": "5 $"}),
+            ({"a": "é"}, {"a": "e"}),
+            ({"a": True}, {"a": False}),
+        ],
+    )
+    def test_case_and_the_place_in_other_lists_and_in_tuples_count(self, one, other):
+        assert not says_all(one, other)
+        assert not says_all(other, one)
+
+    @each(
+        ("stored", "item", "expected"),
+        [
+            ({"a": 1, "author": "Ann"}, {"a": 1}, True),
+            ({"a": 1}, {"a": 1, "author": "Ann"}, False),
+            ({"tags": ["a", "b"]}, {"tags": ["b"]}, True),
+            ({"tags": ["b"]}, {"tags": ["a", "b"]}, False),
+            ({"rows": [[1, 2], [3]]}, {"rows": [[1, 2]]}, True),
+            ({"a": 1}, {}, True),
+            ({}, {"a": 1}, False),
+        ],
+    )
+    def test_what_else_the_stored_item_says_does_no_harm(self, stored, item, expected):
+        assert says_all(stored, item) is expected
+
+    def test_a_name_with_a_dot_is_a_path(self):
+        assert are_equal({"a.b": 1}, {"a": {"b": 1}})
+
+    @each(
+        ("value", "text"),
+        [
+            (b"ab", None),
+            (bytearray(b"ab"), None),
+            (Decimal("1.50"), "1.50"),
+            (Fraction(1, 3), "1/3"),
+            (date(2026, 5, 1), "2026-05-01"),
+            (datetime(2025, 5, 1, 12, 30), "2025-05-01T12:30:00"),
+            (time(12, 30), "12:30:00"),
+            (timedelta(hours=1), "1:00:00"),
+            (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+            (PurePosixPath("/a/b c"), "/a/b c"),
+            (Enum("Colour", {"RED": "red"}).RED, "red"),
+            (StrEnum("Colour", {"RED": "red"}).RED, "red"),
+            (IntEnum("Size", {"XL": 4}).XL, "4"),
+            (1.5, "1.5"),
+            (1j, "1j"),
+            (float("nan"), "nan"),
+            ("\ud800", "\ud800"),
+        ],
+    )
+    def test_single_values_are_told_as_text(self, value, text):
+        [(name, told)] = contents({"a": value})
+        assert name == "a"
+        assert told == text or text is None
+        assert not says_all({"a": value}, {"a": "else"})
+
+    def test_other_bytes_are_other_values(self):
+        assert not says_all({"a": b"one"}, {"a": b"two"})
+        assert are_equal({"a": b"one"}, {"a": bytearray(b"one")})
+
+
+class Unreadable:
+    """What cannot be read."""
+
+
+class Refusing(str):
+    def split(self, *args):
+        raise RuntimeError("refused")
+
+
+def nested(depth):
+    value = "deep"
+    for _ in range(depth):
+        value = {"x": value}
+    return value
+
+
+class TestWhatCannotBeRead:
+    @each(
+        ("item", "name"),
+        [
+            ({"ok": 1, "a": Unreadable()}, "a"),
+            ({"a": {"b": [1, Unreadable()]}}, "a.b"),
+            ({"a": (value for value in "ab")}, "a"),
+            ({"a": map(str, "ab")}, "a"),
+            ({"a": memoryview(b"ab")}, "a"),
+            ({"a": {"b": Refusing("text")}}, "a.b"),
+            ({"a": 10**5000}, "a"),
+            (DataOffer(name=Unreadable()), "name"),
+        ],
+    )
+    def test_is_an_error_that_names_the_field(self, item, name):
+        with pytest.raises(UnreadableItemError) as caught:
+            said(item)
+        assert str(caught.value) == name
+
+    @each("make", [list, dict, tuple])
+    def test_what_is_too_deep_or_contains_itself_is_an_error_that_names_the_field(self, make):
+        cycle = []
+        cycle.append([cycle] if make is list else {"x": cycle} if make is dict else (cycle,))
+        for value in (cycle, nested(50)):
+            with pytest.raises(UnreadableItemError, match=r"\Aa\b"):
+                values_of({"a": value, "ok": 1})
+
+    def test_what_is_not_too_deep_is_read(self):
+        [value] = values_of({"a": nested(15)})
+        assert value.path == value.field == "a" + ".x" * 15
+
+    @pytest.mark.slow
+    def test_what_has_too_many_values_is_an_error_before_long(self):
+        value = "x"
+        for _ in range(18):
+            value = [[value, value]]
+        with pytest.raises(UnreadableItemError):
+            values_of({"a": value})
+
+    def test_what_is_left_out_is_not_compared(self):
+        assert contents({"a": Refusing("text"), "b": 1}, ignored=["a"]) == [("b", "1")]
+
+
+class TestUrls:
+    @each("url", [URL, FOUND, f" {URL}\n"])
+    def test_those_of_the_page_itself_say_nothing(self, url):
+        assert contents({"a": url, "b": [url, "x"]}) == [("b", "x")]
+
+    @each("make", [md5, sha1, sha256])
+    @pytest.mark.parametrize("url", [URL, FOUND])
+    def test_nor_do_their_usual_hashes(self, url, make):
+        own, other = (make(each.encode()).hexdigest() for each in (url, f"{url}x"))
+        assert contents({"id": own, "upper": own.upper()}) == []
+        assert contents({"id": other}) == [("id", other)]
+
+    def test_raw_hashes_and_those_of_others_are_values(self):
+        raw = md5(URL.encode()).digest()
+        assert len(contents({"id": raw, "of": f"id-{md5(URL.encode()).hexdigest()}"})) == 2
+
+    @each(
+        ("url", "told"),
+        [
+            ("http://a.example/b?c=d#e", "/b?c=d#e"),
+            ("https://a.example/b", "/b"),
+            ("//a.example/b", "/b"),
+            ("/b", "/b"),
+            ("http://a.example", "/"),
+            ("http://a.example/", "/"),
+            ("http://b.example/b", "http://b.example/b"),
+            ("http://www.a.example/b", "http://www.a.example/b"),
+            ("http://a.example.b/b", "http://a.example.b/b"),
+            ("http://a.example:81/b", "http://a.example:81/b"),
+            ("//b.example/b", "//b.example/b"),
+            ("http://[broken/b", "http://[broken/b"),
+            ("data:text/plain,x", "data:text/plain,x"),
+        ],
+    )
+    def test_others_on_the_host_of_the_page_count_without_it_and_those_of_others_whole(
+        self, url, told
+    ):
+        assert contents({"a": url}) == [("a", told)]
+
+    def test_mirrors_say_the_same_of_paths_and_hosts_do_not_of_other_ones(self):
+        item = {"image": "http://{}/i.png", "shop": "http://shop.example/7"}
+        one, other = (
+            said(
+                item | {"image": f"http://{host}/i.png"}, PageOfItem([f"http://{host}/"])
+            ).to_bytes()
+            for host in ("a.example", "mirror.example")
+        )
+        assert one == other
+
+    @each("text", ["see http://a.example/b", "http://a.example/b c", "a.example/b", "mailto:a@b.c"])
+    def test_a_text_with_a_url_in_it_is_a_text(self, text):
+        assert contents({"a": text}) == [("a", text)]
+
+
+class TestTimes:
+    @each("moment", [BEGAN, FETCHED])
+    @pytest.mark.parametrize("minutes", [-2.9, 0, 2.9])
+    def test_near_the_fetch_or_the_start_say_nothing(self, moment, minutes):
+        at = moment + timedelta(minutes=minutes)
+        zoned = at.astimezone(timezone(timedelta(hours=9)))
+        naive = at.replace(tzinfo=None)
+        iso = [at.isoformat(), zoned.isoformat(), naive.isoformat(), f"{naive:%Y-%m-%d %H:%M:%S}"]
+        unix = [at.timestamp(), int(at.timestamp()), int(at.timestamp() * 1000)]
+        for value in (at, zoned, naive, *iso, f"{naive:%Y-%m-%dT%H:%M:%SZ}", *unix):
+            assert contents({"a": value}) == [], value
+
+    @each("minutes", [-4, 4, 24 * 60])
+    def test_others_are_values(self, minutes):
+        at = FETCHED + timedelta(minutes=minutes)
+        values = [at, at.isoformat(), at.timestamp(), int(at.timestamp())]
+        assert len(contents(dict(enumerate(values)))) == 4
+
+    @each(
+        "value",
+        [
+            "2026-05-01",
+            date(2026, 5, 1),
+            "12:00:00",
+            "2026-05-01T12:00 o'clock",
+            f"at {BEGAN.isoformat()}",
+            str(int(BEGAN.timestamp())),
+            "2026-13-01T12:00:00",
+            datetime.min,
+            datetime.max,
+            float("inf"),
+            10**400,
+        ],
+    )
+    def test_days_and_what_is_no_time_count(self, value):
+        assert len(contents({"a": value})) == 1
+
+
+MAIN = f"{ENGLISH} {article(3, 40)}"
+HTML = page(MAIN, footer="Tea from Ceylon").replace(
+    "</body>",
+    '<script>{"secret": "scripted"}</script><style>p{color:styled}</style><!-- hushed -->'
+    '<img alt="described"><template>templated</template>\n'
+    "<p>in<b>li</b>ne &eacute;toile</p></body>",
+)
+
+
+def of_text(text, html=HTML, main_text=MAIN):
+    return contents({"text": text}, PageOfItem([URL], main_text=main_text, html=html))
+
+
+class TestTexts:
+    def test_the_main_text_says_nothing_however_it_is_set(self):
+        half = " ".join(MAIN.split()[: len(MAIN.split()) * 2 // 3])
+        for text in (
+            MAIN,
+            MAIN.upper(),
+            f"\n{MAIN}",
+            MAIN.replace(" ", "\n\t"),
+            half,
+            f"{MAIN} tea",
+        ):
+            assert of_text(text) == []
+
+    def test_of_the_main_text_only_words_count_that_stand_nowhere_on_the_page(self):
+        assert of_text(f"{MAIN} Coffee from Ceylon, inline étoile, 3 cups") == [
+            ("text", "3 coffee cups")
+        ]
+
+    @each("word", ["scripted", "styled", "hushed", "described", "templated"])
+    def test_a_word_that_nobody_sees_on_the_page_counts(self, word):
+        assert of_text(f"{MAIN} {word}") == [("text", word)]
+
+    def test_a_text_that_stands_only_in_a_script_is_a_value_as_all_others(self):
+        other = article(4)
+        html = HTML.replace("</body>", f"<script>{other}</script></body>")
+        assert of_text(other, html) == [("text", " ".join(other.split()))]
+        assert of_text(other, html, "") == of_text(other, html, None) == of_text(other, html)
+
+    def test_of_texts_with_less_than_half_of_the_words_all_counts(self):
+        words = sorted(set(MAIN.lower().split()))
+        few = " ".join(words[: len(words) // 3]) + " x" * LONG_TEXT
+        assert of_text(few) == [("text", few)]
+
+    def test_a_text_that_is_not_long_is_a_value(self):
+        short = MAIN[:LONG_TEXT]
+        assert of_text(short, main_text=short) == [("text", " ".join(short.split()))]
+
+    def test_words_that_nobody_separates_count_only_where_they_stand_nowhere(self):
+        html = f"<p>{CHINESE}</p><p>早上五点开门，老板</p>"
+        text = f"{CHINESE}五点开门。"
+        assert of_text(CHINESE * 3, html, CHINESE) == []
+        assert of_text(text * 3, html, CHINESE) == []
+        assert of_text(f"{CHINESE * 3} 昨天下雨", html, CHINESE) == [("text", "昨天下雨")]
+
+    def test_it_is_asked_for_only_if_a_text_is_long(self):
+        assert not has_long_text(values_of({"a": "x" * LONG_TEXT, "b": b"x" * 1000}))
+        assert has_long_text(values_of({"a": ["", "x" * (LONG_TEXT + 1)]}))
+
+
+class TestNames:
+    PAGE = PageOfItem(
+        [URL],
+        html="<title>The news &amp; more</title><body><h1>The <i>News</i></h1>",
+        evidence=Evidence(
+            1, bytes(16), 1, digest_of_name("The news & more"), digest_of_name("The News")
+        ),
+    )
+
+    def test_the_headline_and_a_title_with_it_count_but_are_told(self):
+        item = {"title": "The News & More", "head": ["the  news"], "tag": "News", "a": "else"}
+        names = said(item, self.PAGE).names
+        assert names == said({"title": item["title"], "head": item["head"]}, self.PAGE).keys
+        assert len(names) == 2
+        assert names < said(item, self.PAGE).keys
+
+    def test_a_page_without_evidence_has_no_names(self):
+        page = PageOfItem([URL], html="<title>News</title><h1>News</h1>")
+        assert said({"title": "News"}, page).names == frozenset()
+
+    def test_of_too_many_values_none_is_told_apart(self):
+        item = {"head": "The News", "all": list(range(MOST_VALUES))}
+        assert said(item, self.PAGE).names == frozenset()
+
+
+SEEN = {
+    "views": 7,
+    "offers": [{"seen": 1, "price": 5}, {"seen": 2, "price": {"net": 4}}],
+    "viewsheet": "x",
+}
+
+
+class TestIgnoredFields:
+    @each(
+        ("ignored", "left"),
+        [
+            (["views"], {"offers.seen", "offers.price", "offers.price.net", "viewsheet"}),
+            (["offers.seen"], {"views", "offers.price", "offers.price.net", "viewsheet"}),
+            (["offers.price"], {"views", "offers.seen", "viewsheet"}),
+            (["offers"], {"views", "viewsheet"}),
+            (["offers.0.seen", "seen", "offer"], {name for _, name, _ in values_of(SEEN)}),
+        ],
+    )
+    def test_say_nothing_nor_does_what_is_within_them(self, ignored, left):
+        assert {name for name, _ in contents(SEEN, ignored=ignored)} == left
+
+
+class TestWhatIsStored:
+    def test_it_takes_8_bytes_a_value_and_is_read_again(self):
+        stored = said(ITEM).to_bytes()
+        assert len(stored) == 5 * SIZE_OF_VALUE
+        assert keys_of(stored) == said(ITEM).keys
+        assert stored == b"".join(sorted(keys_of(stored)))
+
+    def test_more_values_than_are_told_apart_are_one(self):
+        most, more = ({"a": list(range(count))} for count in (MOST_VALUES, MOST_VALUES + 1))
+        assert len(said(most).to_bytes()) == MOST_VALUES * SIZE_OF_VALUE
+        assert len(said(more).to_bytes()) == SIZE_OF_VALUE
+        assert not says_all(more, most)
+        assert are_equal(more, {"a": more["a"][::-1]})
+        assert not says_all({"a": [*more["a"][1:], -1]}, more)
+
+    @pytest.mark.slow
+    def test_it_is_the_same_in_every_process(self):
+        script = (
+            "from dedup.item_values import *\n"
+            "item = {'set': {'a', 'b', 'c', 7}, 'frozen': frozenset('xyz'), 'b': b'ab',\n"
+            "        'sets': [{'p', 'q'}, {'r', 's'}], 'pairs': {('a', 1), ('b', 2), ('c', 3)},\n"
+            "        'text': 'abc ' * 200, 'many': set(map(str, range(200)))}\n"
+            "page = PageOfItem(['http://a/'], [1.0], '<p>abc', main_text='abc')\n"
+            "print(page.what_says(values_of(item)).to_bytes().hex())"
+        )
+        told = {
+            subprocess.run(
+                [sys.executable, "-c", script],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,
+                env=os.environ | {"PYTHONHASHSEED": seed},
+            ).stdout
+            for seed in ("1", "2", "3")
+        }
+        assert len(told) == 1
+        assert len(told.pop()) > 200 * 2 * SIZE_OF_VALUE
+
+
+SINGLE = st.none() | st.booleans() | st.integers(-5, 5) | st.text("aB /é", max_size=4)
+ANY = st.recursive(
+    SINGLE,
+    lambda some: st.lists(some, max_size=4) | st.dictionaries(st.text("ab"), some, max_size=4),
+)
+ITEMS = st.dictionaries(st.sampled_from("abc"), ANY, max_size=3)
+
+
+@pytest.mark.slow
+@given(ITEMS, ITEMS)
+def test_an_item_says_all_that_is_left_of_it_and_all_it_says_with_more(item, more):
+    assert says_all(item | {"x": more}, item)
+    assert says_all(item, {name: value for name, value in item.items() if name != "a"})
+    assert are_equal(item, dict(reversed(item.items())))
+
+
+def leaves(value, path=()):
+    """Where *value* has which texts: by name, and by place but for lists of single values."""
+    if isinstance(value, dict):
+        return {leaf for name, part in value.items() for leaf in leaves(part, (*path, name))}
+    if isinstance(value, list):
+        has_places = any(isinstance(part, dict | list) for part in value)
+        places = enumerate(value) if has_places else ((None, part) for part in value)
+        ways = [((*path, place) if has_places else path, part) for place, part in places]
+        return {leaf for way, part in ways for leaf in leaves(part, way)}
+    text = "" if value is None else " ".join(str(value).split())
+    return {(path, text)} if text else set()
+
+
+@pytest.mark.slow
+@given(ITEMS, ITEMS)
+def test_values_are_said_by_whom_they_stand_in_at_the_same_place(one, other):
+    page = PageOfItem()  # whose URLs have no host that could be left out
+    assert says_all(one, other, page) is (leaves(other) <= leaves(one))
+    assert are_equal(one, other, page) is (leaves(one) == leaves(other))

@@ -1,0 +1,286 @@
+"""What the items of stored pages say, against lists of them: who says all of something?"""
+
+from random import Random
+from time import process_time
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from dedup.detector import Detector, OwnClaims
+from dedup.evidence import Evidence
+from dedup.methods import SimHash
+from dedup.packed import Packed
+from dedup.record import Claimed, Committed, PageRecord, keys_of, pack_items
+from dedup.rule import Kind, Rule
+from dedup.stores import finished
+from dedup.view.stored_items import MANY, StoredItems, ValueIndex, saying_all
+from dedup.view.view import View
+
+
+def value(number):
+    return Random(number).randbytes(8)
+
+
+def item(*numbers):
+    """What an item says that has some values."""
+    return b"".join(sorted(map(value, numbers)))
+
+
+FEW = st.lists(st.integers(0, 6), max_size=4).map(lambda numbers: item(*set(numbers)))
+PAGES = st.lists(FEW, max_size=4) | st.builds(
+    lambda several, few: [*few, *(item(n % 7, 10 + n) for n in range(several))],
+    st.integers(MANY, MANY + 40),
+    st.lists(FEW, max_size=4),
+)
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Pages come mostly by number, some late, and some go."""
+
+    def __init__(self):
+        super().__init__()
+        self.items = StoredItems()
+        self.oracle = {}
+        self.next = 0
+
+    @rule(items=PAGES, skipped=st.integers(0, 3))
+    def add(self, items, skipped):
+        self.next += skipped
+        self._add(self.next, items)
+        self.next += 1
+
+    @rule(items=PAGES, number=st.integers(0, 30))
+    def add_late(self, items, number):
+        if number not in self.oracle:
+            self._add(number, items)
+
+    def _add(self, number, items):
+        self.items.add(number, items)
+        self.oracle[number] = items
+        self.next = max(self.next, number + 1)
+
+    @rule(pages=st.lists(PAGES, max_size=5), is_late=st.booleans())
+    def add_many(self, pages, is_late):
+        free = (n for n in range(0 if is_late else self.next, 10_000) if n not in self.oracle)
+        numbers = [number for number, _ in zip(free, pages, strict=False)]
+        packed = Packed()
+        packed.extend([pack_items(items) for items in pages])
+        self.items.add_many(np.array(numbers, np.int64), packed)
+        self.oracle |= dict(zip(numbers, pages, strict=True))
+        self.next = max([self.next, *(number + 1 for number in numbers)])
+
+    @rule(number=st.integers(0, 40))
+    def discard(self, number):
+        self.items.discard(number)
+        self.oracle.pop(number, None)
+
+    @rule(asked=FEW | st.integers(0, 60).map(lambda n: item(n % 7, 10 + n)))
+    def ask(self, asked):
+        keys = keys_of(asked)
+        for number in range(self.next + 2):
+            expected = any(keys <= keys_of(own) for own in self.oracle.get(number, ()))
+            assert self.items.says_all(number, keys) is expected
+
+    @rule(number=st.integers(0, 40))
+    def ask_of_what_is_there(self, number):
+        for own in self.oracle.get(number, ())[-3:]:
+            assert self.items.says_all(number, keys_of(own))
+
+    @invariant()
+    def it_has_what_was_added(self):
+        for number in range(self.next + 2):
+            assert self.items.of(number) == self.oracle.get(number, [])
+
+
+AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
+
+
+def test_a_value_that_two_others_make_up_where_they_meet_is_not_there():
+    """Bytes of values that follow one another are no value."""
+    items = StoredItems()
+    items.add(0, [b"AAAABBBB" + b"CCCCDDDD"])
+    assert not items.says_all(0, [b"BBBBCCCC"])
+    assert items.says_all(0, [b"CCCCDDDD"])
+
+
+def test_what_two_items_say_together_none_of_them_says():
+    items = StoredItems()
+    for number, several in enumerate((2, MANY + 2)):
+        items.add(number, [item(n, 1000) for n in range(several)])
+        assert items.says_all(number, keys_of(item(0, 1000)))
+        assert not items.says_all(number, keys_of(item(0, 1)))
+
+
+def test_an_item_that_says_nothing_is_said_by_any_and_by_no_page_without_items():
+    items = StoredItems()
+    items.add(0, [])
+    items.add(1, [item(1)])
+    items.add(2, [item(n) for n in range(MANY + 1)])
+    assert [items.says_all(number, frozenset()) for number in range(4)] == [
+        False, True, True, False,
+    ]  # fmt: skip
+
+
+def test_a_page_of_many_items_that_comes_back_says_what_it_says_now():
+    items = StoredItems()
+    many = [item(n, n + 1) for n in range(MANY + 20)]
+    items.add(5, many)
+    assert items.says_all(5, keys_of(many[7]))
+    items.discard(5)
+    assert not items.says_all(5, keys_of(many[7]))
+    items.add(5, [item(n, n + 2) for n in range(MANY + 20)])
+    assert not items.says_all(5, keys_of(many[7]))
+    assert items.says_all(5, keys_of(item(7, 9)))
+
+
+def test_more_pages_of_many_items_than_are_at_hand_are_told_apart():
+    items = StoredItems()
+    for number in range(40):
+        items.add(number, [item(number, 100 + n) for n in range(MANY + 1)])
+    for number in [*range(40), *range(40)]:
+        assert items.says_all(number, keys_of(item(number, 100)))
+        assert not items.says_all(number, keys_of(item(number + 1, 100)))
+
+
+def test_pages_take_18_bytes_each_beside_their_values():
+    items = StoredItems()
+    for number in range(1000):
+        items.add(number, [item(*range(number, number + 20))])
+    assert items.nbytes == 1000 * (18 + 20 * 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("places", [300, 3000])
+def test_an_index_of_values_finds_everything_that_has_them_all(places):
+    chooser, index = Random(places), ValueIndex()
+    items = [item(*chooser.sample(range(60), 5), 100 + n // 40) for n in range(places)]
+    for place, own in enumerate(items):
+        index.add(keys_of(own), place)
+    for own in items[:: places // 40]:
+        keys = keys_of(own) - {min(keys_of(own))}
+        expected = {n for n, other in enumerate(items) if saying_all(keys)(other)}
+        assert expected <= set(index.with_rarest(keys))
+    assert set(index.with_rarest([])) == set(range(places)[-1024:])
+
+
+def page(number, own, text=1, evidence=None):
+    digest = text.to_bytes(16, "little")
+    return PageRecord(f"http://a/{number}", "", 10, digest, None, evidence, item=own)
+
+
+def row(number, *without):
+    """What a row of a page says: some values that many rows have, and some that few have."""
+    values = [5_000_000, 6_000_000 + number % 9, 7_000_000 + number // 3, 8_000_000 + number]
+    return item(*(value for place, value in enumerate(values) if place not in without))
+
+
+def stored_pages(counts):
+    """A view with pages of one text, of so many items each."""
+    view, start = View(SimHash(), Rule()), 0
+    for number, count in enumerate(counts):
+        rows = tuple(row(n) for n in range(start, start + count))
+        view.apply([Claimed(page(number, rows[0]), number), Committed(number, rows)])
+        start += count
+    return view
+
+
+@pytest.mark.parametrize("counts", [[1000], [1] * 600, [100] * 6])
+def test_of_many_items_each_copy_is_found_also_if_it_lacks_a_value(counts):
+    view = stored_pages(counts)
+    for number in range(0, sum(counts), 7):
+        for without in ((), (0,), (1,), (2,), (0, 1), (0, 2)):
+            look = view.look(page(9999, row(number, *without)))
+            assert look.finding.kind is Kind.EXACT, (number, without)
+        [own] = [n for n, last in enumerate(np.cumsum(counts)) if number < last][:1]
+        assert view.look(page(9999, row(number, 1))).finding.match.page == own
+    for number in range(0, sum(counts), 50):
+        changed = row(number, 3) + value(9_000_000)
+        assert view.look(page(9999, changed)).is_of_new_page
+
+
+def test_claims_on_one_of_many_pages_of_a_text_are_waited_for():
+    view = stored_pages([1] * 400)
+    assert view.look(page(9999, row(500))).is_of_new_page
+    claim = view.claim(Claimed(page(500, row(500)), 500))
+    assert view.look(page(9999, row(500))).claim is claim
+    assert view.look(page(9999, row(501))).claim is None
+    view.release(claim)
+    look = view.look(page(9999, row(500)))
+    assert (look.finding.kind, look.claim) == (Kind.NEW, None)
+    view.claim(Claimed(page(501, row(501)), 501))
+    view.apply([Committed(501, (row(501), row(502)))])
+    for number in (501, 502):
+        assert view.look(page(9999, row(number))).finding.match.page == 501
+
+
+def test_many_pages_of_one_text_whose_items_say_nothing_are_as_they_show():
+    detector = Detector(SimHash())
+    for number in range(600):
+        shown = Evidence(0.1, number.to_bytes(16, "little"), 1000).to_bytes()
+        assert detector.judge(page(number, b"", evidence=shown)).kind is Kind.NEW
+    for number in range(600):
+        shown = Evidence(0.1, number.to_bytes(16, "little"), 1000).to_bytes()
+        verdict = detector.judge(page(1000 + number, b"", evidence=shown))
+        assert (verdict.kind, verdict.original) == (Kind.EXACT, f"http://a/{number}")
+
+
+@pytest.mark.slow
+def test_a_detector_drops_all_copies_of_many_items_of_one_text():
+    detector = Detector(SimHash())
+    for number in range(500):
+        assert detector.judge(page(number, row(number))).kind is Kind.NEW
+    for number in range(500):
+        verdict = detector.judge(page(1000 + number, row(number, number % 3)))
+        assert verdict.kind is Kind.EXACT
+    assert len(detector) == 500
+
+
+def seconds_of_looks(counts, of):
+    view = stored_pages(counts)
+    rows = [of(number) for number in range(sum(counts))]
+    start = process_time()
+    for own in rows:
+        view.look(page(9999, own))
+    return process_time() - start
+
+
+def is_linear(of_size, few=500):
+    """Whether four times as much takes less than ten times as long: by the square it were 16."""
+    return any(of_size(4 * few) < 10 * of_size(few) for _ in range(3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("places", [lambda rows: [rows], lambda rows: [1] * rows])
+@pytest.mark.parametrize(
+    "of", [row, lambda n: row(n, n % 3), lambda n: row(n, 3) + value(n + 9_000_000)]
+)
+def test_two_copies_of_many_rows_take_time_by_their_number(places, of):
+    """Equal ones, those that lack a value, and those that have another one."""
+    seconds_of_looks([100], of)
+    assert is_linear(lambda rows: seconds_of_looks(places(rows), of))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_new", [False, True])
+def test_the_items_of_a_page_take_time_by_their_number(is_new):
+    """As they are claimed: none of them is compared with the others of its own page."""
+
+    def seconds(rows):
+        detector = Detector(SimHash())
+        records = [page(1, row(number)) for number in range(rows)]
+        other = [page(2, row(number)) for number in range(rows)]
+        start, claim = process_time(), None
+        for record in records:
+            own = OwnClaims(claim, frozenset([claim.number]) if claim else frozenset())
+            claim = finished(detector.reserve(record, own=own)).claim
+        if not is_new:
+            detector.commit(claim)
+            kinds = {detector.judge(record).kind for record in other}
+            assert kinds == {Kind.EXACT}
+        return process_time() - start
+
+    assert is_linear(seconds)
