@@ -1,6 +1,6 @@
 """Makes the modules that tests share importable by their names, and Ctrl-C work in all of them.
 
-And what makes the tests fast, and a disk that is soon full.
+And what makes the tests fast and keeps them so, and a disk that is soon full.
 """
 
 import gc
@@ -9,12 +9,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
 from pathlib import Path
 
 import pytest
 
 for folder in ("", "cli", "report", "scrapy_plugin", "workers"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
+
+TESTS = Path(__file__).parent
+BUDGET = 20
+"""The seconds of CPU that a module may take."""
+DEAR: dict[str, str] = {}
+"""Modules that may take more, and why."""
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -23,18 +31,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection(session: pytest.Session) -> None:
     gc.disable()
     if not session.config.pluginmanager.has_plugin("dsession"):  # its workers collect
-        _prepare_hypothesis(is_fast_loop=session.config.option.markexpr == "not slow")
+        _prepare_hypothesis()
 
 
-def _prepare_hypothesis(*, is_fast_loop: bool) -> None:
-    """Let Hypothesis take its time on a busy machine.
-
-    In the fast loop it tries fewer examples, where a test names no number of them.
-    """
+def _prepare_hypothesis() -> None:
+    """Let Hypothesis take its time on a busy machine, and try few examples but before a release."""
     os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")  # one imports trio, which Selenium needs
+    from cases import IS_THOROUGH
     from hypothesis import HealthCheck, settings
 
-    examples = 20 if is_fast_loop else 100
+    examples = 200 if IS_THOROUGH else 20
     unhurried = [HealthCheck.too_slow]
     settings.register_profile(
         "unhurried", max_examples=examples, deadline=None, suppress_health_check=unhurried
@@ -53,6 +59,73 @@ def pytest_sessionfinish() -> None:
     """Collect what the tests left, once: pytest does so five times in vain before it ends."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Have twice as many processes as processors, since tests mostly wait; none for some files."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    if all(Path(argument.partition("::")[0]).is_file() for argument in config.args):
+        return 0
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep together what shares what it sets up: a file, and all tests with Spark."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return "tests/spark" if path.startswith("tests/spark/") else path
+
+    return Scheduling(config, log)
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[None]:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        flock(file, how)
+        yield
+    finally:
+        flock(file, LOCK_UN)
+        os.close(file)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run what measures time or memory while no other process runs a test."""
+    with ExitStack() as leaving:
+        with _locked(TESTS / "conftest.py", LOCK_EX):  # so that who waits comes next
+            is_alone = item.get_closest_marker("alone") is not None
+            leaving.enter_context(_locked(TESTS, LOCK_EX if is_alone else LOCK_SH))
+        return (yield)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _budget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a module that takes more CPU than there is for one."""
+    begun = _cpu_seconds()
+    yield
+    seconds = _cpu_seconds() - begun
+    name = str(request.path.relative_to(TESTS))
+    if seconds > BUDGET and name not in DEAR:
+        pytest.fail(f"{name} took {seconds:.0f} s of CPU, and a module may take {BUDGET}")
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of all that it has started, ended or not."""
+    ticks, processes = 0, [os.getpid()]
+    for process in processes:
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            for children in Path(f"/proc/{process}/task").glob("*/children"):
+                processes += map(int, children.read_text().split())
+        except OSError:  # it has ended meanwhile
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 import regex
-from cases import each
+from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,14 +183,14 @@ def test_chinese_words_are_those_of_jieba(text):
 
 # Of two equally likely cuts of a repeated character (喜喜喜喜喜), rjieba may take the other one.
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(HAN, min_size=1, max_size=60, unique=True).map("".join))
 def test_any_run_of_different_han_characters_is_cut_as_jieba_cuts_it(run):
     assert han_cutter()(run) == lcut(run) == jieba_cutter()(run)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.sampled_from(sorted(set(NEWS + COOKING + SCIENCE + TRADITIONAL))), unique=True))
 def test_common_han_characters_in_any_order_are_cut_as_jieba_cuts_them(characters):
     runs = regex.findall(r"\p{Han}+", "".join(characters))

@@ -10,6 +10,7 @@ from math import ceil
 from time import perf_counter
 
 import pytest
+from cases import examples
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -233,7 +234,7 @@ def are_same(one, other):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(crawls(), st.randoms(use_true_random=False))
 def test_advice_does_not_depend_on_the_order_of_the_pages(pages, random):
     result = url_advice(pages, near)
@@ -242,7 +243,7 @@ def test_advice_does_not_depend_on_the_order_of_the_pages(pages, random):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(crawls())
 def test_denied_pages_leave_one_that_is_the_same(pages):
     result = url_advice(pages, near)
@@ -257,7 +258,7 @@ def test_denied_pages_leave_one_that_is_the_same(pages):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(crawls(), st.randoms(use_true_random=False))
 def test_the_discarder_fetches_and_loses_what_is_said(tmp_path_factory, pages, random):
     result = url_advice(pages, near)

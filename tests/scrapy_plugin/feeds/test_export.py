@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
+from cases import mixed
 from feed_crawls import path_of, remembered, run, urls_in
 from garbage import collect
 from scrapy.extensions.feedexport import BlockingFeedStorage, FeedExporter, ItemFilter
@@ -200,8 +201,7 @@ class Unwilling:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", ["/0", "/5"])
-@pytest.mark.parametrize("form", ["xml", "pickle", "csv"])
+@pytest.mark.parametrize(("form", "first"), mixed(["xml", "pickle", "csv"], ["/0", "/5"]))
 def test_half_of_an_item_that_cannot_be_written_is_taken_out(tmp_path: Path, form: str, first: str):
     """Else the items after it could not be read."""
 
@@ -227,9 +227,9 @@ def fill(disk: Path, room: int = 0) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("full", ["/0", "/4"])
-@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize(
+    ("form", "full", "overwrite"), mixed(list(READERS), ["/0", "/4"], [False, True])
+)
 def test_what_a_full_disk_tore_is_taken_out(
     small_disk: Path, tmp_path: Path, form: str, full: str, overwrite: bool
 ):
@@ -344,11 +344,11 @@ class Copying(BlockingFeedStorage):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("last", "opens"), [("LZMA", lzma.open), ("Bz2", bz2.open)])
-@pytest.mark.parametrize("where", ["", "own://"])
+@pytest.mark.parametrize(("last", "where"), mixed(["LZMA", "Bz2"], ["", "own://"]))
 def test_compressing_twice_is_not_remembered_since_scrapy_does_not_end_it(
-    tmp_path: Path, last: str, opens: Any, where: str
+    tmp_path: Path, last: str, where: str
 ):
+    opens: Any = {"LZMA": lzma.open, "Bz2": bz2.open}[last]
     feed, ledger = tmp_path / "feed", tmp_path / "pages.sqlite"
     chain = [f"{PLUGINS}.GzipPlugin", f"{PLUGINS}.{last}Plugin"]
     feeds = {f"{where}{feed}": {"format": "jsonlines", "postprocessing": chain}}
@@ -795,8 +795,10 @@ def test_an_exporter_that_is_asynchronous_is_awaited(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reactor", ["asyncio", "select"])
-@pytest.mark.parametrize("exporter", ["Deferring", "Deferred", "Generating", "CallingBack"])
+@pytest.mark.parametrize(
+    ("reactor", "exporter"),
+    mixed(["asyncio", "select"], ["Deferring", "Deferred", "Generating", "CallingBack"]),
+)
 def test_an_asynchronous_exporter_is_awaited_on_every_reactor(
     tmp_path: Path, reactor: str, exporter: str
 ):
