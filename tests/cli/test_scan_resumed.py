@@ -11,6 +11,7 @@ import time
 from contextlib import closing, suppress
 
 import pytest
+from cases import mixed
 from collections_on_disk import NAMES, write
 from commands import run
 from texts import article, edited, page
@@ -61,8 +62,9 @@ def killed_at(number, seconds, arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", ["first", "longest"])
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.csv.gz"])
+@pytest.mark.parametrize(
+    ("name", "keep"), mixed(["pages.jsonl", "pages.csv.gz"], ["first", "longest"])
+)
 def test_a_scan_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path, name, keep):
     chooser = random.Random(f"{name} {keep}")
     texts = [article(number, 400) for number in range(350)]
@@ -111,8 +113,7 @@ def test_ctrl_c_leaves_what_was_read(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", ["first", "longest"])
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize(("name", "keep"), mixed(list(NAMES.values()), ["first", "longest"]))
 def test_a_scan_that_has_ended_only_writes_again(tmp_path, capsys, monkeypatch, name, keep):
     path, ledger = write(tmp_path / name, TEXTS), tmp_path / "ledger"
     targets = [tmp_path / f"{number}-{name}" for number in range(2)]

@@ -34,6 +34,7 @@ def spark(needs_java):
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
     builder = builder.config("spark.driver.extraJavaOptions", quick)
     builder = builder.config("spark.ui.showConsoleProgress", False)
+    builder = builder.config("spark.sql.codegen.wholeStage", False)
     session = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
