@@ -21,8 +21,27 @@ for folder in ("", "cli", "report", "scrapy_plugin", "workers"):
 TESTS = Path(__file__).parent
 BUDGET = 20
 """The seconds of CPU that a module may take."""
-DEAR: dict[str, str] = {}
-"""Modules that may take more, and why."""
+DEAR = {
+    "spark/test_scan_on_spark.py": "Java compiles all that it does, and a scan has dozens of jobs",
+    "spark/test_standalone_cluster.py": "a cluster is half a dozen processes of Java",
+    "spark/test_session.py": "Spark is started anew for each way in which it does not start",
+    "spark/test_deduplicate.py": "jobs of Spark",
+    "spark/test_judge.py": "jobs of Spark",
+    "spark/test_comparison.py": "all methods, in place of as many jobs of Spark",
+    "test_docs.py": "runs all blocks of the documentation: a hundred commands, and Spark",
+    "scrapy_plugin/test_fleet.py": "a dozen processes of Scrapy, each of which takes a second",
+    "stores/shared/test_conformance.py": "fleets of processes on four servers",
+    "scrapy_plugin/test_crashes.py": "processes of Scrapy that are killed, and begun again",
+    "scrapy_plugin/test_shared_stores.py": "processes of Scrapy, and servers that do not answer",
+    "scrapy_plugin/test_crawling.py": "a dozen processes of Scrapy",
+    "scrapy_plugin/test_opening.py": "a dozen processes of Scrapy",
+    "scrapy_plugin/test_reactors.py": "a dozen processes of Scrapy",
+    "scrapy_plugin/feeds/test_export.py": "processes of Scrapy, on each reactor and killed",
+    "workers/test_worker_pool.py": "a worker for each page that ends its own",
+    "test_packaging.py": "installs what it has built",
+    "test_benchmarks.py": "runs all benchmarks",
+}
+"""Modules that may take more, and why. They are begun first, those that take longest before all."""
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -76,10 +95,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith("tests/spark/"):
+                return "tests/spark"
             path = nodeid.partition("::")[0]
-            return "tests/spark" if path.startswith("tests/spark/") else path
+            return nodeid if path in ("tests/test_docs.py", "tests/test_benchmarks.py") else path
 
+    config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, and end with those that are to be alone."""
+    places = {TESTS / name: place for place, name in enumerate(DEAR)}
+    last = {item.path for item in items if item.get_closest_marker("alone")}
+    spark = TESTS / "spark"
+    items.sort(
+        key=lambda item: (
+            item.path in last,
+            spark not in item.path.parents,
+            places.get(item.path, len(DEAR)),
+        )
+    )
 
 
 @contextmanager

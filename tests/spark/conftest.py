@@ -10,7 +10,7 @@ import pytest
 from log_servers import skip_without_server
 
 if find_spec("pyspark") is None:
-    pytest.skip("pyspark is not installed", allow_module_level=True)
+    collect_ignore_glob = ["*"]
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,6 @@ def spark(needs_java):
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
     builder = builder.config("spark.driver.extraJavaOptions", quick)
     builder = builder.config("spark.ui.showConsoleProgress", False)
-    builder = builder.config("spark.sql.codegen.wholeStage", False)
     session = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
