@@ -1,11 +1,11 @@
-"""Run all long proofs, one after the other, before a release: some hours, and all cores of a machine.
+"""Run all long proofs, one after the other, before a release: some hours on an idle machine.
 
     python benchmarks/release.py [--quick] [FOLDER_OR_ARCHIVE ...]
 
 Crawls that are killed, torn and starved of disk (crash.py), fleets of processes over each store,
 and the faults that are planted in them (fleet.py conformance), mutated pages, of which some are
-those of the folders and archives that are named (fuzz.py), a crawl of many pages (load.py), and all
-tests with all that they can try (THOROUGH=1). The figures of the documentation come from these runs.
+those of the folders and archives that are named (fuzz.py), a crawl of many pages (load.py), and
+all tests with all that they can try (THOROUGH=1). The documentation has its figures from here.
 Exit code 1 if anything is wrong; with --quick each is as short as can be, to see that it works.
 """
 

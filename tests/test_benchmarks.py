@@ -58,9 +58,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What benchmarks read: two collections of texts, and two sites, each with a few copies."""
     folder = tmp_path_factory.mktemp("data")
     english = [article(number, 500) for number in range(24)]
-    chinese = [
-        CHINESE * 4 + "".join(chr(0x4E00 + 97 * n + m) for m in range(300)) for n in range(9)
-    ]
+    rare = ["".join(map(chr, range(first, first + 300))) for first in range(0x4E00, 0x9000, 2000)]
+    chinese = [CHINESE * 4 + text for text in rare]
     for name, texts, language in (("reuters_a", english, "en"), ("laws_zh_a", chinese, "zh")):
         write_collection(folder / "labelled" / name, [*texts, edited(texts[0])], language)
     for name in ("eventmesh", "pooch"):
