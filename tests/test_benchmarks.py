@@ -32,7 +32,7 @@ TINY = {
     "menus": ["--pages", "300"],
     "methods_table": ["texts.json", "texts.json"],
     "prefer": [""],
-    "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup, simhash"],
+    "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
     "scan_memory": ["--records", "500", "--methods", "simhash", "--words", "20"],
     "secret": [f"{TEXTS}/docs.jsonl", "--pages", "20"],
     "simplified_chinese": ["labelled/laws_zh_a"],
@@ -78,7 +78,7 @@ def write_collection(folder: Path, texts: list[str], language: str) -> None:
     folder.mkdir(parents=True)
     documents = [
         {"id": str(number), "url": f"/{number}.html", "html": f"www/{number}.html", "text": text,
-         "lang": language, "kind": "page", "ntok": len(text.split())}
+         "lang": language, "kind": "page", "ntok": len(text.split() if language == "en" else text)}
         for number, text in enumerate(texts)
     ]  # fmt: skip
     lines = (f"{json.dumps(document)}\n" for document in documents)
@@ -92,7 +92,7 @@ def run(data: Path, *command: str | Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
     done = subprocess.run(
         [sys.executable, *command],
-        cwd=data, env=environment, capture_output=True, text=True, timeout=300, check=False,
+        cwd=data, env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
