@@ -106,14 +106,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, and end with those that are to be alone."""
-    places = {TESTS / name: place for place, name in enumerate(DEAR)}
-    last = {item.path for item in items if item.get_closest_marker("alone")}
+    paths = dict.fromkeys([*(TESTS / name for name in DEAR), *(item.path for item in items)])
+    places = {path: place for place, path in enumerate(paths)}
+    last = {item.path for item in items if _is_alone(item)}
     spark = TESTS / "spark"
     items.sort(
         key=lambda item: (
             item.path in last,
             spark not in item.path.parents,
-            places.get(item.path, len(DEAR)),
+            places[item.path],
+            _is_alone(item),
         )
     )
 
@@ -129,14 +131,28 @@ def _locked(path: Path, how: int) -> Iterator[None]:
         os.close(file)
 
 
+_HOLDS = pytest.StashKey[bool]()
+_held = ExitStack()  # the lock of tests that are alone, which is kept from one to the next
+
+
+def _is_alone(item: pytest.Item | None) -> bool:
+    return item is not None and item.get_closest_marker("alone") is not None
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
     """Run what measures time or memory while no other process runs a test."""
-    with ExitStack() as leaving:
+    if not item.session.stash.get(_HOLDS, False):
         with _locked(TESTS / "conftest.py", LOCK_EX):  # so that who waits comes next
-            is_alone = item.get_closest_marker("alone") is not None
-            leaving.enter_context(_locked(TESTS, LOCK_EX if is_alone else LOCK_SH))
+            _held.enter_context(_locked(TESTS, LOCK_EX if _is_alone(item) else LOCK_SH))
+    try:
         return (yield)
+    finally:
+        item.session.stash[_HOLDS] = _is_alone(item) and _is_alone(nextitem)
+        if not item.session.stash[_HOLDS]:
+            _held.close()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -290,9 +290,9 @@ def test_a_script_that_nobody_listed_gives_no_giant_token_either(letter):
 
 
 def test_a_text_has_no_more_marks_on_a_letter_than_are_safe():
-    start = time.monotonic()
+    start = time.process_time()
     text = normalise("a" + "\u0301\u0316" * 100_000)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert len(text) <= 31
     assert normalise("e\u0301") == "é"
 

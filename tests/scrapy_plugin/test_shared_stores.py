@@ -441,7 +441,7 @@ def test_a_server_that_hangs_neither_costs_items_nor_holds_up_the_end(
     begin = time.monotonic()
     crawled = fleet_crawl(site, *paths, before=hang, DEDUP_INDEX=index)
     assert stored(crawled, site) == paths
-    assert time.monotonic() - begin < 75
+    assert time.monotonic() - begin < 150
     assert crawled.dedup_stats["skipped/unchecked"] == 4
     assert any("did not answer within 10 seconds" in message for message in crawled.messages())
     assert any(

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from itertools import permutations
 from math import ceil
-from time import perf_counter
+from time import process_time
 
 import pytest
 from cases import examples
@@ -319,9 +319,9 @@ def test_hosts_of_which_not_all_is_known_have_no_rules(host):
 def test_urls_of_very_many_parts_are_passed_over():
     query = "&".join(f"p{number}=1" for number in range(400))
     pages = [(f"http://a/{number}?{query}", number) for number in range(1000)]
-    start = perf_counter()
+    start = process_time()
     assert url_advice(pages).advice == ()
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
 
 
 @pytest.mark.slow
@@ -330,10 +330,10 @@ def test_urls_of_very_many_parts_of_any_kind_are_passed_over(part):
     many = "".join(part.format(number) for number in range(400))
     pages = [(f"http://a/{number}/x?{many}" if part[0] == "&" else f"http://a/{number}/x{many}/", 0)
              for number in range(1000)]  # fmt: skip
-    start = perf_counter()
+    start = process_time()
     kinds = {advice.kind for advice in url_advice(pages).advice}
     assert kinds <= {"value"}
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
 
 
 def test_if_there_are_too_many_parts_those_with_most_are_passed_over(monkeypatch):

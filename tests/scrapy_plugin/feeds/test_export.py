@@ -761,30 +761,35 @@ def test_a_storage_that_cannot_be_watched_loses_no_item_and_is_not_remembered(tm
 class Asking(FeedExporter):
     """Asks somebody before it exports; an answer may be late, or that the item is not to be had."""
 
-    answers: ClassVar[dict[str, Any]] = {}
+    answers: ClassVar[dict[str, str | None]] = {}
+    """After which page an item is exported; ``None``: it is not."""
+    exported: ClassVar[set[str]] = set()
 
     async def item_scraped(self, item: Any, spider: Any) -> None:
-        answer = self.answers.get(path_of(item["url"]), 0)
-        await asyncio.sleep(answer or 0)
-        if answer is None:
+        path = path_of(item["url"])
+        earlier = self.answers.get(path, path)
+        if earlier is None:
             raise ValueError("no such item")
+        while earlier not in {path, *self.exported}:
+            await asyncio.sleep(0.01)
         super().item_scraped(item, spider)
+        self.exported.add(path)
 
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
         ({}, ["/print/a", "/b"]),
-        ({"/print/a": 0.2}, ["/b", "/print/a"]),
+        ({"/print/a": "/b"}, ["/b", "/print/a"]),
         ({"/print/a": None}, ["/a", "/b"]),
     ],
 )
 def test_an_exporter_that_is_asynchronous_is_awaited(
-    tmp_path: Path, answers: dict[str, Any], expected: list[str]
+    tmp_path: Path, answers: dict[str, str | None], expected: list[str]
 ):
     class Answered(Asking): ...
 
-    Answered.answers = answers
+    Answered.answers, Answered.exported = answers, set()
     feed, ledger = tmp_path / "feed.jl", tmp_path / "pages.sqlite"
     run(
         SITE, ledger, FEEDS={str(feed): {"format": "jsonlines"}},
