@@ -9,15 +9,14 @@ import time
 from pathlib import Path
 
 import collections_on_disk as collections
-import pyspark
 import pytest
-from standalone import Cluster
+from standalone import PYSPARK, Cluster
 from test_scan_on_spark import check_figures, parts, some_texts
 
 import dedup
 
 pytestmark = pytest.mark.slow
-SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+SUBMIT = PYSPARK / "bin" / "spark-submit"
 _SECONDS = 1200
 
 
