@@ -95,9 +95,9 @@ def tell(rounds: list[Round]) -> None:
 
 
 def read(path: Path | None, seed: int) -> list[Round]:
-    if path is None or not path.exists():
+    if path is None or not path.exists() or not (text := path.read_text()):
         return []
-    rounds = [Round(**one) for one in json.loads(path.read_text())["rounds"]]
+    rounds = [Round(**one) for one in json.loads(text)["rounds"]]
     return [one for one in rounds if one.seed == seed]
 
 

@@ -150,7 +150,9 @@ def crawl(mode: str, urls: list[str]) -> dict[str, float]:
         "worker_cpu_ms_per_page": (workers.ru_utime + workers.ru_stime) / pages * 1e3,
         "lag_ms_median": statistics.median(lags) * 1e3,
         "lag_ms_p95": statistics.quantiles(lags, n=20)[-1] * 1e3,
-        "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6,
+        "memory_growth_last_third_mb": (memory[-1] - memory[len(memory) * 2 // 3]) / 1e6
+        if memory
+        else 0.0,
         "visits_under_way_at_the_end": state[-1] if state else 0,
         "index_bytes_per_page": stats.get("dedup/index/bytes", 0) / pages,
     }

@@ -103,7 +103,7 @@ def serve(pages: int) -> None:
             kind, content = known[number]
             text = near(content) if kind == "near" else " ".join(words_of(content))
             body = (
-                f"<html><head><title>Page {number}</title></head><body><nav>{number}</nav>"
+                f"<html><head><title>Story {content}</title></head><body><nav>{number}</nav>"
                 f"<article><p>{text}.</p></article><footer>Page {number}</footer></body></html>"
             ).encode()
             self.send_response(200)
@@ -197,17 +197,18 @@ def compared(
         live = file.execute("SELECT count(*) FROM pages WHERE ended IS NULL").fetchone()[0]
     duplicates = wanted["exact"] + wanted["near"]
     get = stats.get
+    near = get("dedup/near_duplicates", 0)
     distances = {key: value for key, value in stats.items() if key.startswith("dedup/distance/")}
     return {
         "pages": (get("dedup/pages"), pages),
         "new": (get("dedup/new"), wanted["new"]),
-        "duplicates": (get("dedup/exact_duplicates") + get("dedup/near_duplicates"), duplicates),
+        "duplicates": (get("dedup/exact_duplicates", 0) + near, duplicates),
         "dropped": (get("dedup/items/dropped"), duplicates),
         "dropped by Scrapy": (get("item_dropped_count"), duplicates),
         "scraped": (get("item_scraped_count"), wanted["new"]),
         "committed": (get("dedup/claims/committed"), wanted["new"]),
         "released": (get("dedup/claims/released", 0), 0),
-        "near by distance": (sum(distances.values()), get("dedup/near_duplicates")),
+        "near by distance": (sum(distances.values()), near),
         "errors": (get("dedup/errors", 0), 0),
         "remembered": (get("dedup/index/pages"), wanted["new"]),
         "in the ledger": ((*rows, live), (wanted["new"], duplicates, 1, wanted["new"])),

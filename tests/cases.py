@@ -1,15 +1,49 @@
 """Tests of many small cases: a test each would take longer to start than to run."""
 
 import inspect
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from itertools import product
 from reprlib import Repr
 from typing import Any
+
+import pytest
 
 _short = Repr()
 _short.maxstring = _short.maxother = 200
 
 Test = Callable[..., None]
+
+IS_THOROUGH = bool(os.environ.get("THOROUGH"))
+"""Whether all there is to try is tried, as before a release, and not only a sample of it."""
+
+
+def sampled(everything: Iterable[Any], *few: Any) -> list[Any]:
+    """Return *few* of *everything*, or all if tests are to be thorough."""
+    return list(everything) if IS_THOROUGH else list(few)
+
+
+needs_time = pytest.mark.skipif(not IS_THOROUGH, reason="takes long: THOROUGH=1")
+"""For a test of what others prove in a shorter way."""
+
+
+def examples(count: int) -> int:
+    """Return a fifth of *count*, or all if tests are to be thorough."""
+    return count if IS_THOROUGH else max(3, count // 5)
+
+
+def mixed(*columns: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return rows with each value of each column; all combinations if tests are to be thorough."""
+    if IS_THOROUGH:
+        return list(product(*columns))
+    return [
+        tuple(
+            column[(row + number * (row // len(column))) % len(column)]
+            for number, column in enumerate(columns)
+        )
+        for row in range(max(map(len, columns)))
+    ]
 
 
 def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:

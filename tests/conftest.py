@@ -1,6 +1,6 @@
 """Makes the modules that tests share importable by their names, and Ctrl-C work in all of them.
 
-And what makes the tests fast, and a disk that is soon full.
+And what makes the tests fast and keeps them so, and a disk that is soon full.
 """
 
 import gc
@@ -9,12 +9,39 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
 from pathlib import Path
 
 import pytest
 
 for folder in ("", "cli", "report", "scrapy_plugin", "workers"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
+
+TESTS = Path(__file__).parent
+BUDGET = 20
+"""The seconds of CPU that a module may take."""
+DEAR = {
+    "spark/test_scan_on_spark.py": "Java compiles all that it does, and a scan has dozens of jobs",
+    "spark/test_standalone_cluster.py": "a cluster is half a dozen processes of Java",
+    "spark/test_session.py": "Spark is started anew for each way in which it does not start",
+    "spark/test_deduplicate.py": "jobs of Spark",
+    "spark/test_judge.py": "jobs of Spark",
+    "spark/test_comparison.py": "all methods, in place of as many jobs of Spark",
+    "test_docs.py": "runs all blocks of the documentation: a hundred commands, and Spark",
+    "scrapy_plugin/test_fleet.py": "a dozen processes of Scrapy, each of which takes a second",
+    "stores/shared/test_conformance.py": "fleets of processes on four servers",
+    "scrapy_plugin/test_crashes.py": "processes of Scrapy that are killed, and begun again",
+    "scrapy_plugin/test_shared_stores.py": "processes of Scrapy, and servers that do not answer",
+    "scrapy_plugin/test_crawling.py": "a dozen processes of Scrapy",
+    "scrapy_plugin/test_opening.py": "a dozen processes of Scrapy",
+    "scrapy_plugin/test_reactors.py": "a dozen processes of Scrapy",
+    "scrapy_plugin/feeds/test_export.py": "processes of Scrapy, on each reactor and killed",
+    "workers/test_worker_pool.py": "a worker for each page that ends its own",
+    "test_packaging.py": "installs what it has built",
+    "test_benchmarks.py": "runs all benchmarks",
+}
+"""Modules that may take more, and why. They are begun first, those that take longest before all."""
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -23,18 +50,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection(session: pytest.Session) -> None:
     gc.disable()
     if not session.config.pluginmanager.has_plugin("dsession"):  # its workers collect
-        _prepare_hypothesis(is_fast_loop=session.config.option.markexpr == "not slow")
+        _prepare_hypothesis()
 
 
-def _prepare_hypothesis(*, is_fast_loop: bool) -> None:
-    """Let Hypothesis take its time on a busy machine.
-
-    In the fast loop it tries fewer examples, where a test names no number of them.
-    """
+def _prepare_hypothesis() -> None:
+    """Let Hypothesis take its time on a busy machine, and try few examples but before a release."""
     os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")  # one imports trio, which Selenium needs
+    from cases import IS_THOROUGH
     from hypothesis import HealthCheck, settings
 
-    examples = 20 if is_fast_loop else 100
+    examples = 200 if IS_THOROUGH else 20
     unhurried = [HealthCheck.too_slow]
     settings.register_profile(
         "unhurried", max_examples=examples, deadline=None, suppress_health_check=unhurried
@@ -53,6 +78,106 @@ def pytest_sessionfinish() -> None:
     """Collect what the tests left, once: pytest does so five times in vain before it ends."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Have twice as many processes as processors, since tests mostly wait; none for some files."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    if all(Path(argument.partition("::")[0]).is_file() for argument in config.args):
+        return 0
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep together what shares what it sets up: a file, and all tests with Spark."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith("tests/spark/"):
+                return "tests/spark"
+            path = nodeid.partition("::")[0]
+            return nodeid if path in ("tests/test_docs.py", "tests/test_benchmarks.py") else path
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, and end with those that are to be alone."""
+    paths = dict.fromkeys([*(TESTS / name for name in DEAR), *(item.path for item in items)])
+    places = {path: place for place, path in enumerate(paths)}
+    last = {item.path for item in items if _is_alone(item)}
+    spark = TESTS / "spark"
+    items.sort(
+        key=lambda item: (
+            item.path in last,
+            spark not in item.path.parents,
+            places[item.path],
+            _is_alone(item),
+        )
+    )
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[None]:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        flock(file, how)
+        yield
+    finally:
+        flock(file, LOCK_UN)
+        os.close(file)
+
+
+_HOLDS = pytest.StashKey[bool]()
+_held = ExitStack()  # the lock of tests that are alone, which is kept from one to the next
+
+
+def _is_alone(item: pytest.Item | None) -> bool:
+    return item is not None and item.get_closest_marker("alone") is not None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Run what measures time or memory while no other process runs a test."""
+    if not item.session.stash.get(_HOLDS, False):
+        with _locked(TESTS / "conftest.py", LOCK_EX):  # so that who waits comes next
+            _held.enter_context(_locked(TESTS, LOCK_EX if _is_alone(item) else LOCK_SH))
+    try:
+        return (yield)
+    finally:
+        item.session.stash[_HOLDS] = _is_alone(item) and _is_alone(nextitem)
+        if not item.session.stash[_HOLDS]:
+            _held.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _budget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a module that takes more CPU than there is for one."""
+    begun = _cpu_seconds()
+    yield
+    seconds = _cpu_seconds() - begun
+    name = str(request.path.relative_to(TESTS))
+    if seconds > BUDGET and name not in DEAR:
+        pytest.fail(f"{name} took {seconds:.0f} s of CPU, and a module may take {BUDGET}")
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of all that it has started, ended or not."""
+    ticks, processes = 0, [os.getpid()]
+    for process in processes:
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            for children in Path(f"/proc/{process}/task").glob("*/children"):
+                processes += map(int, children.read_text().split())
+        except OSError:  # it has ended meanwhile
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -70,6 +70,7 @@ def test_what_visitors_may_have_written_names_none():
     assert of("", '<link rel="canonical" href="/tea">') is None
 
 
+@pytest.mark.alone
 @each(
     "part", ["<link ", "<link rel=canonical ", "<!--", "<script ", "a=", "<link rel='", '";rel='],
 )  # fmt: skip

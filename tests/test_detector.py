@@ -301,6 +301,7 @@ def seconds_of_revisit(path, items):
     return seconds
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_the_items_of_a_page_take_time_in_proportion_to_their_number(tmp_path):
     seconds_of_revisit(tmp_path / "warm.sqlite", 100)
@@ -324,6 +325,7 @@ def seconds_for(detector, numbers):
     return process_time() - start
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_with_thousands_of_pages_of_one_menu_a_page_takes_time_in_proportion_to_them_at_most():
     detector = Detector(SimHash())

@@ -1,4 +1,4 @@
-from time import perf_counter
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ def test_what_would_steer_a_terminal_is_replaced_within_words():
 
 
 def test_texts_of_few_words_are_compared_in_time():
-    start = perf_counter()
+    start = process_time()
     parts = list(word_diff("a b " * 2000, "b a a " * 1333))
     assert parts
-    assert perf_counter() - start < 10
+    assert process_time() - start < 10

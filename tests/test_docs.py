@@ -485,6 +485,8 @@ def test_every_block_works(
 ):
     monkeypatch.chdir(tmp_path)  # what is executed may write files
     monkeypatch.syspath_prepend(tmp_path)
+    if document == "docs/scale.md":
+        pytest.importorskip("pyspark", reason="needs Spark, as all of tests/spark: .[test-all]")
     if document in INPUTS:
         INPUTS[document](tmp_path)
     blocks = blocks_of(document)

@@ -103,6 +103,7 @@ def slow_texts(expression):
     ]
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_every_expression_takes_time_by_the_length_of_the_text():
     all_expressions = expressions()
@@ -132,6 +133,7 @@ def test_expressions_are_compiled_where_they_are_found():
     assert elsewhere == set()
 
 
+@pytest.mark.alone
 @each(
     ("kind", "name"),
     [
@@ -189,6 +191,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_reads_texts_takes_time_by_their_length(name):
@@ -201,6 +204,7 @@ def test_what_reads_texts_takes_time_by_their_length(name):
     assert slow == []
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_takes_time_by_the_length_of_the_text(name):

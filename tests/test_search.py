@@ -7,6 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from cases import examples, sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from texts import CHINESE, ENGLISH, article, edited, replaced
@@ -57,7 +58,7 @@ def answers(index, method, asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 40), max_size=6),
     at_once=st.sampled_from([1, 2_000, 100_000]),
@@ -130,7 +131,14 @@ def test_an_index_that_nothing_is_put_into_stays_empty():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [n for n, m in METHODS_TO_LOAD.items() if not isinstance(m, FingerprintMethod)]
+    "name",
+    sampled(
+        (n for n, m in METHODS_TO_LOAD.items() if not isinstance(m, FingerprintMethod)),
+        "exact",
+        "minhash",
+        "spotsigs",
+        "verified",
+    ),
 )
 def test_many_that_are_loaded_take_no_more_memory_than_one_by_one(name):
     method, chooser = METHODS_TO_LOAD[name], np.random.default_rng(1)
@@ -164,7 +172,7 @@ def test_what_is_no_sketch_is_refused(name, cut):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     limit=st.sampled_from([3, 10**6]),
     share=st.sampled_from([0.1, 0.5, 0.95]),
@@ -192,7 +200,7 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(limit=st.sampled_from([3, 10**6]), chooser=st.randoms(use_true_random=False))
 def test_what_is_discarded_was_never_there(name, limit, chooser):
     method, known = METHODS_TO_LOAD[name], sketches_of(name)
@@ -232,7 +240,7 @@ def keys_of(method, sketch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     limit=st.sampled_from([3, 10**6]),
     most_gaps=st.sampled_from([0, 5]),
@@ -270,7 +278,12 @@ def test_claims_come_and_go_in_any_order(name, limit, most_gaps, share, chooser)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "few"), [*((name, 10**6) for name in METHODS_TO_LOAD), ("simhash", 3), ("72 bits", 3)]
+    ("name", "few"),
+    [("simhash", 3), ("72 bits", 3)]
+    + [
+        (name, 10**6)
+        for name in sampled(METHODS_TO_LOAD, "simhash", "exact", "verified", "minhash")
+    ],
 )
 def test_claims_that_were_released_take_no_memory(name, few, monkeypatch):
     """However many different sketches were added and discarded: only a few at a time."""

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_log import MemoryLog, Server
@@ -107,7 +108,7 @@ class Fleet:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2, 3])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from([NEAR, NEARER, NEAREST, FAR]), st.booleans(), st.integers(0, 2)),

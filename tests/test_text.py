@@ -4,7 +4,7 @@ import time
 
 import pytest
 import regex
-from cases import each
+from cases import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,14 +183,14 @@ def test_chinese_words_are_those_of_jieba(text):
 
 # Of two equally likely cuts of a repeated character (喜喜喜喜喜), rjieba may take the other one.
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.lists(HAN, min_size=1, max_size=60, unique=True).map("".join))
 def test_any_run_of_different_han_characters_is_cut_as_jieba_cuts_it(run):
     assert han_cutter()(run) == lcut(run) == jieba_cutter()(run)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.sampled_from(sorted(set(NEWS + COOKING + SCIENCE + TRADITIONAL))), unique=True))
 def test_common_han_characters_in_any_order_are_cut_as_jieba_cuts_them(characters):
     runs = regex.findall(r"\p{Han}+", "".join(characters))
@@ -290,9 +290,9 @@ def test_a_script_that_nobody_listed_gives_no_giant_token_either(letter):
 
 
 def test_a_text_has_no_more_marks_on_a_letter_than_are_safe():
-    start = time.monotonic()
+    start = time.process_time()
     text = normalise("a" + "\u0301\u0316" * 100_000)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert len(text) <= 31
     assert normalise("e\u0301") == "é"
 

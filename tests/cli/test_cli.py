@@ -338,9 +338,9 @@ def test_a_line_end_separates_words():
 
 def test_a_long_text_has_a_diff_in_time():
     one, other = ("word " * 100_000 + end for end in ("a", "b"))
-    start = time.monotonic()
+    start = time.process_time()
     diff(one, other)
-    assert time.monotonic() - start < 30
+    assert time.process_time() - start < 30
 
 
 # Where output is written at once, there is nothing to be written at the end.

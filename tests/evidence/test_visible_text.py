@@ -257,6 +257,7 @@ def test_coverage_is_the_share_of_letters_that_were_extracted(seed):
     assert evidence.coverage == pytest.approx(slow_coverage(blocks, lines))
 
 
+@pytest.mark.alone
 def test_a_text_of_lines_that_are_not_found_takes_time_by_its_length():
     def seconds(size):
         body = "<p>" + "ab" * size + "</p>"

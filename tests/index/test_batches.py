@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from cases import mixed
 from test_keys import Sets
 from texts import CHINESE, ENGLISH, article, edited
 
@@ -41,8 +42,7 @@ def in_batches(method, sketches, size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 7, 100])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("name", "size"), mixed(list(METHODS), [1, 7, 100]))
 def test_every_method_gets_the_same_matches(name, size):
     method = METHODS[name]()
     texts = [article(number % 25) for number in range(40)]
@@ -65,9 +65,10 @@ class OfLatest(Sets):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 2, 5, 16, 64])
-@pytest.mark.parametrize("most", [1, 2, 5, None])
-@pytest.mark.parametrize("max_distance", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("size", "most", "max_distance"),
+    mixed([1, 2, 5, 16, 64], [1, 2, 5, None], [0, 1, 3]),
+)
 def test_pages_that_share_their_keys_with_many_others(most, size, max_distance):
     """The nearest one of so many of each key, ties to the oldest, as if all came one by one."""
     method, chooser = OfLatest(most, max_distance), random.Random(size)
@@ -114,9 +115,11 @@ def test_what_a_batch_adds_is_found_in_it_and_in_later_ones():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [1, 5, 256])
-@pytest.mark.parametrize(("bits", "max_distance"), [(64, 3), (33, 0), (64, 16), (384, 12)])
-def test_fingerprints_get_the_same_matches_in_batches(monkeypatch, bits, max_distance, size):
+@pytest.mark.parametrize(
+    ("shape", "size"), mixed([(64, 3), (33, 0), (64, 16), (384, 12)], [1, 5, 256])
+)
+def test_fingerprints_get_the_same_matches_in_batches(monkeypatch, shape, size):
+    bits, max_distance = shape
     """Many of few originals with a few other bits, found by tables and by comparing all."""
     monkeypatch.setattr(FingerprintBatches, "scanned_up_to", 100)
     method, chooser = SimHash(max_distance, bits=bits), random.Random(bits)

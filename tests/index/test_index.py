@@ -6,7 +6,7 @@ from functools import cache
 from itertools import combinations
 
 import pytest
-from cases import each
+from cases import each, examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -199,7 +199,7 @@ def start(kind, max_distance, size):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [0, LIMIT - 5, LIMIT + 50])
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     phases=set(Phase) - {Phase.explain},  # it takes minutes over so large an oracle
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -148,9 +148,9 @@ def test_threads_that_count_words_do_not_mix_them_up():
 
 
 def test_a_word_without_end_takes_no_time():
-    start = time.monotonic()
+    start = time.process_time()
     PLAIN.block_hashes(Words([b"x" * 10_000_000]))
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("width", [1, 3, 8])

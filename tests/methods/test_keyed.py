@@ -9,7 +9,7 @@ from functools import cache
 from hashlib import blake2b, scrypt
 
 import pytest
-from cases import each
+from cases import each, sampled
 from texts import CHINESE, ENGLISH, article, edited
 
 from dedup.methods import METHODS, SimHash, Verified, hashing
@@ -151,8 +151,9 @@ for text in texts:
 
 
 @pytest.mark.slow
-def test_another_process_is_sent_what_it_needs(method):
-    method, texts = method.with_hashing(KEYED), [ENGLISH, CHINESE]
+@pytest.mark.parametrize("name", sampled(METHODS, "simhash", "keywords", "verified", "combined"))
+def test_another_process_is_sent_what_it_needs(name):
+    method, texts = METHODS[name]().with_hashing(KEYED), [ENGLISH, CHINESE]
     sketched(method, article(3))  # words that are remembered are not sent
     done = subprocess.run(
         [sys.executable, "-c", IN_ANOTHER_PROCESS],

@@ -453,7 +453,7 @@ def test_it_is_made_again_from_the_json(report, open_store):
 
 
 @pytest.mark.slow
-def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_store):
+def test_30_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open_store):
     texts = open_store(2000)
     summary = summary_with(texts)
     path = "a/long/path/" * 6
@@ -463,7 +463,7 @@ def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open
     small = page("a small page of its own")
     for number, url in enumerate(originals):
         summary.record(new(), url, 1000, some[number] if number < 200 else small)
-    for number in range(95_000):
+    for number in range(25_000):
         of = number % len(originals)
         kind = near(originals[of], number % 4) if number % 3 else exact(originals[of])
         url = f"{originals[of]}?session={number}&ref=search"
@@ -474,7 +474,7 @@ def test_100_000_pages_take_less_than_3_megabytes_and_little_time(tmp_path, open
     assert path.stat().st_size < 3_000_000
     assert report.groups == 5000
     assert path.read_text("utf-8").count('"copies":') > 300
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.slow

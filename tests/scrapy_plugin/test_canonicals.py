@@ -10,6 +10,7 @@ from time import monotonic
 from urllib.parse import urlsplit
 
 import pytest
+from cases import examples
 from crawls import crawl, spider_over
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -585,7 +586,9 @@ def random_site(pages):
 
 @pytest.mark.slow
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(12),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(PAGES, st.sampled_from([1, 8]))
 def test_every_content_is_stored_that_is_stored_without(pages, concurrent):
@@ -602,7 +605,7 @@ def test_every_content_is_stored_that_is_stored_without(pages, concurrent):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, max_size=4),
     st.randoms(use_true_random=False),

@@ -1,6 +1,7 @@
 """Every method in a crawl, by one setting."""
 
 import pytest
+from cases import mixed
 from crawls import crawl, spider_over
 from texts import CHINESE, ENGLISH, article, page
 from web import served
@@ -23,8 +24,7 @@ def parse(self, response):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "workers"), mixed(list(METHODS), [0, 0, 0, 1]))
 def test_a_method_is_chosen_by_one_setting(method, workers):
     with served(SITE) as url:
         spider = spider_over(*(url + path for path in SITE), parse=parse)

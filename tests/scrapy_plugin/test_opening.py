@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import scrapy
+from cases import sampled
 from crawls import ADDON, crawl, logged, spider_over
 from projects import SECONDS, HeldPages, Project, crawl_under_way
 from scrapy.crawler import AsyncCrawlerRunner
@@ -21,6 +22,8 @@ from web import served
 
 SCRIPT = str(Path(__file__).with_name("two_crawls.py"))
 WAITS = "This crawl waits: "
+SELECT = "CrawlerProcess", "twisted.internet.selectreactor.SelectReactor"
+ASYNCIO = "AsyncCrawlerProcess", "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 SCRAPY = tuple(map(int, scrapy.__version__.split(".")[:2]))
 
 
@@ -220,7 +223,9 @@ def watched(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["EXTENSIONS", "SPIDER_MIDDLEWARES"])
+@pytest.mark.parametrize(
+    "setting", sampled(["EXTENSIONS", "SPIDER_MIDDLEWARES"], "SPIDER_MIDDLEWARES")
+)
 def test_a_crawl_that_fails_at_its_start_does_not_keep_the_ledger(pages, site, tmp_path, setting):
     """Nobody tells the extension of that, and the crawler lives on."""
     ledger = tmp_path / "pages.sqlite"
@@ -254,11 +259,11 @@ def test_a_ledger_that_cannot_be_used_in_the_end_ends_the_crawl(pages, site, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("process_class", "reactor"),
-    [
-        ("CrawlerProcess", "twisted.internet.selectreactor.SelectReactor"),
-        ("CrawlerProcess", "twisted.internet.asyncioreactor.AsyncioSelectorReactor"),
-        ("AsyncCrawlerProcess", "twisted.internet.asyncioreactor.AsyncioSelectorReactor"),
-    ],
+    sampled(
+        [SELECT, ("CrawlerProcess", ASYNCIO[1]), ASYNCIO],
+        SELECT,
+        ASYNCIO,
+    ),
 )
 def test_two_spiders_of_a_script_wait_on_each_reactor(
     pages, site, tmp_path, process_class, reactor
@@ -274,7 +279,9 @@ def test_two_spiders_of_a_script_wait_on_each_reactor(
 
 @pytest.mark.slow
 @pytest.mark.skipif(SCRAPY < (2, 15), reason="Scrapy counts no failure after the spider is made")
-@pytest.mark.parametrize("process_class", ["CrawlerProcess", "AsyncCrawlerProcess"])
+@pytest.mark.parametrize(
+    "process_class", sampled(["CrawlerProcess", "AsyncCrawlerProcess"], "CrawlerProcess")
+)
 def test_a_script_can_end_with_an_exit_code(pages, site, tmp_path, process_class):
     ledger = tmp_path / "pages.sqlite"
     exit_code, log = run_script(
@@ -305,7 +312,7 @@ def test_a_second_process_ends_with_an_error_and_an_exit_code(project, pages):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("sent", sampled([signal.SIGKILL, signal.SIGINT], signal.SIGKILL))
 def test_a_second_process_goes_on_when_the_first_one_has_ended(project, pages, sent):
     """However it has: the lock of a process that was killed is none."""
 
@@ -322,7 +329,9 @@ def test_a_second_process_goes_on_when_the_first_one_has_ended(project, pages, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["LOG_SHORT_NAMES=0", "TWISTED_REACTOR_ENABLED=0"])
+@pytest.mark.parametrize(
+    "setting", sampled(["LOG_SHORT_NAMES=0", "TWISTED_REACTOR_ENABLED=0"], "LOG_SHORT_NAMES=0")
+)
 def test_a_crawl_that_waits_can_be_stopped(project, pages, setting):
     feed = project.folder / "feed.jsonl"
     feed.write_text("of before\n")

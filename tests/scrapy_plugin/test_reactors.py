@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import mixed, sampled
 from texts import article, edited, page
 from web import served
 
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).with_name("reactor_crawl.py")
+REACTORS = ["asyncio", "select", "none"]
 
 
 def run(reactor: str, workers: int, settings: dict[str, Any], site: dict[str, str]) -> Any:
@@ -27,8 +29,7 @@ def run(reactor: str, workers: int, settings: dict[str, Any], site: dict[str, st
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+@pytest.mark.parametrize(("reactor", "workers"), mixed(REACTORS, [0, 1]))
 def test_a_crawl_judges_every_page_on_every_reactor(reactor: str, workers: int):
     site = {"/a": page(article(1)), "/b": page(edited(article(1))), "/c": page(article(2))}
     stats = run(reactor, workers, {}, site)
@@ -37,7 +38,8 @@ def test_a_crawl_judges_every_page_on_every_reactor(reactor: str, workers: int):
     assert stats["item_dropped_reasons_count/NearDuplicate"] == 1
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+# Most crawls of the tests, in the tests' own process, have none.
+@pytest.mark.parametrize("reactor", sampled(REACTORS, "asyncio", "select"))
 def test_pages_that_a_callback_awaits_are_a_part_of_its_items_on_every_reactor(reactor: str):
     site = {f"/{number}": page(edited(article(1), f"w{number}")) for number in range(3)}
     reviews = {f"/{number}/reviews": page(article(number // 2 + 5)) for number in range(3)}
@@ -52,7 +54,8 @@ def test_pages_that_a_callback_awaits_are_a_part_of_its_items_on_every_reactor(r
     assert (stats["item_scraped_count"], stats["item_dropped_count"]) == (2, 1)
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+# Most crawls of the tests, in the tests' own process, have none.
+@pytest.mark.parametrize("reactor", sampled(REACTORS, "asyncio", "select"))
 def test_the_claim_of_an_item_from_start_that_is_replaced_ends_on_every_reactor(reactor: str):
     """Else its copy would wait for a minute, and be kept."""
     settings = {"START_TEXTS": [article(1), article(2)], "DEDUP_ITEM_FIELD": "text"}
@@ -61,7 +64,8 @@ def test_the_claim_of_an_item_from_start_that_is_replaced_ends_on_every_reactor(
     assert stats["dedup/claims/committed"] == 2
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+# Most crawls of the tests, in the tests' own process, have none.
+@pytest.mark.parametrize("reactor", sampled(REACTORS, "asyncio", "select"))
 def test_the_ledger_is_written_on_every_reactor(reactor: str, tmp_path: Path):
     """Again and again, also where feeds are closed, and checkpoints end, within one step."""
     site = {f"/{number}": page(article(number)) for number in range(12)}

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 import scrapy
+from cases import examples
 from crawls import crawl, spider_over
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -509,7 +510,11 @@ SCOPES = ["crawl", "host", "language", "field:sku", version, product]
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@settings(
+    max_examples=examples(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.differing_executors],
+)
 @given(st.lists(st.sampled_from(SCOPES), min_size=2, max_size=3), st.randoms())
 def test_several_scopes_keep_all_that_one_of_them_keeps(scopes, random):
     """Of pages of one text: a page is dropped only if an equal one is there in every scope."""

@@ -17,6 +17,7 @@ from test_fleet import CONTENTS, ONCE, copies, ended, stat, wait_until
 from test_recipes import block_with
 from web import served
 
+pytest.importorskip("scrapy_redis", reason="needs scrapy-redis: .[test-all]")
 pytestmark = pytest.mark.slow
 
 WORKER = """

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import urlopen
 
-import pyspark
 from redis_server import free_port
 
-CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+PYSPARK = Path(find_spec("pyspark").origin).parent  # not imported before it is needed
+CLASS = PYSPARK / "bin" / "spark-class"
 _SECONDS = 1800
 _SECONDS_TO_START = 120
 

@@ -21,17 +21,15 @@ from dedup.spark.pairs import components, fingerprints
 RULES = [Rule(), Rule(min_tokens=40, short_pages="keep"), Rule(demands=STRICT), Rule(demands=None)]
 
 
-@pytest.fixture(params=["as it is", "short runs", "small budgets"])
-def limits(request, monkeypatch):
+def have_limits(patch, limits, name):
     """Everything is long and more than enough, so that small collections meet all there is."""
-    if request.param != "as it is":
+    if limits != "as it is":
         # At distance 12, a run is split into 13, each of these again, and so on.
-        is_wide = request.node.callspec.params.get("name") == "random-projection"
-        _have_short_runs(monkeypatch, 16 if is_wide else 4)
-    if request.param == "small budgets":
-        monkeypatch.setattr(comparison, "_LEAST_BUDGET", 2)
-        monkeypatch.setattr(comparison, "_LINKS_A_MEMBER", 1)
-        monkeypatch.setattr(comparison, "_PAIRS_AT_ONCE", 3)
+        _have_short_runs(patch, 16 if name == "random-projection" else 4)
+    if limits == "small budgets":
+        patch.setattr(comparison, "_LEAST_BUDGET", 2)
+        patch.setattr(comparison, "_LINKS_A_MEMBER", 1)
+        patch.setattr(comparison, "_PAIRS_AT_ONCE", 3)
 
 
 def _have_short_runs(patch, short=4):
@@ -42,12 +40,17 @@ def _have_short_runs(patch, short=4):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS))
-@pytest.mark.usefixtures("limits")
-@given(seed=st.integers(0, 10**9), rule=st.sampled_from(RULES))
-def test_texts_and_pages_are_judged_as_in_a_scan(name, seed, rule):
+@given(
+    seed=st.integers(0, 10**9),
+    rule=st.sampled_from(RULES),
+    limits=st.sampled_from(["as it is", "short runs", "small budgets"]),
+)
+def test_texts_and_pages_are_judged_as_in_a_scan(name, seed, rule, limits):
     method = METHODS[name]()
     for collection in (judged.records(method, seed), judged.pages(method, seed)):
-        verdicts, _, objections = without_spark.judged(method, rule, collection)
+        with pytest.MonkeyPatch.context() as patch:
+            have_limits(patch, limits, name)
+            verdicts, _, objections = without_spark.judged(method, rule, collection)
         counts = Counter(objections.values())
         assert (verdicts, counts) == judged.expected_with_objections(method, rule, collection)
 

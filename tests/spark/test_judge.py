@@ -6,6 +6,7 @@ from collections import Counter
 import judged
 import pytest
 import without_spark
+from cases import IS_THOROUGH, sampled
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from judged import COLUMNS
@@ -71,8 +72,10 @@ PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(METHODS))
-@settings(max_examples=2, phases=PHASES, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("name", sampled(METHODS, "simhash", "exact", "segments", "verified"))
+@settings(
+    max_examples=2 if IS_THOROUGH else 1, phases=PHASES, suppress_health_check=list(HealthCheck)
+)
 @given(
     rule=RULES,
     seeds=st.sets(st.integers(0, 10**6), min_size=28, max_size=28),

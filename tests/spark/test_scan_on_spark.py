@@ -11,6 +11,7 @@ from pathlib import Path
 import collections_on_disk as collections
 import pytest
 from bad_extractors import __file__ as BAD_EXTRACTORS  # noqa: N812
+from cases import needs_time, sampled
 from commands import run
 from texts import CHINESE, article, edited, page, replaced
 
@@ -63,7 +64,7 @@ def check_clusters(tmp_path):
     assert parts(tmp_path / "spark.clusters") == (tmp_path / "local.clusters").read_bytes()
 
 
-@pytest.mark.parametrize("kind", collections.NAMES)
+@pytest.mark.parametrize("kind", sampled(collections.NAMES, "csv.gz", "warc.gz"))
 def test_every_format_is_scanned_as_on_one_machine(spark, capsys, tmp_path, kind):
     texts = some_texts()
     inputs = [
@@ -101,13 +102,15 @@ def test_every_format_is_scanned_as_on_one_machine(spark, capsys, tmp_path, kind
     assert {path.name[0] for path in tmp_path.iterdir()}.isdisjoint({".", "_"})
 
 
+BEST_OF_SHOPS = "shorter-url,longest", ["--scope", "field:shop", "--min-tokens", "3"]
+
+
 @pytest.mark.parametrize(
     ("keep", "options"),
-    [
-        ("longest", ["--method", "verified"]),
-        ("newest", ["--date-field", "on"]),
-        ("shorter-url,longest", ["--scope", "field:shop", "--min-tokens", "3"]),
-    ],
+    sampled(
+        [("longest", ["--method", "verified"]), ("newest", ["--date-field", "on"]), BEST_OF_SHOPS],
+        BEST_OF_SHOPS,
+    ),
 )
 def test_the_best_are_kept_as_on_one_machine(spark, capsys, tmp_path, keep, options):
     dates = [None, "2024-05-01", 3.5, "Wed, 01 May 2024 00:00:00 GMT", -1e9]
@@ -124,6 +127,7 @@ def test_the_best_are_kept_as_on_one_machine(spark, capsys, tmp_path, keep, opti
     assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
 
 
+@needs_time  # all scans here compare what is lost
 @pytest.mark.parametrize("keep", ["first", "longest"])
 def test_of_many_words_as_much_is_lost_as_on_one_machine(spark, capsys, tmp_path, keep):
     """Each task has more sequences than are in a sample, and some are not judged."""
@@ -160,7 +164,8 @@ def pages_that_show_something_else():
 
 
 @pytest.mark.parametrize(
-    ("evidence", "keep"), [("normal", "first"), ("strict", "longest"), ("off", "first")]
+    ("evidence", "keep"),
+    sampled([("normal", "first"), ("strict", "longest"), ("off", "first")], ("strict", "longest")),
 )
 def test_as_many_pages_are_kept_by_evidence_as_on_one_machine(
     spark, capsys, tmp_path, evidence, keep
@@ -232,11 +237,10 @@ def test_lines_are_kept_byte_for_byte_wherever_a_task_begins(spark, capsys, tmp_
     check_figures(*figures)
     assert parts(tmp_path / "unique") == (tmp_path / "unique.jsonl").read_bytes()
     assert len(list((tmp_path / "unique").iterdir())) > 5
-    # So is a folder of part files, and what a glob matches.
-    for number, name in enumerate((folder, f"{tmp_path}/a *odd*")):
-        out = tmp_path / f"again{number}"
-        assert run(capsys, "scan", name, "-o", out, "--engine", "spark")[0] == 0
-        assert parts(out) == (tmp_path / "unique.jsonl").read_bytes()
+    # So is what a glob matches: a folder of part files.
+    out = tmp_path / "again"
+    assert run(capsys, "scan", f"{tmp_path}/a *odd*", "-o", out, "--engine", "spark")[0] == 0
+    assert parts(out) == (tmp_path / "unique.jsonl").read_bytes()
 
 
 def bad_lines(folder):
@@ -283,12 +287,15 @@ def test_a_file_that_is_cut_off_is_a_bad_record(spark, capsys, tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        ["--text-field", "body"],
-        ["--key-field", "id"],
+    sampled(
+        [
+            ["--text-field", "body"],
+            ["--key-field", "id"],
+            ["--scope", "field:shop"],
+            ["--keep", "newest", "--date-field", "on"],
+        ],
         ["--scope", "field:shop"],
-        ["--keep", "newest", "--date-field", "on"],
-    ],
+    ),
 )
 def test_fields_that_no_record_has_are_named(spark, capsys, tmp_path, options):
     path = collections.write(tmp_path / "pages.jsonl", some_texts())
@@ -331,7 +338,7 @@ def test_pages_that_kill_or_hang_their_process_cost_no_others(spark, capsys, tmp
     ]
     path = tmp_path / "pages.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    options = ["--html-field", "html", "--page-timeout", "5", "--keep", "newest"]
+    options = ["--html-field", "html", "--page-timeout", "2", "--keep", "newest"]
     options += ["--date-field", "on", "--extractor", "bad_extractors.extracting_unless_told"]
     figures = scan_both(capsys, tmp_path, path, *options, partitions=4)
     check_figures(*figures)
@@ -339,7 +346,7 @@ def test_pages_that_kill_or_hang_their_process_cost_no_others(spark, capsys, tmp
     kept = parts(tmp_path / "unique")
     assert kept == (tmp_path / "unique.jsonl").read_bytes()
     assert figures[1]["kept_unread"] == 4
-    assert "record 3: timeout: not read within 5 seconds" in figures[1]["first_unread"]
+    assert "record 3: timeout: not read within 2 seconds" in figures[1]["first_unread"]
     assert kept.count(b"be-killed") == kept.count(b"hang") == 2
     assert figures[1]["exact_duplicates"] > 0
     assert figures[1]["near_duplicates"] > 0
@@ -373,11 +380,8 @@ def test_what_is_on_another_file_system_is_read_and_written_there(spark, capsys,
     for name in ("a.jsonl", "b.csv", "c.warc.gz", "site", "d.jsonl.gz"):
         collections.write(tmp_path / name, texts)
     there = "viewfs://there/data"
-    for name, output in (
-        ("a.jsonl", "a1.jsonl"),
-        ("b.csv", "b1.csv"),
-        ("d.jsonl.gz", "d1.jsonl.gz"),
-    ):
+    kinds = [("a.jsonl", "a1.jsonl"), ("b.csv", "b1.csv"), ("d.jsonl.gz", "d1.jsonl.gz")]
+    for name, output in sampled(kinds, kinds[1]):
         assert run(capsys, "scan", tmp_path / name, "-o", tmp_path / output)[0] == 0
         target = f"{there}/{name}-out"
         code, _, error = run(capsys, "scan", f"{there}/{name}", "-o", target, "--engine", "spark")
@@ -445,7 +449,7 @@ def test_what_is_wrong_with_the_options_is_said_in_one_line(
     assert sorted(os.listdir(tmp_path)) == ["out", "pages.jsonl"]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("kind", sampled(["jsonl", "parquet"], "parquet"))
 def test_a_limit_of_rows_per_file_loses_none(spark, capsys, tmp_path, kind):
     pages = collections.write(tmp_path / collections.NAMES[kind], some_texts())
     spark.conf.set("spark.sql.files.maxRecordsPerFile", "10")

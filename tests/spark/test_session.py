@@ -8,7 +8,7 @@ import time
 
 import collections_on_disk as collections
 import pytest
-from cases import each
+from cases import each, sampled
 from redis_server import free_port
 from test_scan_on_spark import some_texts
 
@@ -40,7 +40,7 @@ def said(process):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["pyspark", "pandas", "pyarrow"])
+@pytest.mark.parametrize("module", sampled(["pyspark", "pandas", "pyarrow"], "pandas"))
 def test_without_pyspark_the_extra_is_named(tmp_path, module):
     process = scan(tmp_path, start=("-c", WITHOUT.format(module=module)))
     assert said(process) == "--engine spark needs: pip install 'scrapy-dedup[spark]'"

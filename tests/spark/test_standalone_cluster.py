@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 import collections_on_disk as collections
-import pyspark
 import pytest
-from standalone import Cluster
+from cases import needs_time
+from standalone import PYSPARK, Cluster
 from test_scan_on_spark import check_figures, parts, some_texts
 
 import dedup
 
 pytestmark = pytest.mark.slow
-SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+SUBMIT = PYSPARK / "bin" / "spark-submit"
 _SECONDS = 1200
 
 
@@ -52,6 +52,7 @@ def check_same(tmp_path):
     ]  # fmt: skip
 
 
+@needs_time  # so does one of which a worker dies
 def test_a_cluster_gives_the_answer_of_one_machine(cluster, tmp_path):
     pages = collections.write(tmp_path / "pages.jsonl", some_texts(240))
     figures = scan_here(pages, tmp_path)

@@ -98,6 +98,7 @@ def test_pages_of_the_same_crawl_are_no_earlier_ones(path):
         assert len(earlier(ledger, "http://a/1")) == 1
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_items_of_one_page_are_not_all_read_for_each_of_them(tmp_path):
     random_bytes, method = random.Random(1).randbytes, SimHash()

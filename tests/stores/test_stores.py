@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from cases import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import add, claim, earlier, leave, numbers, pieces, publish, record, url
@@ -305,7 +306,7 @@ def test_what_is_under_way_is_not_published_yet(durable):
 
 @pytest.mark.slow
 @settings(
-    max_examples=50, deadline=None,
+    max_examples=examples(50), deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(actions=st.lists(st.sampled_from(["add", "release", "take", "publish", "fail"])))

@@ -6,6 +6,7 @@ from itertools import count
 from math import inf
 
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import claim, joined, pieces, publish
@@ -184,7 +185,7 @@ METHODS_TO_LOAD = ["simhash", "verified", "spotsigs", "exact", "i-match"]
 def test_a_log_is_loaded_as_if_each_page_had_been_told(name):
     method = METHODS[name]()
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(histories(method), st.integers(1, 40), st.randoms(use_true_random=False))
     def look(history, size, chooser):
         told = Told(method)
@@ -198,7 +199,7 @@ def test_a_log_is_loaded_as_if_each_page_had_been_told(name):
 def test_a_ledger_is_loaded_as_if_each_page_had_been_told(name, tmp_path):
     method, numbers = METHODS[name](), count()
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20), deadline=None)
     @given(histories(method), st.integers(1, 40), st.randoms(use_true_random=False))
     def look(history, size, chooser):
         told, path = Told(method), tmp_path / f"{next(numbers)}.sqlite"

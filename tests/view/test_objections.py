@@ -1,6 +1,7 @@
 """Pages that show what they are: the view against a reference that asks every page."""
 
 import pytest
+from cases import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledgers import joined, publish
@@ -106,7 +107,7 @@ def shows_the_same(page, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("demands", [NORMAL, STRICT, None])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.one_of(
         st.lists(st.tuples(records(EVIDENCE), st.integers(0, 3)), max_size=30),
@@ -146,7 +147,7 @@ def test_a_crawl_says_what_a_reference_says_that_asks_all_pages(demands, pages):
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(records(EVIDENCE), max_size=40), st.integers(1, 3))
 def test_what_shows_the_same_is_dropped_however_few_pages_are_asked(pages, most):
     """And nothing is dropped that a reference would keep: fewer questions drop fewer pages."""
@@ -175,7 +176,7 @@ def test_what_shows_the_same_is_dropped_however_few_pages_are_asked(pages, most)
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(records(EVIDENCE, st.just(b"")), max_size=30))
 def test_a_scan_says_what_a_crawl_says(pages):
     pages = [page._replace(key=f"http://a/{n}") for n, page in enumerate(pages)]
@@ -197,7 +198,7 @@ TEXTS = [ENGLISH, ENGLISH.replace(",", " –"), edited(ENGLISH), replaced(ENGLIS
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["simhash", "verified"])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(TEXTS), EVIDENCE), min_size=2, max_size=2))
 def test_an_explanation_says_what_a_crawl_says(name, pages):
     method, made = METHODS[name](), []

@@ -5,7 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 import pytest
-from cases import each
+from cases import each, examples, mixed
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -220,11 +220,15 @@ def of_texts(name):
         tokens = len(document.tokens)
         contents.append(PageRecord("key", "", tokens, digest_of(document), data))
     machine = type("AnyOrder", (AnyOrder,), {"method": method, "contents": contents})
-    machine.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+    machine.TestCase.settings = settings(
+        max_examples=examples(40), stateful_step_count=40, deadline=None
+    )
     return pytest.mark.slow(machine.TestCase)
 
 
-AnyOrder.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+AnyOrder.TestCase.settings = settings(
+    max_examples=examples(100), stateful_step_count=50, deadline=None
+)
 TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 TestAnyOrderOfSimhash = of_texts("simhash")
 TestAnyOrderOfVerified = of_texts("verified")
@@ -332,14 +336,13 @@ def test_a_scope_of_few_pages_is_as_good_as_one_of_many(count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "claims"), [("simhash", 100_000), ("verified", 20_000), ("spotsigs", 20_000)]
+    ("name", "scope"), mixed(["simhash", "verified", "spotsigs"], ["", OF_ITEM])
 )
-@pytest.mark.parametrize("scope", ["", OF_ITEM])
-def test_released_claims_leave_no_memory_behind(name, claims, scope):
+def test_released_claims_leave_no_memory_behind(name, scope):
     method = METHODS[name]()
     view, texts = View(method, Rule()), [article(n).replace(". ", ". Is ") for n in range(50)]
     sketches = [method.to_bytes(method.sketch(Document(text.lower()))) for text in texts]
-    for number in range(claims):
+    for number in range(10_000):
         record = PageRecord("", scope, 100, number.to_bytes(16, "little"), sketches[number % 50])
         view.release(claimed(view, number, record))
         if number == 5_000:

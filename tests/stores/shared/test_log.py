@@ -6,6 +6,7 @@ import random
 from itertools import count
 
 import pytest
+from cases import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ledgers import commits_of
@@ -1112,7 +1113,7 @@ ACTIONS = st.lists(
 
 @pytest.mark.slow
 @settings(
-    max_examples=60, deadline=None,
+    max_examples=examples(60), deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(actions=ACTIONS)

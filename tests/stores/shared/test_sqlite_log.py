@@ -732,7 +732,7 @@ asyncio.run(main())
 def test_a_kill_loses_nothing_that_was_acknowledged(shared, start):
     chooser = random.Random(1)
     acknowledged = []
-    for round_ in range(4):
+    for round_ in range(3):
         processes = [start(KILLED, shared.path, 3 * round_ + number) for number in range(3)]
         for one in processes:
             for _ in range(chooser.randrange(20, 300)):

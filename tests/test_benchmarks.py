@@ -1,0 +1,114 @@
+"""Each benchmark runs to its end, at a size at which its figures say nothing.
+
+`crash.py` is run by scrapy_plugin/test_crashes.py, `fuzz.py` by test_fuzz.py.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from texts import CHINESE, article, edited, page
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+TEXTS, PAGES = "labelled/reuters_a", "sites/pooch"
+TINY = {
+    "advice": [""],
+    "calibration": [TEXTS, "--methods", "simhash", "--answers", "20", "--draws", "3"],
+    "containment": [TEXTS],
+    "crawl": ["", "--rounds", "1"],
+    "drops": [PAGES],
+    "evidence": [PAGES, "--orders", "1", "--cache", "cache"],
+    "fleet": ["speed", "sqlite", "--pages", "50", "--processes", "2", "--seconds", "0.5"],
+    "hot_keys": ["--sizes", "300", "--methods", "minhash"],
+    "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dict"],
+    "ledger": ["", "--sizes", "300", "--pages", "40"],
+    "load": ["--pages", "60"],
+    "menus": ["--pages", "300"],
+    "methods_table": ["texts.json", "texts.json"],
+    "prefer": [""],
+    "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
+    "scan_memory": ["--records", "500", "--methods", "simhash", "--words", "20"],
+    "secret": [f"{TEXTS}/docs.jsonl", "--pages", "20"],
+    "simplified_chinese": ["labelled/laws_zh_a"],
+    "sites": [""],
+    "spark": ["--fingerprints", "300", "--texts", "--memory", "1g", "--master", "local[1]"],
+    "unrelated": ["", "--method", "simhash", "--pairs", "500"],
+}
+"""Benchmarks, and arguments with which they are done soon; files and folders are in `data`."""
+NO_BENCHMARKS = {
+    "crash": "run by scrapy_plugin/test_crashes.py",
+    "fuzz": "run by test_fuzz.py",
+    "fingerprints": "the data of index.py",
+    "peers": "the competitors of index.py",
+    "fleet_crawl": "a part of fleet.py",
+    "fleet_speed": "a part of fleet.py",
+    "picture": "takes the picture of the documentation anew",
+    "release": "runs the long ones",
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What benchmarks read: two collections of texts, and two sites, each with a few copies."""
+    folder = tmp_path_factory.mktemp("data")
+    english = [article(number, 500) for number in range(24)]
+    rare = ["".join(map(chr, range(first, first + 300))) for first in range(0x4E00, 0x9000, 2000)]
+    chinese = [CHINESE * 4 + text for text in rare]
+    for name, texts, language in (("reuters_a", english, "en"), ("laws_zh_a", chinese, "zh")):
+        write_collection(folder / "labelled" / name, [*texts, edited(texts[0])], language)
+    for name in ("eventmesh", "pooch"):
+        site = folder / "sites" / name
+        write_collection(site, [*english[:6], edited(english[0])], "en")
+        (site / "www").mkdir()
+        links = "".join(f'<a href="/{number}.html">{number}</a>' for number in range(7))
+        for number, text in enumerate([*english[:6], edited(english[0])]):
+            html = page(text, title=f"Title {number % 6}").replace("<body>", f"<body>{links}")
+            (site / "www" / f"{number}.html").write_text(html)
+        (site / "seeds.txt").write_text("/0.html\n")
+    return folder
+
+
+def write_collection(folder: Path, texts: list[str], language: str) -> None:
+    folder.mkdir(parents=True)
+    documents = [
+        {"id": str(number), "url": f"/{number}.html", "html": f"www/{number}.html", "text": text,
+         "lang": language, "kind": "page", "ntok": len(text.split() if language == "en" else text)}
+        for number, text in enumerate(texts)
+    ]  # fmt: skip
+    lines = (f"{json.dumps(document)}\n" for document in documents)
+    (folder / "docs.jsonl").write_text("".join(lines))
+    (folder / "pairs.tsv").write_text(f"id1\tid2\tlabel\n0\t{len(texts) - 1}\tdup\n")
+
+
+def run(data: Path, *command: str | Path) -> None:
+    temporary = data / "temporary"
+    temporary.mkdir(exist_ok=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=data, env=environment, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_benchmark_runs_to_its_end(data: Path, name: str):
+    if name == "spark":
+        pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
+    if name == "methods_table":
+        texts = [data / TEXTS, "--method", "all", "--json", data / "texts.json"]
+        run(data, "-m", "dedup", "evaluate", *texts)
+    arguments = [str(data) if word == "" else word for word in TINY[name]]
+    run(data, BENCHMARKS / f"{name}.py", *arguments)
+
+
+def test_every_benchmark_is_run():
+    assert {path.stem for path in BENCHMARKS.glob("*.py")} == TINY.keys() | NO_BENCHMARKS.keys()
