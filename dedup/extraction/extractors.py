@@ -1,8 +1,6 @@
 """HTML -> main text, title and language."""
 
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from dedup.evidence import Evidence, evidence_of
+from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.text import to_utf8
 
 if TYPE_CHECKING:
@@ -44,23 +43,21 @@ def trafilatura(html: str) -> Extraction:
 
     Must not run in a thread: lxml crashes there (https://github.com/adbar/trafilatura/issues/840).
     """
-    import trafilatura as library
-
-    with _silence():
-        tree = library.load_html(html)
-        if tree is None:
-            return Extraction("")
-        title, language = _title(tree), _declared_language(tree)
-        description = _description(tree)
-        # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
-        text = library.extract(tree, fast=True, include_comments=False) or ""
-        evidence = evidence_of_tree(tree, html, text, title)
-        if evidence.coverage < _NEXT_TO_NOTHING and not evidence.is_list:
-            wider = library.extract(tree, fast=False, include_comments=False) or ""
-            if len(wider) >= _MUCH_MORE * max(len(text), _SHORT):
-                wider_evidence = evidence_of_tree(tree, html, wider, title)
-                if wider_evidence.weakness is None:
-                    text, evidence = wider, wider_evidence
+    library = own_trafilatura()
+    tree = library.load_html(html)
+    if tree is None:
+        return Extraction("")
+    title, language = _title(tree), _declared_language(tree)
+    description = _description(tree)
+    # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
+    text = library.extract(tree, fast=True, include_comments=False) or ""
+    evidence = evidence_of_tree(tree, html, text, title)
+    if evidence.coverage < _NEXT_TO_NOTHING and not evidence.is_list:
+        wider = library.extract(tree, fast=False, include_comments=False) or ""
+        if len(wider) >= _MUCH_MORE * max(len(text), _SHORT):
+            wider_evidence = evidence_of_tree(tree, html, wider, title)
+            if wider_evidence.weakness is None:
+                text, evidence = wider, wider_evidence
     language = language or language_of_script(text)
     return Extraction(text, title, language, description, evidence)
 
@@ -90,10 +87,7 @@ def resiliparse(html: str) -> Extraction:
 
 def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
     """Return the evidence of a page that was parsed by another library than lxml."""
-    from trafilatura import load_html
-
-    with _silence():
-        tree = load_html(html)
+    tree = own_trafilatura().load_html(html)
     return None if tree is None else evidence_of_tree(tree, html, text, title)
 
 
@@ -226,28 +220,3 @@ _PRIMARY_SUBTAG = regex.compile(r"\A\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)")
 
 def _one_line(text: str | None) -> str | None:
     return " ".join(text.split()) or None if text else None
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    # Broken pages are common and are counted by their verdict; a library that logs an error for
-    # each of them would flood the log of the crawl. Not by levels: with every change of one, all
-    # loggers of the process forget what they let through.
-    loggers = [logger for logger in _loggers() if not logger.disabled]
-    for logger in loggers:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.disabled = False
-
-
-@cache
-def _loggers() -> list[logging.Logger]:
-    """Return those of trafilatura, which has been imported, and of what it finds dates with."""
-    names = list(logging.root.manager.loggerDict)
-    return [logging.getLogger(name) for name in names if _TRAFILATURA.match(name)]
-
-
-_TRAFILATURA = regex.compile(r"(trafilatura|htmldate)(\.|$)")
