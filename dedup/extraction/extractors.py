@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import regex
 
 from dedup.evidence import Evidence, evidence_of
+from dedup.extraction.head import head_of, one_line, primary_subtag
 from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.text import to_utf8
 
@@ -47,8 +47,7 @@ def trafilatura(html: str) -> Extraction:
     tree = library.load_html(html)
     if tree is None:
         return Extraction("")
-    title, language = _title(tree), _declared_language(tree)
-    description = _description(tree)
+    title, description, language = head_of(tree)
     # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
     text = library.extract(tree, fast=True, include_comments=False) or ""
     evidence = evidence_of_tree(tree, html, text, title)
@@ -77,11 +76,11 @@ def resiliparse(html: str) -> Extraction:
     tree = HTMLTree.parse(html)
     text = extract_plain_text(tree, main_content=True, alt_texts=False, comments=False)
     root = tree.document.query_selector("html") if tree.document else None
-    language = _primary_subtag(root.getattr("lang") if root else None)
+    language = primary_subtag(root.getattr("lang") if root else None)
     meta = tree.document.query_selector('meta[name="description" i]') if tree.document else None
-    description = _one_line(meta.getattr("content") if meta else None)
+    description = one_line(meta.getattr("content") if meta else None)
     language = language or language_of_script(text)
-    title = _one_line(tree.title)
+    title = one_line(tree.title)
     return Extraction(text, title, language, description, _evidence(html, text, title))
 
 
@@ -164,59 +163,3 @@ def language_of_script(text: str) -> str | None:
         if len(script.findall(beginning)) > letters / 5:
             return language
     return None
-
-
-def _title(tree: "HtmlElement") -> str | None:
-    # SVG drawings have titles too, and may come first in a broken page.
-    return _one_line(tree.findtext(".//head/title") or tree.findtext(".//title"))
-
-
-def _description(tree: "HtmlElement") -> str | None:
-    name = "translate(@name,'DESCRIPTON','descripton')"
-    return _one_line(next(iter(tree.xpath(f"//meta[{name}='description']/@content")), None))
-
-
-def _declared_language(tree: "HtmlElement") -> str | None:
-    for expression in (
-        "/html/@lang",
-        "/html/@*[name()='xml:lang']",
-        "//meta[translate(@http-equiv,'CLANGUE','clangue')='content-language']/@content",
-        "//meta[@property='og:locale']/@content",
-    ):
-        for value in tree.xpath(expression):
-            if language := _primary_subtag(value):
-                return language
-    return None
-
-
-def _primary_subtag(tag: str | None) -> str | None:
-    """Return the language of *tag*, as short as its code can be; ``None`` if there is no such one.
-
-    >>> _primary_subtag("en-US"), _primary_subtag("deu"), _primary_subtag("cn")
-    ('en', 'de', None)
-    """
-    match = _PRIMARY_SUBTAG.match(tag or "")
-    return _languages().get(match[1].lower()) if match else None
-
-
-@cache
-def _languages() -> dict[str, str]:
-    """Return the languages that CLDR knows by their codes, also the long and withdrawn ones."""
-    from babel import Locale
-    from babel.core import get_global
-
-    known_codes = map(str, Locale("en").languages)
-    languages = {code: code for code in known_codes if "_" not in code}
-    for code, known in get_global("language_aliases").items():
-        if known in languages:
-            languages[str(code)] = str(known)
-    for none in ("und", "mul", "zxx"):  # undetermined, several, no language
-        del languages[none]
-    return languages
-
-
-_PRIMARY_SUBTAG = regex.compile(r"\A\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)")
-
-
-def _one_line(text: str | None) -> str | None:
-    return " ".join(text.split()) or None if text else None
