@@ -91,7 +91,7 @@ class _Parser:
 
     def _skips(self, pattern: str) -> bool:
         """Return whether the next token matches *pattern*; then it is taken."""
-        is_next = bool(self._tokens) and re.fullmatch(pattern, self._tokens[-1]) is not None
+        is_next = bool(self._tokens and re.compile(pattern).fullmatch(self._tokens[-1]))
         return is_next and bool(self._tokens.pop())
 
     def _take(self, *patterns: str) -> str:
