@@ -1,5 +1,7 @@
 """What dedup costs a crawl: the same pages with dedup off, inline, and with 1 and 2 workers.
 
+Two of them also with CONCURRENT_ITEMS = 10 instead of Scrapy's 100.
+
     python benchmarks/crawl.py FOLDER [--rounds N] [--json FILE]
 
 FOLDER holds sites/<name>/www, as for sites.py. Every page of both sites is fetched from a server in
@@ -28,6 +30,8 @@ MODES: dict[str, dict[str, Any]] = {
     "off": {"DEDUP_ENABLED": False},
     "inline": {"DEDUP_WORKERS": 0},
     "1 worker": {"DEDUP_WORKERS": 1},
+    "off, 10": {"DEDUP_ENABLED": False, "CONCURRENT_ITEMS": 10},
+    "1 worker, 10": {"DEDUP_WORKERS": 1, "CONCURRENT_ITEMS": 10},
     "2 workers": {"DEDUP_WORKERS": 2},
 }
 LAG_INTERVAL = 0.005

@@ -49,7 +49,6 @@ _IGNORABLE = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # urlsplit takes time quadratic in the marks of a URL's host. Browsers and servers accept no longer
 # URLs than this.
 LONGEST_URL = 4096
@@ -211,9 +210,11 @@ def without_surrogates(text: str) -> str:
 
     An unpaired surrogate can be neither hashed nor stored as UTF-8, and lxml stops at it.
     """
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()  # the quickest way to look for them
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def printable(text: str, longest: int | None = 500) -> str:

@@ -172,6 +172,14 @@ def test_the_commands_are_shown_without_any_of_them():
 
 
 @pytest.mark.slow
+def test_a_crawl_starts_without_what_only_its_end_or_its_workers_need():
+    components = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
+    loaded = modules_loaded_by(components)
+    others = {"trafilatura", "jieba", "rjieba", "matplotlib", "pyarrow", "pyspark"}
+    assert loaded & {*others, "rich", "jinja2", "pygal", "babel", "tldextract"} == set()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_loads_no_other_and_nothing_heavy(command):
     loaded = modules_loaded_by(f"from dedup.cli import main; main(['{command}', '--help'])")

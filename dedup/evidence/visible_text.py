@@ -107,8 +107,8 @@ def _squeeze(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
     """
     octets = np.frombuffer(data, np.uint8)
     is_digit = octets - ord("0") < 10  # of eight bits: what is below wraps around
-    is_sign = np.isin(octets[:-1], _SIGNS) & is_digit[1:]
-    is_point = np.isin(octets[1:-1], _POINTS) & is_digit[:-2] & is_digit[2:]
+    is_sign = ((octets == ord("+")) | (octets == ord("-")))[:-1] & is_digit[1:]
+    is_point = ((octets == ord(".")) | (octets == ord(",")))[1:-1] & is_digit[:-2] & is_digit[2:]
     of_number = np.concatenate((np.flatnonzero(is_sign), np.flatnonzero(is_point) + 1))
     if len(of_number):
         octets = octets.copy()
@@ -121,7 +121,6 @@ def _squeeze(data: bytes, without: bytes = _NO_LETTERS) -> bytes:
     return data
 
 
-_SIGNS, _POINTS = np.frombuffer(b"+-", np.uint8), np.frombuffer(b".,", np.uint8)
 _NOT_IN_UTF8 = 0xF8 - ord("+")
 
 

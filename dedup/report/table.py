@@ -8,11 +8,6 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from dedup.readable_url import readable_url
 from dedup.report.report import Copy, Group, Report
 from dedup.text import Lines, printable
@@ -44,6 +39,11 @@ def as_text(
     Of the settings, those are shown whose values are not those in *defaults*, by name. Lines are
     drawn in ASCII, since logs are read in all kinds of terminals and files.
     """
+    from rich import box  # 45 modules, at the end of a crawl instead of its start
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     output = io.StringIO()
     console = Console(file=output, width=width, color_system=None, legacy_windows=False)
     room = max(_LEAST_ROOM, width - _LABELS)

@@ -9,11 +9,15 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
+from functools import cache
 from time import monotonic
 from typing import IO, Any
 
+from dedup.logs import get_logger
 from dedup.workers.base import Pool, ReadError
 from dedup.workers.protocol import READY, Answer, Failure, Reader, Setup, Work
+
+logger = get_logger(__name__)
 
 _START_SECONDS = 60.0
 # After this many failed starts in a row, the pool waits before it tries again.
@@ -198,6 +202,8 @@ class _Worker(threading.Thread):
         if isinstance(answer, Failure):
             self._stop()
             raise ReadError("start", f"the worker process did not start:\n{answer.message}")
+        for warning in answer:
+            _warn_once(warning)
         self._failed_starts = 0
         self._pages = 0
         return self.process
@@ -240,6 +246,12 @@ class _Worker(threading.Thread):
                 with contextlib.suppress(OSError):  # when flushing what nobody will read
                     if pipe:
                         pipe.close()
+
+
+@cache
+def _warn_once(message: str) -> None:
+    """Log what a worker has logged at its start, as each of them does."""
+    logger.warning("%s", message)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

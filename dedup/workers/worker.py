@@ -23,7 +23,8 @@ _LONGEST_MESSAGE = 500
 def main() -> None:
     """Run tasks until the pool closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.disable()
+    warnings = _Warnings(logging.WARNING)
+    logging.getLogger("dedup").addHandler(warnings)
     _limit_memory()
     requests, answers = _take_over_pipes()
     answers.write(READY)
@@ -39,7 +40,8 @@ def main() -> None:
     with contextlib.suppress(Exception):  # the first task fails again, and reports it
         setup.reader.warm_up()
     _set_alarm(0)
-    pickle.dump(None, answers)
+    logging.disable()
+    pickle.dump(warnings.messages, answers)
     answers.flush()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while _resident_bytes() < _LARGEST:
@@ -53,6 +55,17 @@ def main() -> None:
             _set_alarm(0)
             pickle.dump(answer, answers)
             answers.flush()
+
+
+class _Warnings(logging.Handler):
+    """Keeps what is logged at the start, for the log of the pool."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
 
 
 def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:

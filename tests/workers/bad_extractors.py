@@ -3,6 +3,7 @@
 Each looks at the page for its own name, so that the next page is read normally.
 """
 
+import logging
 import os
 import signal
 import sys
@@ -37,6 +38,11 @@ def with_process_id(html):
 
 def slowly(html):
     time.sleep(0.5)
+    return html
+
+
+def with_a_warning(html):
+    logging.getLogger("dedup.extraction").warning("%s and 100 %%", html)
     return html
 
 

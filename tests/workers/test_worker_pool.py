@@ -195,6 +195,12 @@ def test_an_extractor_that_raises_on_every_page_is_told():
     assert (error.cause, str(error)) == ("error", "LookupError: no main text")
 
 
+def test_what_workers_warn_of_at_their_start_is_logged_once(caplog):
+    with started(bad_extractors.with_a_warning, workers=2, recycle_after=1) as pool:
+        assert [read(pool, str(number)) for number in range(3)] == ["0", "1", "2"]
+    assert caplog.messages == ["<html><body><p>A sample page.</p> and 100 %"]
+
+
 def test_an_interpreter_that_cannot_be_started_is_told(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with started(bad_extractors.well) as pool:

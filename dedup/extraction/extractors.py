@@ -1,16 +1,15 @@
 """HTML -> main text, title and language."""
 
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import regex
 
 from dedup.evidence import Evidence, evidence_of
+from dedup.extraction.head import head_of, one_line, primary_subtag
+from dedup.extraction.own_trafilatura import own_trafilatura
 from dedup.text import to_utf8
 
 if TYPE_CHECKING:
@@ -44,23 +43,20 @@ def trafilatura(html: str) -> Extraction:
 
     Must not run in a thread: lxml crashes there (https://github.com/adbar/trafilatura/issues/840).
     """
-    import trafilatura as library
-
-    with _silence():
-        tree = library.load_html(html)
-        if tree is None:
-            return Extraction("")
-        title, language = _title(tree), _declared_language(tree)
-        description = _description(tree)
-        # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
-        text = library.extract(tree, fast=True, include_comments=False) or ""
-        evidence = evidence_of_tree(tree, html, text, title)
-        if evidence.coverage < _NEXT_TO_NOTHING and not evidence.is_list:
-            wider = library.extract(tree, fast=False, include_comments=False) or ""
-            if len(wider) >= _MUCH_MORE * max(len(text), _SHORT):
-                wider_evidence = evidence_of_tree(tree, html, wider, title)
-                if wider_evidence.weakness is None:
-                    text, evidence = wider, wider_evidence
+    library = own_trafilatura()
+    tree = library.load_html(html)
+    if tree is None:
+        return Extraction("")
+    title, description, language = head_of(tree)
+    # Never deduplicate=True: its cache is global, and a page's 4th extraction returns nothing.
+    text = library.extract(tree, fast=True, include_comments=False) or ""
+    evidence = evidence_of_tree(tree, html, text, title)
+    if evidence.coverage < _NEXT_TO_NOTHING and not evidence.is_list:
+        wider = library.extract(tree, fast=False, include_comments=False) or ""
+        if len(wider) >= _MUCH_MORE * max(len(text), _SHORT):
+            wider_evidence = evidence_of_tree(tree, html, wider, title)
+            if wider_evidence.weakness is None:
+                text, evidence = wider, wider_evidence
     language = language or language_of_script(text)
     return Extraction(text, title, language, description, evidence)
 
@@ -80,20 +76,17 @@ def resiliparse(html: str) -> Extraction:
     tree = HTMLTree.parse(html)
     text = extract_plain_text(tree, main_content=True, alt_texts=False, comments=False)
     root = tree.document.query_selector("html") if tree.document else None
-    language = _primary_subtag(root.getattr("lang") if root else None)
+    language = primary_subtag(root.getattr("lang") if root else None)
     meta = tree.document.query_selector('meta[name="description" i]') if tree.document else None
-    description = _one_line(meta.getattr("content") if meta else None)
+    description = one_line(meta.getattr("content") if meta else None)
     language = language or language_of_script(text)
-    title = _one_line(tree.title)
+    title = one_line(tree.title)
     return Extraction(text, title, language, description, _evidence(html, text, title))
 
 
 def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
     """Return the evidence of a page that was parsed by another library than lxml."""
-    from trafilatura import load_html
-
-    with _silence():
-        tree = load_html(html)
+    tree = own_trafilatura().load_html(html)
     return None if tree is None else evidence_of_tree(tree, html, text, title)
 
 
@@ -170,84 +163,3 @@ def language_of_script(text: str) -> str | None:
         if len(script.findall(beginning)) > letters / 5:
             return language
     return None
-
-
-def _title(tree: "HtmlElement") -> str | None:
-    # SVG drawings have titles too, and may come first in a broken page.
-    return _one_line(tree.findtext(".//head/title") or tree.findtext(".//title"))
-
-
-def _description(tree: "HtmlElement") -> str | None:
-    name = "translate(@name,'DESCRIPTON','descripton')"
-    return _one_line(next(iter(tree.xpath(f"//meta[{name}='description']/@content")), None))
-
-
-def _declared_language(tree: "HtmlElement") -> str | None:
-    for expression in (
-        "/html/@lang",
-        "/html/@*[name()='xml:lang']",
-        "//meta[translate(@http-equiv,'CLANGUE','clangue')='content-language']/@content",
-        "//meta[@property='og:locale']/@content",
-    ):
-        for value in tree.xpath(expression):
-            if language := _primary_subtag(value):
-                return language
-    return None
-
-
-def _primary_subtag(tag: str | None) -> str | None:
-    """Return the language of *tag*, as short as its code can be; ``None`` if there is no such one.
-
-    >>> _primary_subtag("en-US"), _primary_subtag("deu"), _primary_subtag("cn")
-    ('en', 'de', None)
-    """
-    match = _PRIMARY_SUBTAG.match(tag or "")
-    return _languages().get(match[1].lower()) if match else None
-
-
-@cache
-def _languages() -> dict[str, str]:
-    """Return the languages that CLDR knows by their codes, also the long and withdrawn ones."""
-    from babel import Locale
-    from babel.core import get_global
-
-    known_codes = map(str, Locale("en").languages)
-    languages = {code: code for code in known_codes if "_" not in code}
-    for code, known in get_global("language_aliases").items():
-        if known in languages:
-            languages[str(code)] = str(known)
-    for none in ("und", "mul", "zxx"):  # undetermined, several, no language
-        del languages[none]
-    return languages
-
-
-_PRIMARY_SUBTAG = regex.compile(r"\A\s*([A-Za-z]{2,3})(?:[-_,;\s]|$)")
-
-
-def _one_line(text: str | None) -> str | None:
-    return " ".join(text.split()) or None if text else None
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    # Broken pages are common and are counted by their verdict; a library that logs an error for
-    # each of them would flood the log of the crawl. Not by levels: with every change of one, all
-    # loggers of the process forget what they let through.
-    loggers = [logger for logger in _loggers() if not logger.disabled]
-    for logger in loggers:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.disabled = False
-
-
-@cache
-def _loggers() -> list[logging.Logger]:
-    """Return those of trafilatura, which has been imported, and of what it finds dates with."""
-    names = list(logging.root.manager.loggerDict)
-    return [logging.getLogger(name) for name in names if _TRAFILATURA.match(name)]
-
-
-_TRAFILATURA = regex.compile(r"(trafilatura|htmldate)(\.|$)")

@@ -1,0 +1,23 @@
+"""HTML -> main text, title and language."""
+
+from dedup.extraction.extractors import (
+    EXTRACTORS,
+    Extraction,
+    Extractor,
+    evidence_of_tree,
+    language_of_script,
+    resiliparse,
+    text_of_fragment,
+    trafilatura,
+)
+
+__all__ = [
+    "EXTRACTORS",
+    "Extraction",
+    "Extractor",
+    "evidence_of_tree",
+    "language_of_script",
+    "resiliparse",
+    "text_of_fragment",
+    "trafilatura",
+]
