@@ -22,8 +22,9 @@ TINY = {
     "calibration": [TEXTS, "--methods", "simhash", "--answers", "20", "--draws", "3"],
     "containment": [TEXTS],
     "crawl": ["", "--rounds", "1"],
-    "drops": [PAGES],
+    "drops": [PAGES, "--items", "url", "text"],
     "evidence": [PAGES, "--orders", "1", "--cache", "cache"],
+    "extraction": [PAGES, "--pages", "2", "--rounds", "1"],
     "fleet": ["speed", "sqlite", "--pages", "50", "--processes", "2", "--seconds", "0.5"],
     "hot_keys": ["--sizes", "300", "--methods", "minhash"],
     "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dict"],
@@ -48,6 +49,7 @@ NO_BENCHMARKS = {
     "peers": "the competitors of index.py",
     "fleet_crawl": "a part of fleet.py",
     "fleet_speed": "a part of fleet.py",
+    "item_spider": "a spider of drops.py",
     "picture": "takes the picture of the documentation anew",
     "release": "runs the long ones",
 }

@@ -89,8 +89,10 @@ def test_every_logger_is_one_whose_arguments_are_made_printable():
         if ast.unparse(node.func).endswith("getLogger")
     ]
     assert sorted(makers) == [
-        ("extraction.py", "logging.getLogger(name)"),  # it switches loggers of libraries off
         ("logs.py", "logging.getLogger(name)"),
+        ("own_trafilatura.py", "getLogger(NAME)"),  # which is switched off
+        ("own_trafilatura.py", "getLogger(__name__)"),  # of selectors alone
+        ("worker.py", "logging.getLogger('dedup')"),  # of which the pool is told
     ]
 
 

