@@ -19,6 +19,7 @@ from dedup.stores import (
     LedgerError,
     MemoryStore,
     Store,
+    Stored,
     StoreDownError,
     finished,
 )
@@ -51,6 +52,11 @@ class OwnClaims(NamedTuple):
 
     claim: Claim | None = None
     numbers: Set[int] = frozenset()
+
+    @property
+    def older_than(self) -> float:
+        """Which open claims bar other items of the page: those before the own one hold."""
+        return inf if self.claim is None or self.claim.number < 0 else self.claim.number
 
 
 class Detector:
@@ -169,19 +175,11 @@ class Detector:
         if self._view is not view:
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         if not again and (stored := earlier.unchanged(record)):
-            self.store.note_seen(stored.number)
-            if len(earlier.numbers) > 1:
-                self._met_again.add(stored.number)
-            original = stored.record.key
-            verdict = Verdict(Kind.UNCHANGED, self._method.name, original, 0)
-            return Reservation(verdict, original=stored.number)
-        claims_so_far = view.claims_so_far
+            return self._unchanged(stored, earlier)
+        claims_so_far, apart_from = view.claims_so_far, earlier.numbers | own.numbers
         look = None
         if not (again or reason):
-            apart_from = earlier.numbers | own.numbers
-            is_numbered = own.claim and own.claim.number >= 0
-            older_than = own.claim.number if own.claim and is_numbered else inf
-            look = view.look(record, apart_from, older_than, own_names)
+            look = view.look(record, apart_from, own.older_than, own_names)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
         verdict, replaces = earlier.replaced_by(record, self._met_again)
@@ -204,6 +202,14 @@ class Detector:
             verdict = await self._objected(look.objection, look.page)
             return Reservation(verdict, claim, look.page)
         return Reservation(verdict, claim)
+
+    def _unchanged(self, stored: Stored, earlier: EarlierPages) -> Reservation:
+        """Return what is said of a page that is equal to *stored*, one of the *earlier* ones."""
+        self.store.note_seen(stored.number)
+        if len(earlier.numbers) > 1:
+            self._met_again.add(stored.number)
+        verdict = Verdict(Kind.UNCHANGED, self._method.name, stored.record.key, 0)
+        return Reservation(verdict, original=stored.number)
 
     def renew(self, record: PageRecord, said: Mapping[int, Collection[bytes]]) -> None:
         """Have an entry of *record* take the place of stored pages whose items it says no more.
