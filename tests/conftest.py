@@ -30,6 +30,7 @@ DEAR = {
     "spark/test_comparison.py": "all methods, in place of as many jobs of Spark",
     "test_docs.py": "runs all blocks of the documentation: a hundred commands, and Spark",
     "scrapy_plugin/test_fleet.py": "a dozen processes of Scrapy, each of which takes a second",
+    "stores/shared/test_log.py": "every promise of a log on each of four stores",
     "stores/shared/test_conformance.py": "fleets of processes on four servers",
     "scrapy_plugin/test_crashes.py": "processes of Scrapy that are killed, and begun again",
     "scrapy_plugin/test_shared_stores.py": "processes of Scrapy, and servers that do not answer",

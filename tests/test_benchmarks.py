@@ -103,7 +103,7 @@ def run(data: Path, *command: str | Path) -> None:
 
 @pytest.mark.parametrize("name", TINY)
 def test_a_benchmark_runs_to_its_end(data: Path, name: str):
-    if name == "spark":
+    if name in ("spark", "hot_keys"):
         pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
     if name == "methods_table":
         texts = [data / TEXTS, "--method", "all", "--json", data / "texts.json"]

@@ -18,6 +18,8 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_show_what_it_does(name):
+    if name.startswith("dedup.spark"):
+        pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     result = doctest.testmod(import_module(name.removesuffix(".__init__")), optionflags=flags)
     assert result.attempted

@@ -10,6 +10,7 @@ import json
 import pkgutil
 import re
 import string
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -72,6 +73,8 @@ def is_linear(function, unit, *, size, before="", after="", enough=0.02):
 def modules():
     for package in PACKAGES:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.startswith("dedup.spark") and not find_spec("pyspark"):
+                continue
             if not module.name.endswith("__main__"):
                 yield importlib.import_module(module.name)
 

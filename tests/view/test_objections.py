@@ -210,6 +210,8 @@ def test_an_explanation_says_what_a_crawl_says(name, pages):
         made.append(PageRecord(f"http://a/{number}", "", tokens, digest, data, evidence))
     detector = Detector(method, Rule(20))
     detector.judge(made[0])
+    # Of two pages, only a crawl that has met others knows which names are the site's.
+    detector._view._names = Names()
     verdict = detector.judge(made[1])
     said = explanation.judge(method, *documents, Rule(20), tuple(evidence for _, evidence in pages))
     if verdict.objection:
