@@ -150,8 +150,7 @@ class Earlier:
         self._rule = rule
         self._store = store
         self._has_ended = has_ended
-        # A page may have thousands of items, each of which is asked for.
-        self._items_of = cache(lambda number: frozenset(items_of(number)))
+        self._items_of = items_of
         self._several_a_key = several_a_key
         self._nothing = self._pages_of("", ())
         # Items of one page have one key, and some pages are judged at a time.

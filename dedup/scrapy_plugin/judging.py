@@ -172,6 +172,8 @@ class Judge:
         verdict, claim, number = await self._reservations.of_page(
             record, visit, response, wishes, said
         )
+        if not visit.judgements:  # the page is met once, whatever items it has
+            self._detector.learn_names(record)
         if claim and claim not in visit.claims:
             visit.claims.append(claim)
             visit.numbers.add(claim.number)

@@ -81,19 +81,6 @@ class Reservations:
 
         And the number of the page that it repeats. *said*: what the item says, in words.
         """
-        judged = await self._of_page(record, visit, response, wishes, said)
-        if not visit.judgements:  # the page is met once, whatever items it has
-            self._detector.learn_names(record)
-        return judged
-
-    async def _of_page(
-        self,
-        record: PageRecord,
-        visit: Visit,
-        response: Response,
-        wishes: Wishes,
-        said: ItemValues,
-    ) -> Ended:
         again = wishes.again
         if wishes.key:  # which is no URL
             return self._ended(await self._reserve(record, visit, said, again=again))

@@ -13,7 +13,7 @@ from dedup.packed import Packed
 from dedup.record import SIZE_OF_VALUE, PageRecord, RecordColumns, keys_of, unpack_items
 from dedup.search import Loader, index_for
 from dedup.text import to_utf8
-from dedup.view.stored_items import ValueIndex
+from dedup.view.stored_items import MANY, ValueIndex
 
 
 class _AllPages(Exact):
@@ -78,7 +78,7 @@ class EqualPages:
         digest = _digest_of(record)
         if digest not in self._crowds:
             pages = [match.page for match in self._texts.query_all(digest)]
-            if len(pages) <= _MANY:
+            if len(pages) <= MANY:
                 return pages
             crowd = self._crowds[digest] = ValueIndex()
             for page in pages:
@@ -117,8 +117,6 @@ class EqualPages:
         crowds = sum(crowd.nbytes for crowd in self._crowds.values())
         return self._texts.nbytes + self._same.nbytes + crowds
 
-
-_MANY = 64
 
 # What a page with evidence is looked up by is the exclusive or of the digests of its text and of
 # its view, and of the values of its item: whoever finds it so compares all of them.

@@ -12,7 +12,7 @@ from dedup.packed import Packed
 from dedup.record import SIZE_OF_VALUE, keys_of, pack_items, unpack_items
 
 MANY = 64
-"""So many items are looked at one by one; of more, those with the rarest value."""
+"""So many items, or pages, are looked at one by one; of more, those with the rarest value."""
 MOST = 1024
 """Of more that have the same values, only the latest are looked at."""
 _AT_HAND = 64
