@@ -178,7 +178,7 @@ class Detector:
             return self._unchanged(stored, earlier)
         claims_so_far, apart_from = view.claims_so_far, earlier.numbers | own.numbers
         look = None
-        if not (again or reason):
+        if not (again or reason or earlier.has_changed_item(record)):
             look = view.look(record, apart_from, own.older_than, own_names)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
