@@ -10,6 +10,7 @@ from scrapy.exceptions import NotConfigured
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.parts import Parts, PartsOwner
+from dedup.scrapy_plugin.scheduler_watch import watch
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.stores import LedgerError
@@ -56,18 +57,12 @@ class Extension(PartsOwner):
             logger.error("ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline, which waits for "
                          "the ledger: it is not used")  # fmt: skip
         parts.pool.start()
-        if engine := self._crawler.engine:
-            if parts.links and engine.scheduler is not None:
-                parts.links.watch(engine.scheduler)
-                self._crawler.signals.connect(
-                    parts.links.request_scheduled, signals.request_scheduled
-                )
-            if parts.canonicals and engine.scheduler is not None:
-                if "DownloaderMiddleware" in self.components:
-                    parts.canonicals.watch(engine.scheduler)
-                else:
-                    logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES "
-                                   "lacks dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
+        engine = self._crawler.engine
+        if (parts.links or parts.canonicals) and engine and engine.scheduler is not None:
+            watch(engine.scheduler, parts.course.request_comes)
+        if parts.canonicals and "DownloaderMiddleware" not in self.components:
+            logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES lacks "
+                           "dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
         for setting, component in (
             ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
             ("SPIDER_MIDDLEWARES", "InnerSpiderMiddleware"),
