@@ -24,20 +24,29 @@ logger = get_logger(__name__)
 class Extension(PartsOwner):
     """Tells the parts of the plug-in what Scrapy signals."""
 
-    def __init__(self, settings: DedupSettings, crawler: "Crawler") -> None:
-        self._settings = settings
+    def __init__(self, crawler: "Crawler") -> None:
+        super().__init__()
         self._crawler = crawler
-        super().__init__(Parts(settings, crawler))
         self._table = ""
         self._is_open = False
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "Extension":
+        extension = cls(crawler)
+        if crawler.crawling:
+            extension.begin()
+        return extension  # else what is to come is not known yet: a shell, a test, a crawl
+
+    def begin(self) -> None:
+        """Build the parts, if they are not there; raises NotConfigured if dedup is switched off."""
+        if self.has_begun:
+            return
+        crawler = self._crawler
         try:
-            settings = DedupSettings.from_crawler(crawler)
-            if not settings.enabled and not settings.fields:
+            self._settings = DedupSettings.from_crawler(crawler)
+            if not self._settings.enabled and not self._settings.fields:
                 raise NotConfigured
-            extension = cls(settings, crawler)
+            self.parts = Parts(self._settings, crawler)
         except (LedgerError, SettingError) as error:
             logger.error("The crawl does not start: %s", error)
             raise
@@ -45,8 +54,7 @@ class Extension(PartsOwner):
             "spider_opened", "item_scraped", "item_dropped", "item_error", "spider_closed",
             "engine_stopped",
         ):  # fmt: skip
-            crawler.signals.connect(getattr(extension, name), getattr(signals, name))
-        return extension
+            crawler.signals.connect(getattr(self, name), getattr(signals, name))
 
     def spider_opened(self) -> None:
         parts = self.parts
