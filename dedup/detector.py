@@ -230,6 +230,17 @@ class Detector:
         claim.items = [item for number in replaced for item in said[number]]
         self.commit(claim)
 
+    async def find(self, record: PageRecord) -> Verdict:
+        """Return the verdict on *record* if it were another page, and keep nothing of it."""
+        finding = self._view.look(record).finding
+        if reason := self.rule.reason_to_skip(record):
+            return self.skipped(reason)
+        if finding.match is None:
+            return Verdict(Kind.NEW, self._method.name)
+        distance = 0 if finding.kind is Kind.EXACT else finding.match.distance
+        original = await self._key(finding.match.page)
+        return Verdict(finding.kind, self._method.name, original, distance)
+
     async def is_new(self, record: PageRecord) -> bool:
         """Return whether *record* would be new or changed now: nothing it repeats is there.
 
