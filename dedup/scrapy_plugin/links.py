@@ -11,6 +11,7 @@ from scrapy.http import Response
 
 from dedup.record import PageRecord
 from dedup.rule import Witness
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import is_plain_link
@@ -90,7 +91,7 @@ class Links:
         """Return the record of the page of *response*, ``None`` if that is not compared."""
         if not (self._settings.enabled and wishes_of(response, self._notices).is_on):
             return None
-        if reason_not_to_read(response, self._settings.max_page_bytes):
+        if reason_not_to_read(response, limits.MAX_PAGE_BYTES):
             return None
         try:
             page = await self._pages.read(response)

@@ -12,6 +12,7 @@ from dedup.detector import Detector
 from dedup.page import PageReader
 from dedup.preference import canonical
 from dedup.record import PageRecord
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
@@ -54,7 +55,7 @@ class Parts:
         self._crawler = crawler
         reader = PageReader(settings.extractor, settings.method)
         self.pool = (
-            WorkerPool(reader, workers=settings.workers, page_timeout=settings.page_timeout)
+            WorkerPool(reader, workers=settings.workers, page_timeout=limits.PAGE_TIMEOUT)
             if settings.workers
             else InlinePool(reader)
         )
@@ -79,7 +80,7 @@ class Parts:
                 crawler,
                 self.visits.gone,
                 self.notices,
-                timeout=settings.wait_timeout,
+                timeout=limits.WAIT_TIMEOUT,
                 count=self.summary.count,
             )
             if believes and not settings.item_field
@@ -114,7 +115,7 @@ class Parts:
             self.pages,
             detector,
             Reservations(
-                self.settings.wait_timeout,
+                limits.WAIT_TIMEOUT,
                 self.settings.prefer,
                 detector,
                 self.visits,

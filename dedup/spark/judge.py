@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from dedup.methods import KeyMethod, Method
-from dedup.rule import Kind, Rule
+from dedup.rule import SHORT, Kind, Rule
 from dedup.spark.comparison import Link
 from dedup.spark.cut import cut
 from dedup.spark.greedy import Standing
@@ -94,9 +94,9 @@ def _placed(records: DataFrame, rule: Rule) -> DataFrame:
         records = records.withColumn("evidence", F.lit(None).cast("binary"))
         records = records.withColumn("common", F.lit(0))
     same, equal = Window.partitionBy(_CONTENT), Window.partitionBy(_CONTENT[:3])
-    is_short = F.col("sketch").isNull() | (F.col("tokens") < rule.min_tokens)
+    is_short = F.col("sketch").isNull() | (F.col("tokens") < (rule.min_tokens or SHORT))
     is_skipped = F.col("digest").isNull()
-    if rule.short_pages == "keep":
+    if not rule.min_tokens:
         is_skipped |= F.col("is_short") & ~F.col("is_binary")
     return (
         records.select("rank", *(name for name in _CONTENT if name != "own"))

@@ -48,7 +48,7 @@ def run(site, *paths, spider=None, **settings):
 
     with served(Pages(site)) as url:
         started = [url + path for path in paths]
-        settings = {"DEDUP_PREFER": ["canonical"], "DEDUP_WAIT_TIMEOUT": 20, **settings}
+        settings = {"DEDUP_PREFER": ["canonical"], "limits": {"WAIT_TIMEOUT": 20}, **settings}
         result = crawl(spider_over(*started, **(spider or {})), **settings)
     result.stored = [item["url"].removeprefix(url) for item in result.items]
     result.left_out = {
@@ -326,9 +326,9 @@ def test_a_page_that_names_the_home_page_as_all_do_does_not_wait():
 @pytest.mark.slow
 def test_a_page_does_not_wait_longer_than_the_setting_says():
     site = {"/print": naming("/tea"), "/tea": page(TEXT)}
-    result = run(site, "/print", "/tea", DEDUP_WAIT_TIMEOUT=0)
+    result = run(site, "/print", "/tea", limits={"WAIT_TIMEOUT": 0})
     assert (result.stored, WAITED in result.stats) == (["/print"], False)
-    result = run(site, "/print", "/tea", DEDUP_WAIT_TIMEOUT=0.3, DOWNLOAD_DELAY=2)
+    result = run(site, "/print", "/tea", limits={"WAIT_TIMEOUT": 0.3}, DOWNLOAD_DELAY=2)
     assert result.stored == ["/print"]
     assert result.left_out == {"/tea": "/print"}
     assert result.stats["dedup/canonicals/late"] == 1
@@ -362,7 +362,9 @@ def test_a_reprint_waits_no_longer_than_the_setting_says_for_all_that_it_waits_f
     with served(site) as url:
         result = crawl(
             spider_over(*(url + path for path in site)),
-            DEDUP_PREFER=["canonical"], DEDUP_WAIT_TIMEOUT=timeout, ITEM_PIPELINES={Storage: 300},
+            DEDUP_PREFER=["canonical"],
+            ITEM_PIPELINES={Storage: 300},
+            limits={"WAIT_TIMEOUT": timeout},
         )  # fmt: skip
     assert list(ended) == ["/like-it", "/reprint", "/tea"]
     assert result.stats["dedup/claims/waited"] == 2
@@ -382,7 +384,7 @@ def test_a_crawl_that_is_closed_does_not_wait():
     site = {"/print": naming("/tea"), "/tea": page(TEXT)}
     result = run(
         site, "/print", "/tea", spider={"parse": parse, "start": start}, DOWNLOAD_DELAY=60,
-        CLOSESPIDER_PAGECOUNT=1, DEDUP_WAIT_TIMEOUT=100,
+        CLOSESPIDER_PAGECOUNT=1, limits={"WAIT_TIMEOUT": 100},
     )  # fmt: skip
     assert result.stored == ["/print"]
     assert result.stats["elapsed_time_seconds"] < 30
