@@ -1,5 +1,6 @@
 """The parts of the plug-in: what judges pages and items in one crawl."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -172,13 +173,23 @@ class Parts:
             self.notices.count_error("what <%s> says no more", record.key)
 
 
-class PartsOwner:
+class PartsOwner(ABC):
     """What has the parts of a crawl, and gives them to its components: the extension."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
+    parts: Parts
+
+    def __init__(self) -> None:
         self.components: set[str] = set()
         """The names of the components that have asked for the parts."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the parts are there."""
+        return hasattr(self, "parts")
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Build the parts, if they are not there; raises NotConfigured if dedup is switched off."""
 
     @classmethod
     def parts_for(cls, crawler: "Crawler", component: str) -> Parts:
@@ -187,6 +198,7 @@ class PartsOwner:
         Raises NotConfigured if dedup is switched off, ValueError if the extension is missing.
         """
         if owner := crawler.get_extension(cls):
+            owner.begin()
             owner.components.add(component)
             return owner.parts
         if is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):

@@ -150,6 +150,7 @@ class DedupSettings:
         settings = crawler.settings
         if not is_crawl(crawler):
             settings = settings.copy()
+            settings.frozen = False
             settings.setdict(_OUTSIDE_A_CRAWL, "cmdline")
         try:
             return cls.from_settings(settings, crawler.spider)
