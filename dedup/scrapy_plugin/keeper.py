@@ -15,7 +15,6 @@ from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.stores import LedgerError, StoreDownError
 from dedup.stores.base import StoreState
-from dedup.stores.shared.log_url import without_secrets
 from dedup.stores.shared.store import SharedStore
 from dedup.units import Count
 
@@ -50,31 +49,22 @@ class Keeper:
         # Never contended, so that no event loop is needed, unless the store waits.
         self._joining = Lock()
         self._feeds = feeds
+        self._drops_unchanged = settings.action == "drop" and not settings.revisits.are_kept
         self._notices = notices
 
     def start(self) -> None:
-        """Begin with the checkpoints; warn if files are overwritten whose pages are known."""
+        """Begin with the checkpoints; raises CloseSpider if a feed loses what is not stored again.
+
+        That is one that is overwritten although the store knows the pages whose items are in it.
+        """
         if not self.checkpoints:
             return
+        if self._drops_unchanged and len(self.detector):
+            pages = f"{Count(len(self.detector)):page is|pages are}"
+            self._feeds.refuse_overwriting(
+                f"{pages} not stored again while unchanged, since {self.store.name} knows that"
+            )
         self.checkpoints.start()
-        if len(self.detector):
-            self._warn_of_overwritten()
-
-    def _warn_of_overwritten(self) -> None:
-        try:
-            names = self._feeds.names_of_overwritten()
-        except Exception as error:  # storages may be anybody's, and a crawl does not need this
-            kind = type(error).__name__
-            logger.warning("Dedup cannot tell whether feeds are overwritten: %s: %s", kind, error)
-            return
-        for name in names:
-            logger.warning(
-                "%s is overwritten, and %s not stored again while unchanged, since %s knows "
-                "that: append (-o), use another file (%%(time)s in its name), or start afresh "
-                "(-a dedup_reset=1)",
-                without_secrets(name) if "://" in name else name,
-                f"{Count(len(self.detector)):page is|pages are}", self.store.name,
-            )  # fmt: skip
 
     async def join(self, spider: str) -> None:
         """Join the store with the first page: a crawl without items changes nothing there.

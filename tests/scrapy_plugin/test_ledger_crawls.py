@@ -271,7 +271,7 @@ def test_other_settings_are_refused_before_anything_is_changed(site, ledger, tmp
         with pytest.raises(LedgerError, match="made with other settings"):
             run(site, ledger=ledger, FEEDS=feeds, **other)
     assert feed.read_text() == before
-    assert run(site, ledger=ledger, FEEDS=feeds, DEDUP_MAX_DISTANCE=5).stored == []
+    assert run(site, ledger=ledger, DEDUP_MAX_DISTANCE=5).stored == []
 
 
 def test_a_damaged_file_stops_the_crawl_before_it_begins(site, ledger):
@@ -893,14 +893,6 @@ def test_a_job_that_was_moved_goes_on(site, tmp_path):
     run(site, "/other", JOBDIR=str(tmp_path / "moved"))
     [(crawls, reason)] = query(ledger, "SELECT count(*), max(reason) FROM crawls")
     assert (crawls, reason) == (1, "finished")
-
-
-def test_what_is_going_to_be_overwritten_is_warned_of(site, ledger, tmp_path):
-    feed = tmp_path / "pages.jsonl"
-    feeds = {str(feed): {"format": "jsonlines", "overwrite": True}}
-    assert run(site, ledger=ledger, FEEDS=feeds).messages() == []
-    [message] = run(site, ledger=ledger, FEEDS=feeds).messages()
-    assert message.startswith(f"{feed} is overwritten, and 3 pages are not stored again")
 
 
 @pytest.mark.slow

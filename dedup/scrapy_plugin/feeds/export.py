@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from scrapy import Spider, signals
 from scrapy.exceptions import CloseSpider
@@ -17,8 +17,9 @@ from dedup.scrapy_plugin.feeds.appending import TornFeedError
 from dedup.scrapy_plugin.feeds.batch import Batch
 from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
-from dedup.scrapy_plugin.feeds.overwriting import names_of_overwritten
+from dedup.scrapy_plugin.feeds.overwriting import overwritten_files, overwritten_uris
 from dedup.scrapy_plugin.feeds.sinks import has_other_sink
+from dedup.stores.shared.log_url import without_secrets
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,6 +28,8 @@ logger = get_logger(__name__)
 
 TORN_FEED = "dedup_torn_feed"
 """The finish reason of a crawl that cannot append to one of its feeds."""
+OVERWRITTEN_FEED = "dedup_overwritten_feed"
+"""That of one that would overwrite a feed whose items its ledger knows."""
 
 Exported: TypeAlias = set[Batch] | None
 """The batches on which it depends whether an item is stored; ``None`` if no feed has taken it."""
@@ -91,19 +94,44 @@ class Feeds:
             for slot in slots:
                 self._feed_of(slot).check()
         except TornFeedError as error:
-            for slot in slots:
-                slot.store_empty = False  # else Scrapy writes to it at its end
-            logger.error("%s", error)
-            raise CloseSpider(TORN_FEED) from error
+            self._refuse(TORN_FEED, str(error))
+
+    def _refuse(self, reason: str, why: str) -> NoReturn:
+        """End the crawl before it begins, and leave the files as they are."""
+        for slot in self._exporter.slots if self._exporter else []:
+            slot.store_empty = False  # else Scrapy writes to it at its end
+        logger.error("%s", why)
+        raise CloseSpider(reason)
 
     def _feed_of(self, slot: FeedSlot) -> Feed:
         if id(slot) not in self._feeds:
             self._feeds[id(slot)] = Feed(slot, self._count_stored())
         return self._feeds[id(slot)]
 
-    def names_of_overwritten(self) -> list[str]:
-        """Return the files, or URIs with their passwords, that this crawl is going to overwrite."""
-        return list(names_of_overwritten(self._exporter.slots if self._exporter else ()))
+    def refuse_overwriting(self, why: str) -> None:
+        """Raise CloseSpider if a local file with items is overwritten; warn of other feeds.
+
+        *why* says what the ledger knows of the items that were in it.
+        """
+        slots = self._exporter.slots if self._exporter else []
+        if paths := list(overwritten_files(slots)):
+            self._refuse(
+                OVERWRITTEN_FEED,
+                f"The crawl does not start: it would overwrite {paths[0]}, and {why}. Append to it "
+                "(-o), name another file (%(time)s in it), or start afresh (-a dedup_reset=1)",
+            )
+        try:
+            uris = list(overwritten_uris(slots))
+        except Exception as error:  # storages may be anybody's, and a crawl does not need this
+            kind = type(error).__name__
+            logger.warning("Dedup cannot tell whether feeds are overwritten: %s: %s", kind, error)
+            return
+        for uri in uris:
+            logger.warning(
+                "If there is a file at %s, it is overwritten, and %s. Append to it, have the time "
+                "in its name (%%(time)s), or start afresh (-a dedup_reset=1)",
+                without_secrets(uri) if "://" in uri else uri, why,
+            )  # fmt: skip
 
     @property
     def has_storage(self) -> bool:

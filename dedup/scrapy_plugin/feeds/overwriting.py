@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any, TypeGuard
 
 from scrapy.extensions.feedexport import (
     FeedSlot,
@@ -15,21 +16,30 @@ from scrapy.extensions.feedexport import (
 _HAS_TIME = re.compile(r"%\((batch_)?time\)")
 
 
-def names_of_overwritten(slots: Iterable[FeedSlot]) -> Iterator[str]:
-    """Yield the files with content that *slots* are going to overwrite.
-
-    And the URIs of those that are elsewhere, where nobody can tell whether there is a file: but for
-    such as have the time in their names. They may have passwords.
-    """
+def overwritten_files(slots: Iterable[FeedSlot]) -> Iterator[str]:
+    """Yield the local files with content that *slots* are going to overwrite."""
     for slot in slots:
         storage = slot.storage
-        # A derived class with a constructor of its own may lack the mode.
-        if isinstance(storage, FileFeedStorage) and hasattr(storage, "write_mode"):
+        if _is_file(storage) and storage.write_mode == "wb":
             path = storage.path
-            if storage.write_mode == "wb" and os.path.isfile(path) and os.path.getsize(path):
+            if os.path.isfile(path) and os.path.getsize(path):
                 yield path
-        elif _overwrites(slot) and not _HAS_TIME.search(slot.uri_template):
-            yield f"{slot.uri} (if it is there)"
+
+
+def overwritten_uris(slots: Iterable[FeedSlot]) -> Iterator[str]:
+    """Yield the URIs of feeds that replace what is there, if there is anything: nobody can tell.
+
+    But for those with the time in their names. They may have passwords.
+    """
+    for slot in slots:
+        has_time = _HAS_TIME.search(slot.uri_template)
+        if not _is_file(slot.storage) and not has_time and _overwrites(slot):
+            yield slot.uri
+
+
+def _is_file(storage: Any) -> TypeGuard[FileFeedStorage]:
+    # A derived class with a constructor of its own may lack the mode.
+    return isinstance(storage, FileFeedStorage) and hasattr(storage, "write_mode")
 
 
 def _overwrites(slot: FeedSlot) -> bool:

@@ -27,7 +27,9 @@ def remembered(ledger: Path) -> list[str]:
 
 
 def run(site: dict[str, str], ledger: Any = "", **options: Any) -> Crawl:
-    attributes = {key: options.pop(key) for key in ("parse", "start") if key in options}
+    attributes = {
+        key: options.pop(key) for key in ("parse", "start", "dedup_reset") if key in options
+    }
     with served(site) as url:
         spider = spider_over(*(url + path for path in site), **attributes)
         return crawl(spider, DEDUP_INDEX=ledger, **options)

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crawls import crawl, spider_over
 from feed_crawls import run, urls_in
 from scrapy.extensions.feedexport import FileFeedStorage, FTPFeedStorage, GCSFeedStorage
 from texts import article, page
+from web import served
 
 SITE = {"/a": page(article(1)), "/b": page(article(2))}
 
@@ -15,22 +17,42 @@ def crawl_twice(ledger: Path, feeds: dict[str, Any], **options: Any) -> list[str
     """Return what dedup says of files in the second crawl, which meets another page besides."""
     options = {"FEEDS": feeds, "keep_items": False, **options}
     first, second = (run(site, ledger, **options) for site in ({"/a": SITE["/a"]}, SITE))
-    assert not [one for one in first.messages() if "overwritten" in one]
-    return [one for one in second.messages() if "overwritten" in one]
+    assert not [one for one in first.messages() if "overwrit" in one]
+    assert second.stats["finish_reason"] == "finished"
+    return [one for one in second.messages() if "overwrit" in one]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pages", "%(name)s", "%(name)s-%(batch_id)d", "two words"])
 @pytest.mark.parametrize("scheme", ["", "file://"])
-def test_a_local_file_is_told_of_by_the_name_that_it_gets(tmp_path: Path, name: str, scheme: str):
+def test_a_local_file_with_items_is_not_overwritten(tmp_path: Path, name: str, scheme: str):
     uri = f"{scheme}{tmp_path}/{name}.jl"
     if scheme:
         uri = uri.replace(" ", "%20")
     options = {"format": "jsonlines", "overwrite": True, "batch_item_count": int("batch" in name)}
-    [message] = crawl_twice(tmp_path / "pages.sqlite", {uri: options})
+    ledger = tmp_path / "pages.sqlite"
+    run(SITE, ledger, FEEDS={uri: options}, keep_items=False)
     path = tmp_path / f"{name.replace('%(name)s', 'test').replace('%(batch_id)d', '1')}.jl"
-    assert message.startswith(f"{path} is overwritten, and 1 page is not stored again")
-    assert urls_in(path) == ["/b"]
+    content = path.read_bytes()
+    refused = run(SITE, ledger, FEEDS={uri: options}, keep_items=False)
+    assert refused.stats["finish_reason"] == "dedup_overwritten_feed"
+    assert "downloader/request_count" not in refused.stats
+    [message] = [one for one in refused.messages() if "overwrit" in one]
+    assert message.startswith(f"The crawl does not start: it would overwrite {path}, and ")
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("way", [{"DEDUP_REVISITS": "keep"}, {"DEDUP_ACTION": "mark"}, "reset"])
+def test_it_is_where_everything_is_stored_again(tmp_path: Path, way: Any):
+    feeds = {f"{tmp_path}/pages.jl": {"format": "jsonlines", "overwrite": True}}
+    settings = way if isinstance(way, dict) else {}
+    with served(SITE) as url:
+        for dedup_reset in (False, way == "reset"):
+            spider = spider_over(*(url + path for path in SITE), dedup_reset=dedup_reset)
+            ledger = tmp_path / "pages.sqlite"
+            result = crawl(spider, DEDUP_INDEX=ledger, FEEDS=feeds, keep_items=False, **settings)
+            assert result.stats["finish_reason"] == "finished"
+            assert urls_in(tmp_path / "pages.jl") == ["/a", "/b"]
 
 
 @pytest.mark.slow
@@ -57,7 +79,7 @@ def into(folder: Path) -> type[FTPFeedStorage]:
 def test_ftp_overwrites_by_default_and_that_is_told_without_the_password(tmp_path: Path):
     feeds = {"ftp://me:secret@127.0.0.1/%(name)s.jl": {"format": "jsonlines"}}
     [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"ftp": into(tmp_path)})
-    assert message.startswith("ftp://127.0.0.1/test.jl (if it is there) is overwritten, and 1 page")
+    assert message.startswith("If there is a file at ftp://127.0.0.1/test.jl, it is overwritten, ")
     assert urls_in(tmp_path / "test.jl") == ["/b"]
 
 
@@ -87,7 +109,7 @@ def test_google_and_with_it_s3_always_overwrite(tmp_path: Path, options: Any):
 
     feeds = {"gs://bucket/pages.jl": {"format": "jsonlines", **options}}
     [message] = crawl_twice(tmp_path / "pages.sqlite", feeds, FEED_STORAGES={"gs": Bucket})
-    assert message.startswith("gs://bucket/pages.jl (if it is there) is overwritten")
+    assert message.startswith("If there is a file at gs://bucket/pages.jl, it is overwritten")
 
 
 def test_standard_output_is_not_overwritten(tmp_path: Path):
@@ -112,7 +134,7 @@ def test_a_derived_storage_that_does_not_know_its_mode_is_asked_as_any_other(tmp
         feeds = {f"own://{feed}": {"format": "jsonlines", "overwrite": overwrite}}
         told = crawl_twice(tmp_path / f"{overwrite}.sqlite", feeds, FEED_STORAGES={"own": OwnFile})
         assert [one.partition(",")[0] for one in told] == [
-            f"own://{feed} (if it is there) is overwritten"
+            f"If there is a file at own://{feed}"
         ] * overwrite
         assert urls_in(feed) == ["/a", "/b"]
 
