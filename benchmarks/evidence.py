@@ -246,7 +246,7 @@ def read(
 ) -> list[tuple[bytes | None, int, Evidence]]:
     pages = []
     for document, (text, title, _) in zip(site.documents, texts, strict=True):
-        tree = trafilatura.load_html(site.html_of(document, folder))
+        tree = extraction.parse(site.html_of(document, folder))
         evidence = Evidence(1, b"", 0) if tree is None else evidence_of(tree, text, title)
         compared = Document.from_main_text(text)
         pages.append((digest_of(compared), compared.token_count, evidence))

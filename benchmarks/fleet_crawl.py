@@ -122,7 +122,8 @@ def _count(
     }
     # It is some 40 times slower than the others, which are to go on as long.
     settings = settings | {"DEDUP_ACTION": "mark", "LOG_LEVEL": "WARNING"}
-    settings |= {"DEDUP_PAGE_TIMEOUT": 600}
+    # A page may take longer there than a worker has for it.
+    settings |= {"DEDUP_WORKERS": 0}
     if way == "together":
         settings["DEDUP_INDEX"] = index_of(server, f"{way}{count}")
         settings["DEDUP_INDEX_IN_USE"] = "share"

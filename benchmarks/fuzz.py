@@ -30,11 +30,10 @@ from time import perf_counter, process_time
 from typing import Any
 
 from lxml import etree
-from trafilatura import load_html
 
 from crawler.demo.site import pages as demo_pages
 from dedup.evidence import SIZE_OF_EVIDENCE, Evidence
-from dedup.extraction import EXTRACTORS, evidence_of_tree
+from dedup.extraction import EXTRACTORS, evidence_of_tree, parse
 from dedup.methods import METHODS
 from dedup.page import Page, PageReader
 from dedup.records.decoding import decode_html
@@ -230,7 +229,7 @@ class Run:
 
     def _check_evidence(self, number: int, html: str, page: Page | None) -> None:
         html = without_surrogates(html)
-        tree = load_html(html)
+        tree = parse(html)
         if tree is None:
             return
         before = etree.tostring(tree)

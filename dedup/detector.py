@@ -178,7 +178,7 @@ class Detector:
             return self._unchanged(stored, earlier)
         claims_so_far, apart_from = view.claims_so_far, earlier.numbers | own.numbers
         look = None
-        if not (again or reason):
+        if not (again or reason or earlier.has_changed_item(record)):
             look = view.look(record, apart_from, own.older_than, own_names)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
@@ -229,6 +229,17 @@ class Detector:
         claim.replaces = tuple(replaced)
         claim.items = [item for number in replaced for item in said[number]]
         self.commit(claim)
+
+    async def find(self, record: PageRecord) -> Verdict:
+        """Return the verdict on *record* if it were another page, and keep nothing of it."""
+        finding = self._view.look(record).finding
+        if reason := self.rule.reason_to_skip(record):
+            return self.skipped(reason)
+        if finding.match is None:
+            return Verdict(Kind.NEW, self._method.name)
+        distance = 0 if finding.kind is Kind.EXACT else finding.match.distance
+        original = await self._key(finding.match.page)
+        return Verdict(finding.kind, self._method.name, original, distance)
 
     async def is_new(self, record: PageRecord) -> bool:
         """Return whether *record* would be new or changed now: nothing it repeats is there.

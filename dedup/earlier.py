@@ -6,6 +6,7 @@ And what they stored under another one, and met under this one, which was prefer
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from functools import cache, cached_property
+from itertools import chain, islice
 from typing import TypeVar
 
 from dedup.index.base import Index
@@ -63,6 +64,19 @@ class EarlierPages:
             if self._rule.objection(page, original, is_exact=True) is None:
                 return stored
         return None
+
+    def has_changed_item(self, record: PageRecord) -> bool:
+        """Return whether the page has the text that it had, and another item than its only one.
+
+        That is news for the page, though another stored page may say the same by chance. The rows
+        of a list are not told from each other: whether others say them is asked as ever.
+        """
+        pages = self._counting(self._pages)
+        items = chain.from_iterable(self._items_of(page.number) for page in pages)
+        first_two = list(islice(items, 2))
+        if not record.item or len(first_two) != 1 or record.item in first_two:
+            return False
+        return any(self._counting(self._equal.get(record.digest, ())))
 
     def replaced_by(
         self, record: PageRecord, met_again: Container[int] = ()

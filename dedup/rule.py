@@ -69,7 +69,8 @@ class Verdict:
         return f"skipped ({self.reason})" if self.kind is Kind.SKIPPED else self.kind.value
 
 
-SHORT_PAGES = ("exact", "keep")
+SHORT = 20
+"""Main texts with fewer tokens are short, unless a rule says otherwise."""
 
 T = TypeVar("T")
 
@@ -100,23 +101,17 @@ class Witness(NamedTuple):
 class Rule:
     """Says what a page is.
 
-    *min_tokens*: a page with fewer tokens is never a near-duplicate. With *short_pages* "exact" it
-    is still a duplicate of a page with an equal text, with "keep" never. *demands*: what is asked
-    of the evidence of two pages whose main texts match; ``None`` for nothing. Raises ValueError for
-    other values of *short_pages*.
+    *min_tokens*: a page with fewer tokens is a duplicate only of one with an equal text. With 0,
+    short pages are no duplicates at all. *demands*: what is asked of the evidence of two pages
+    whose main texts match; ``None`` for nothing.
     """
 
-    min_tokens: int = 20
-    short_pages: str = "exact"
+    min_tokens: int = SHORT
     demands: Demands | None = NORMAL
-
-    def __post_init__(self) -> None:
-        if self.short_pages not in SHORT_PAGES:
-            raise ValueError(f"short_pages must be one of {SHORT_PAGES}, got {self.short_pages!r}")
 
     def is_short(self, record: PageRecord) -> bool:
         """Return whether *record* has too little text to be a near-duplicate of another page."""
-        return record.tokens < self.min_tokens or record.sketch is None
+        return record.tokens < (self.min_tokens or SHORT) or record.sketch is None
 
     def reason_to_skip(self, record: PageRecord) -> str | None:
         """Return why *record* is never a duplicate, or ``None``.
@@ -125,7 +120,7 @@ class Rule:
         """
         if record.digest is None:
             return "empty"
-        if self.short_pages == "keep" and self.is_short(record) and not record.is_binary:
+        if not self.min_tokens and self.is_short(record) and not record.is_binary:
             return "too_short"
         return None
 

@@ -19,7 +19,10 @@ def did_you_mean(
     '; did you mean verified?'
     >>> did_you_mean("treshold", ["max_distance"], {"threshold": "max_distance"})
     '; did you mean max_distance?'
+    >>> did_you_mean("newest", ["https", "newest-version"])
+    '; did you mean newest-version?'
     """
     names = [*known, *other_names]
     near = [name] if name in names else get_close_matches(name, names, 1, _LEAST_RATIO)
+    near = near or [other for other in names if len(name) > 2 and other.startswith(name)]
     return f"; did you mean {other_names.get(near[0], near[0])}?" if near else ""

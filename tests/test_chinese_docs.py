@@ -62,7 +62,7 @@ def test_a_page_has_the_blocks_of_the_english_one_which_are_run(name: str):
 @each("name", PAGES)
 def test_a_page_names_no_setting_that_there_is_not(name: str):
     names = set(re.findall(r"DEDUP_[A-Z_]*[A-Z]", (FOLDER / name).read_text("utf-8")))
-    assert names - {*DedupSettings.defaults()} == set()
+    assert names - {*DedupSettings.defaults(), "DEDUP_SECRET"} == set()  # of the environment
 
 
 def test_the_settings_and_their_defaults_are_those_of_the_english_page():

@@ -177,7 +177,7 @@ def test_short_pages_are_compared_by_their_text_only(detector):
 
 
 def test_short_pages_are_kept_where_that_is_wanted():
-    detector = Detector(SimHash(), Rule(short_pages="keep"))
+    detector = Detector(SimHash(), Rule(min_tokens=0))
     assert judge_all(detector, one=SHORT, two=SHORT) == [skipped("too_short")] * 2
     assert judge_all(detector, a=BRIDGE, b=BRIDGE) == [new(), exact("a")]
     assert len(detector) == 1
@@ -202,16 +202,16 @@ def test_a_stored_page_is_as_short_as_it_was(tmp_path, min_tokens, verdict):
             publish(ledger)
 
 
-@pytest.mark.parametrize("short_pages", ["exact", "keep"])
+@pytest.mark.parametrize("min_tokens", [0, 1])
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_a_page_without_text_is_never_a_duplicate(short_pages, text):
-    detector = Detector(SimHash(), Rule(min_tokens=0, short_pages=short_pages))
+def test_a_page_without_text_is_never_a_duplicate(min_tokens, text):
+    detector = Detector(SimHash(), Rule(min_tokens))
     assert judge_all(detector, one=text, two=text) == [skipped("empty")] * 2
     assert len(detector) == 0
 
 
 def test_pages_without_words_are_compared_by_their_text_even_without_a_least_number():
-    detector = Detector(SimHash(), Rule(min_tokens=0))
+    detector = Detector(SimHash(), Rule(min_tokens=1))
     assert judge_all(detector, one="?!", two="?!", three="!!") == [new(), exact("one"), new()]
 
 

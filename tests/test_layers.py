@@ -45,7 +45,7 @@ LAYERS = [
     {"page", "url_advice", "view", "earlier"},
     {"follower", "neighbours"},
     {"detector"},
-    {"workers", "report", "evaluation", "explanation", "calibration"},
+    {"deduplicator", "workers", "report", "evaluation", "explanation", "calibration"},
     {"scan", "history"},
     {"spark"},
     {"cli"},

@@ -79,7 +79,7 @@ def strings(value: Any) -> list[str]:
 
 
 def test_nothing_in_a_report_is_long():
-    settings = {"DEDUP_METHOD": "simhash", "DEDUP_METHOD_ARGS": {"words": ["x"] * 10**5}}
+    settings = {"DEDUP_METHOD": {"name": "simhash", "words": ["x"] * 10**5}}
     detector = Detector(SimHash())
     details = Details(contents=Contents())
     summary = Summary(Counters(), settings, details=details)
@@ -91,7 +91,7 @@ def test_nothing_in_a_report_is_long():
     report = summary.finish(detector)
     assert report.groups == 2
     assert max(map(len, strings(report.as_json()))) <= LONGEST_URL
-    assert len(report.settings["DEDUP_METHOD_ARGS"]) == LONGEST_LINE
+    assert len(report.settings["DEDUP_METHOD"]) == LONGEST_LINE
 
 
 def test_there_are_no_rules_for_a_host_with_a_url_that_is_too_long():

@@ -219,12 +219,13 @@ def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers):
+def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers, monkeypatch):
     pages = [page(text).encode() for text in (forgery, article(1))]
     settings = {"DEDUP_WORKERS": workers, "DEDUP_EVIDENCE": "off"}  # which would keep it, too
     stored, result = crawl_both(*pages, **settings)
     assert (stored, result.stats["dedup/near_duplicates"]) == ([1], 1)
-    stored, _ = crawl_both(*pages, **settings, DEDUP_SECRET=SECRET)
+    monkeypatch.setenv("DEDUP_SECRET", SECRET)
+    stored, _ = crawl_both(*pages, **settings)
     assert stored == [1, 2]
 
 

@@ -86,7 +86,7 @@ def test_links_lead_to_files_that_are_there(file: Path):
 
 
 def test_the_readme_is_short_enough_to_be_read():
-    assert len(README.splitlines()) < 80
+    assert len(README.splitlines()) < 100
 
 
 @pytest.mark.slow

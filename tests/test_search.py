@@ -58,7 +58,7 @@ def answers(index, method, asked):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 40), max_size=6),
     at_once=st.sampled_from([1, 2_000, 100_000]),
@@ -172,7 +172,7 @@ def test_what_is_no_sketch_is_refused(name, cut):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(
     limit=st.sampled_from([3, 10**6]),
     share=st.sampled_from([0.1, 0.5, 0.95]),
@@ -200,7 +200,7 @@ def test_only_pages_that_count_are_found(name, limit, share, chooser):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(limit=st.sampled_from([3, 10**6]), chooser=st.randoms(use_true_random=False))
 def test_what_is_discarded_was_never_there(name, limit, chooser):
     method, known = METHODS_TO_LOAD[name], sketches_of(name)
@@ -240,7 +240,7 @@ def keys_of(method, sketch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS_TO_LOAD)
-@settings(max_examples=examples(10), deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(
     limit=st.sampled_from([3, 10**6]),
     most_gaps=st.sampled_from([0, 5]),

@@ -19,7 +19,7 @@ from oracle.scenarios import FEEDS, Scenario
 from oracle.site import Key, Server
 
 LONGEST_CRAWL, LONGEST_WAIT = 60, 10
-_REFUSED = re.compile(r"ERROR: (\S+) is torn, as if a crawl was killed")
+_REFUSED = re.compile(r"ERROR: (\S+) is not whole: a crawl")
 _TORN = re.compile(r"torn\d+-")
 Violations = dict[str, list[str]]
 """What was found, by kind."""
@@ -108,7 +108,7 @@ class Crawl:
         return bool(self.job) and "/queuelib/" in "".join(log_of_crawl.splitlines()[-60:])
 
     def was_refused(self) -> bool:
-        """Return whether the last crawl was refused, since it would append to a torn feed."""
+        """Return whether the last crawl was refused, since a feed may be torn."""
         return bool(_REFUSED.search(self.log_text(), self.log_read))
 
     def move_torn_feeds(self) -> bool:

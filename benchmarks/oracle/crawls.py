@@ -19,6 +19,7 @@ from scrapy import Field, Item, Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import DropItem
 
+from dedup.scrapy_plugin import limits
 from oracle.faults import Fault, Planted
 
 _TEMPORARY = "temporary"
@@ -69,6 +70,7 @@ def crawl(order: Order) -> None:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (order.largest_file, hard))
     Planted(order.fault, order.notes, order.slow_fsync).plant()
+    limits.PAGE_TIMEOUT, limits.WAIT_TIMEOUT = 2.0, 10.0  # for less waiting
     process = AsyncCrawlerProcess({"ADDONS": {"dedup.scrapy_plugin.Addon": 500}, **order.settings})
     process.crawl(Everything, url=order.url, chain=order.chain)
     process.start()

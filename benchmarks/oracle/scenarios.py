@@ -73,8 +73,6 @@ class Drawn:
         settings = {
             **SETTINGS,
             "DEDUP_WORKERS": workers,
-            "DEDUP_PAGE_TIMEOUT": 2,
-            "DEDUP_WAIT_TIMEOUT": 10,
             "DEDUP_CHECKPOINT_INTERVAL": rng.choice((0, 0.02, 0.1, 0.1, 0.3)),
             "CONCURRENT_REQUESTS_PER_DOMAIN": rng.choice((2, 8, 16)),
             "ITEM_PIPELINES": {"oracle.crawls.Pipeline": rng.choice((300, 900))},

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         _discard_output()
         return 0
     except (CommandError, ValueError, OSError) as error:
-        print(f"{name}: {_printable(str(error))}", file=sys.stderr)
+        print(f"{name}: {_printable(_message_of(error))}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # as on a full disk
@@ -68,6 +68,12 @@ def main(arguments: Sequence[str] | None = None, program: str = "dedup") -> int:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     return code
+
+
+def _message_of(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename} cannot be used ({error.strerror})"
+    return str(error)
 
 
 def _run(arguments: Sequence[str], program: str, command: str | None) -> int:

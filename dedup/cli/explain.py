@@ -194,7 +194,7 @@ def _read_ledger(
                 stored = ledger.text(original) if original else None
             if stored is None:
                 raise CommandError(
-                    f"{place} has no text of {url} (DEDUP_REPORT_TEXTS says how many it keeps); "
+                    f"{place} has no text of {url} (it keeps those of 2,000 pages); "
                     "dedup why says what became of it, and without --ledger, the page itself is "
                     "fetched"
                 )

@@ -19,7 +19,7 @@ examples:
 
 then, in settings.py:
   DEDUP_METHOD = "i-match"
-  DEDUP_METHOD_ARGS = {"lexicon": "pages.lexicon"}
+  DEDUP_METHOD = {"name": "simhash", "lexicon": "pages.lexicon"}
 """
 
 

@@ -38,7 +38,7 @@ def add_methods(parser: argparse.ArgumentParser) -> None:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+        help="arguments of the method, as a JSON object (as in DEDUP_METHOD)")  # fmt: skip
     add_simplify_chinese(parser)
     parser.add_argument("--min-tokens", type=int, default=20, metavar="N",
         help="texts with fewer words can only be exact duplicates; each Han character is one "

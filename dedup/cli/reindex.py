@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--method", metavar="NAME", help="the new method, as in DEDUP_METHOD")
     parser.add_argument("--args", default="{}", metavar="JSON",
-        help="arguments of the method, as a JSON object (see DEDUP_METHOD_ARGS)")  # fmt: skip
+        help="arguments of the method, as a JSON object (as in DEDUP_METHOD)")  # fmt: skip
     add_simplify_chinese(parser)
     parser.add_argument("--scope", metavar="NAME", help="the new scope, as in DEDUP_SCOPE")
     parser.add_argument("--texts", nargs="+", type=Path, default=[], metavar="FEED",

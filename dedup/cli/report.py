@@ -107,7 +107,7 @@ def _report_of_pages(
         "DEDUP_INDEX": ledger.name,
     }
     if identity.get("simplify_chinese"):
-        settings["DEDUP_SIMPLIFY_CHINESE"] = True
+        settings["DEDUP_METHOD"] = {"name": identity.get("method"), "simplify_chinese": True}
     started = min(crawl.started for crawl in chosen)
     min_tokens = setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20)
     numbers = {crawl.id for crawl in chosen}

@@ -72,8 +72,8 @@ class Results:
             if "max_distance" in method.parameters:
                 settings["max_distance"] = self._best.choice.threshold
             output.print()
-            output.print(Text(f'DEDUP_METHOD = "{method.name}"'))
-            output.print(Text(f"DEDUP_METHOD_ARGS = {settings!r}"))
+            chosen = {"name": method.name, **settings} if settings else method.name
+            output.print(Text(f"DEDUP_METHOD = {chosen!r}"))
 
     def as_json(self) -> dict[str, Any]:
         """Return all figures."""

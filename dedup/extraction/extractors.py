@@ -44,7 +44,7 @@ def trafilatura(html: str) -> Extraction:
     Must not run in a thread: lxml crashes there (https://github.com/adbar/trafilatura/issues/840).
     """
     library = own_trafilatura()
-    tree = library.load_html(html)
+    tree = parse(html)
     if tree is None:
         return Extraction("")
     title, description, language = head_of(tree)
@@ -68,6 +68,19 @@ _MUCH_MORE = 10
 _SHORT = 100
 
 
+def parse(html: str) -> "HtmlElement | None":
+    """Return the tree of a page, with an html element as its root; ``None`` if it is blank.
+
+    Where the page has none, trafilatura refuses it or takes a part for the whole, so one is added.
+    """
+    if not html.strip():
+        return None
+    tree = own_trafilatura().load_html(html)
+    if tree is None or tree.tag != "html":
+        tree = own_trafilatura().load_html(f"<html><body>{html}")
+    return tree
+
+
 def resiliparse(html: str) -> Extraction:
     """Extract with resiliparse, which is faster and rougher than trafilatura."""
     from resiliparse.extract.html2text import extract_plain_text
@@ -86,7 +99,7 @@ def resiliparse(html: str) -> Extraction:
 
 def _evidence(html: str, text: str, title: str | None) -> Evidence | None:
     """Return the evidence of a page that was parsed by another library than lxml."""
-    tree = own_trafilatura().load_html(html)
+    tree = parse(html)
     return None if tree is None else evidence_of_tree(tree, html, text, title)
 
 

@@ -59,7 +59,7 @@ class LedgerHistory:
             words += f" Page {by.number} took its place on {format_time(page.ended)}."
         elif page.ended is not None:
             words += (
-                f" It expired on {format_time(page.ended)} (DEDUP_MAX_AGE): no page is compared "
+                f" It expired on {format_time(page.ended)} (DEDUP_REVISITS): no page is compared "
                 "with it."
             )
         facts = {

@@ -11,7 +11,7 @@ from dedup.report.counts import Counters
 from dedup.report.details import Details
 from dedup.report.near_misses import KeptIndex
 from dedup.report.report import Report
-from dedup.report.summary import Summary
+from dedup.report.summary import Summary, method_name
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Content, Contents
 
@@ -63,7 +63,7 @@ def replay(
     >>> report.pages.judged, report.largest_groups[0].original
     (2, 'http://a/')
     """
-    method = str(settings.get("DEDUP_METHOD", ""))
+    method = method_name(settings)
     summary = Summary(Counters(), settings, details=Details(contents=contents))
     for page in pages:
         verdict = Verdict(page.kind, method, page.original, page.distance, page.reason)

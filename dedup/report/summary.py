@@ -191,7 +191,7 @@ class Summary:
         """
         seconds = monotonic() - self._start
         details = Details() if self._details is None else self._details
-        method = str(self._settings.get("DEDUP_METHOD", ""))
+        method = method_name(self._settings)
         index = IndexSize(0, other_bytes)
         nearest_kept, near_misses = NOTHING_NEAR, tuple[NearMiss, ...]()
         url_advice = second_opinion = None
@@ -268,6 +268,12 @@ def _ledger_use(store: StoreState, counts: CounterReader) -> LedgerUse:
         failed_checkpoints=counts.value("checkpoints/failed"),
         pages_not_written=store.unpublished,
     )
+
+
+def method_name(settings: Mapping[str, Any]) -> str:
+    """Return the name of the method that *settings* choose, by its name alone or in a dict."""
+    chosen = settings.get("DEDUP_METHOD", "")
+    return str(chosen["name"] if isinstance(chosen, Mapping) else chosen)
 
 
 def _bound(value: Any) -> Any:

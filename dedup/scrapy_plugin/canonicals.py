@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 
@@ -15,18 +13,14 @@ from dedup.preference import are_same_url
 from dedup.scopes import domain
 from dedup.scrapy_plugin.gone import GoneResponses
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.plain_requests import has_plain_callback
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _MOST_KNOWN = 100_000
-"""How many requests are followed on their way, asked for, and remembered by what they name."""
+"""How many requests are followed on their way."""
 _MOST_WAITING = 64
 _SECONDS_BETWEEN_LOOKS = 1.0
-_CREDIT = 16
-# What Scrapy has noted in the meta of a request that another one would not have.
-_OWN_META = ("redirect_", "retry_times", "download_slot", "download_latency", "is_start_request")
 
 
 def canonical_url(response: Response) -> str | None:
@@ -43,8 +37,7 @@ class Canonicals:
 
     A page waits before it claims anything, so nobody waits for it but those that name it; and it
     does not wait for one that waits for itself. It waits while the other one is on its way: from
-    the scheduler to its verdict. One that is not is asked for, once, by a copy of the page's own
-    request, which passes the same filters. If that is of no use too often, nobody asks any more.
+    the scheduler to its verdict.
     """
 
     def __init__(
@@ -63,16 +56,12 @@ class Canonicals:
         self._timeout = timeout
         self._count = count
         self._most_bytes = crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE") // 2
-        self._longest_url = crawler.settings.getint("URLLENGTH_LIMIT")
         # By the fingerprints of their requests.
         self._on_their_way: set[bytes] = set()
         self._arrived: set[bytes] = set()
-        self._asked: set[bytes] = set()
         self._waiting: dict[bytes, bytes] = {}
         self._bytes_waiting = 0
         self._to_call: dict[bytes, list[Callable[[], None]]] = {}
-        self._credit = _CREDIT
-        self.is_watching = False
 
     @staticmethod
     def named_by(response: Response) -> str | None:
@@ -85,24 +74,12 @@ class Canonicals:
             return None
         return url if domain(url) == domain(response.url) else None
 
-    def watch(self, scheduler: BaseScheduler) -> None:
-        """Follow from now on which requests come to *scheduler*."""
-        enqueue: Callable[[Request], bool] = scheduler.enqueue_request
-
-        def enqueue_request(request: Request) -> bool:
-            is_accepted = enqueue(request)
-            for url in request.meta.get("redirect_urls", ())[-1:]:
-                self.request_ends(Request(url))
-            if (
-                is_accepted
-                and len(self._on_their_way) < _MOST_KNOWN
-                and (key := self._key(request))
-            ):
-                self._on_their_way.add(key)
-            return is_accepted
-
-        scheduler.enqueue_request = enqueue_request  # type: ignore[method-assign]  # no signal tells
-        self.is_watching = True
+    def request_comes(self, request: Request, *, is_accepted: bool) -> None:
+        """*request* has come to the scheduler, which takes it, or filters it."""
+        for url in request.meta.get("redirect_urls", ())[-1:]:
+            self.request_ends(Request(url))
+        if is_accepted and len(self._on_their_way) < _MOST_KNOWN and (key := self._key(request)):
+            self._on_their_way.add(key)
 
     def response_arrives(self, response: Response) -> None:
         """The callback of *response* is about to run."""
@@ -113,7 +90,7 @@ class Canonicals:
 
     def request_ends(self, request: Request | None) -> None:
         """The page of *request* is judged, or will never be."""
-        if request is None or not self.is_watching:
+        if request is None or not self._on_their_way:
             return
         key = self._key(request)
         if key in self._on_their_way:
@@ -123,28 +100,19 @@ class Canonicals:
             for call in self._to_call.pop(key, ()):
                 call()
 
-    def is_awaited(self, request: Request) -> bool:
-        """Return whether pages wait for that of *request*, their canonical page."""
-        return self._key(request) in self._waiting.values()
-
-    async def wait_for(self, url: str, response: Response) -> bool:
-        """Wait for the page at *url*, which *response* names, if it comes or is to be had.
-
-        Return whether it was asked for.
-        """
+    async def wait_for(self, url: str, response: Response) -> None:
+        """Wait for the page at *url*, which *response* names, while it is on its way."""
         page = response.request and self._key(response.request)
         canonical = self._key(Request(url))
         size = max(len(response.body), 1024)
-        if not (self.is_watching and self._timeout and page and canonical):
-            return False
+        if not (self._timeout and page and canonical in self._on_their_way):
+            return
+        assert canonical
         if page in self._waiting or self._waits_for(canonical, page):
-            return False
+            return
         if len(self._waiting) >= _MOST_WAITING or self._bytes_waiting + size > self._most_bytes:
             self._count("canonicals/too_many")
-            return False
-        is_asked = canonical not in self._on_their_way and self._ask(url, canonical, response)
-        if canonical not in self._on_their_way:
-            return is_asked
+            return
         self._count("canonicals/waited")
         self._waiting[page] = canonical
         self._bytes_waiting += size
@@ -153,7 +121,6 @@ class Canonicals:
         finally:
             self._bytes_waiting -= size
             del self._waiting[page]
-        return is_asked
 
     def _waits_for(self, waiting: bytes, page: bytes) -> bool:
         """Return whether *waiting* is *page*, or waits for it, maybe by way of others."""
@@ -185,33 +152,6 @@ class Canonicals:
             return True
         return not engine.needs_backout() and engine.scheduler.has_pending_requests()
 
-    def _ask(self, url: str, canonical: bytes, response: Response) -> bool:
-        """Have the page at *url* requested as that of *response* was; return whether it was."""
-        request = response.request
-        assert request
-        assert self._crawler.engine
-        if self._credit <= 0 or canonical in self._asked or len(self._asked) >= _MOST_KNOWN:
-            return False
-        if _origin(url) != _origin(response.url) or len(url) > self._longest_url > 0:
-            return False
-        if self._was_asked(request) or (copy := _copy_of(request, url)) is None:
-            return False
-        self._asked.add(canonical)
-        self._crawler.engine.crawl(copy)
-        if canonical not in self._on_their_way:  # filtered
-            return False
-        self._count("canonicals/requested")
-        return True
-
-    def asking_ends(self, *, is_of_use: bool) -> None:
-        """A page that asked for its canonical page is judged: has it given way?"""
-        self._credit += 1 if is_of_use else -1
-
-    def _was_asked(self, request: Request) -> bool:
-        """Return whether *request* was asked for: then it asks for no other, without an end."""
-        urls = [request.url, *request.meta.get("redirect_urls", ())]
-        return any(self._key(Request(url)) in self._asked for url in urls)
-
     def _key(self, request: Request) -> bytes | None:
         assert self._crawler.request_fingerprinter
         try:
@@ -219,23 +159,3 @@ class Canonicals:
         except Exception:  # of somebody else's
             self._notices.count_error("the fingerprint of the request of <%s>", request.url)
             return None
-
-
-def _copy_of(request: Request, url: str) -> Request | None:
-    """Return *request* for *url* and with a higher priority; ``None`` if it cannot be copied."""
-    if request.method != "GET" or request.body:
-        return None
-    meta = {
-        name: value for name, value in request.meta.items() if not str(name).startswith(_OWN_META)
-    }
-    handed_on = [*meta.values(), *request.cb_kwargs.values()]
-    # Anything else might be changed by both callbacks.
-    is_plain = all(value is None or isinstance(value, str | int | float) for value in handed_on)
-    if not (is_plain and has_plain_callback(request)):
-        return None
-    return request.replace(url=url, meta=meta, priority=request.priority + 1, dont_filter=False)
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc.rpartition("@")[2].lower()

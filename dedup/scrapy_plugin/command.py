@@ -1,8 +1,6 @@
 """``scrapy dedup …``: the ``dedup`` command in Scrapy's own list."""
 
 import argparse
-import os
-import sys
 
 from scrapy.commands import ScrapyCommand
 
@@ -10,7 +8,7 @@ from dedup.cli import COMMANDS, main
 
 
 class Command(ScrapyCommand):
-    """Hands its arguments to the ``dedup`` command, and the secret of the project."""
+    """Hands its arguments to the ``dedup`` command."""
 
     requires_crawler_process = False
 
@@ -31,16 +29,4 @@ class Command(ScrapyCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None: ...
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        secret = self.settings.get("DEDUP_SECRET") if self.settings else None
-        if secret is not None:
-            try:
-                # The environment is not shown to others, as arguments are.
-                os.environ["DEDUP_SECRET"] = secret
-            except (TypeError, ValueError):
-                print(
-                    "scrapy dedup: DEDUP_SECRET must be a string without null characters",
-                    file=sys.stderr,
-                )
-                self.exitcode = 2
-                return
         self.exitcode = main([*args, *opts.arguments], program="scrapy dedup")

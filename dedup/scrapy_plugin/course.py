@@ -1,7 +1,6 @@
 """The course of a response and its items through Scrapy: what the components tell, in order."""
 
 from collections.abc import Awaitable
-from functools import partial
 from inspect import isawaitable
 from typing import Any
 
@@ -70,10 +69,7 @@ class Course:
     async def request_leaves(self, request: Request, response: Response) -> bool:
         """Return whether *request*, which *response* has led to, goes on: it may be held back."""
         try:
-            visit, of_page = self._visits.of(response), response.request
-            if self._links and await self._links.hold_back(
-                request, response, visit, partial(self._may_wait, of_page)
-            ):
+            if self._links and await self._links.hold_back(request, response):
                 self._summary.count("links_held_back")
                 return False
         except Exception:
@@ -101,15 +97,12 @@ class Course:
             self._links.output_ends(response, failed=visit.callback_has_failed)
         self._request_ends(response.request)
 
-    def _may_wait(self, request: Request | None) -> bool:
-        """Return whether the page of *request* may wait for others, though it may not be judged.
-
-        Not if others wait for its verdict; from now on, nobody does.
-        """
-        if self._canonicals and request and self._canonicals.is_awaited(request):
-            return False
-        self._request_ends(request)
-        return True
+    def request_comes(self, request: Request, is_accepted: bool) -> None:
+        """*request* has come to the scheduler, which takes it, or filters it."""
+        if self._links:
+            self._links.request_comes(request)
+        if self._canonicals:
+            self._canonicals.request_comes(request, is_accepted=is_accepted)
 
     def request_fails(self, request: Request) -> None:
         """There is no response to *request*: not allowed, or not to be had."""

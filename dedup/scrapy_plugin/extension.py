@@ -10,6 +10,7 @@ from scrapy.exceptions import NotConfigured
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.ending import end_crawl
 from dedup.scrapy_plugin.parts import Parts, PartsOwner
+from dedup.scrapy_plugin.scheduler_watch import watch
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.stores import LedgerError
@@ -23,20 +24,29 @@ logger = get_logger(__name__)
 class Extension(PartsOwner):
     """Tells the parts of the plug-in what Scrapy signals."""
 
-    def __init__(self, settings: DedupSettings, crawler: "Crawler") -> None:
-        self._settings = settings
+    def __init__(self, crawler: "Crawler") -> None:
+        super().__init__()
         self._crawler = crawler
-        super().__init__(Parts(settings, crawler))
         self._table = ""
         self._is_open = False
 
     @classmethod
     def from_crawler(cls, crawler: "Crawler") -> "Extension":
+        extension = cls(crawler)
+        if crawler.crawling:
+            extension.begin()
+        return extension  # else what is to come is not known yet: a shell, a test, a crawl
+
+    def begin(self) -> None:
+        """Build the parts, if they are not there; raises NotConfigured if dedup is switched off."""
+        if self.has_begun:
+            return
+        crawler = self._crawler
         try:
-            settings = DedupSettings.from_crawler(crawler)
-            if not settings.enabled and not settings.fields:
+            self._settings = DedupSettings.from_crawler(crawler)
+            if not self._settings.enabled and not self._settings.fields:
                 raise NotConfigured
-            extension = cls(settings, crawler)
+            self.parts = Parts(self._settings, crawler)
         except (LedgerError, SettingError) as error:
             logger.error("The crawl does not start: %s", error)
             raise
@@ -44,8 +54,7 @@ class Extension(PartsOwner):
             "spider_opened", "item_scraped", "item_dropped", "item_error", "spider_closed",
             "engine_stopped",
         ):  # fmt: skip
-            crawler.signals.connect(getattr(extension, name), getattr(signals, name))
-        return extension
+            crawler.signals.connect(getattr(self, name), getattr(signals, name))
 
     def spider_opened(self) -> None:
         parts = self.parts
@@ -56,18 +65,12 @@ class Extension(PartsOwner):
             logger.error("ITEM_PIPELINES lacks dedup.scrapy_plugin.ItemPipeline, which waits for "
                          "the ledger: it is not used")  # fmt: skip
         parts.pool.start()
-        if engine := self._crawler.engine:
-            if parts.links and engine.scheduler is not None:
-                parts.links.watch(engine.scheduler)
-                self._crawler.signals.connect(
-                    parts.links.request_scheduled, signals.request_scheduled
-                )
-            if parts.canonicals and engine.scheduler is not None:
-                if "DownloaderMiddleware" in self.components:
-                    parts.canonicals.watch(engine.scheduler)
-                else:
-                    logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES "
-                                   "lacks dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
+        engine = self._crawler.engine
+        if (parts.links or parts.canonicals) and engine and engine.scheduler is not None:
+            watch(engine.scheduler, parts.course.request_comes)
+        if parts.canonicals and "DownloaderMiddleware" not in self.components:
+            logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES lacks "
+                           "dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip
         for setting, component in (
             ("SPIDER_MIDDLEWARES", "SpiderMiddleware"),
             ("SPIDER_MIDDLEWARES", "InnerSpiderMiddleware"),

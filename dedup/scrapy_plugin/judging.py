@@ -23,6 +23,7 @@ from dedup.logs import get_logger
 from dedup.report.item_differences import RememberedItems
 from dedup.report.summary import Summary
 from dedup.rule import Kind
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.closing import Closing
 from dedup.scrapy_plugin.item_scopes import ItemScopes
@@ -69,7 +70,7 @@ class Judge:
         self._ignored = settings.fields_without_content
         self._began = time()
         self._items = RememberedItems()
-        self._scopes = ItemScopes(settings.scope, settings.max_page_bytes, pages, notices)
+        self._scopes = ItemScopes(settings.scope, limits.MAX_PAGE_BYTES, pages, notices)
 
     async def of_page(self, item: Any, response: Response) -> Judgement:
         """Return the judgement of *item* by the page that it comes from, and by what it says.
@@ -138,9 +139,7 @@ class Judge:
 
     async def _what_says(self, item: Any, visit: Visit, response: Response) -> ItemValues:
         """Return what *item* of *response* says; raises UnreadableItemError or ReadError."""
-        if ALL_FIELDS in self._ignored or reason_not_to_read(
-            response, self._settings.max_page_bytes
-        ):
+        if ALL_FIELDS in self._ignored or reason_not_to_read(response, limits.MAX_PAGE_BYTES):
             return NOTHING
         values = values_of(item, ItemAdapter, self._ignored)
         of_items = visit.page_of_items
@@ -160,7 +159,7 @@ class Judge:
         is_judged = self._settings.enabled and wishes.is_on
         if not is_judged and not self._settings.fields:
             return Judgement(self._detector.skipped("switched_off"))
-        if reason := reason_not_to_read(response, self._settings.max_page_bytes):
+        if reason := reason_not_to_read(response, limits.MAX_PAGE_BYTES):
             return Judgement(self._detector.skipped(reason))
         page = await self._pages.read(response)
         if not is_judged:
@@ -206,7 +205,7 @@ class Judge:
                 self._settings.item_field,
                 type(item).__name__,
             )
-        elif size > self._settings.max_page_bytes:
+        elif size > limits.MAX_PAGE_BYTES:
             judgement = Judgement(self._detector.skipped("too_big"))
         else:
             again = bool(wishes and wishes.again)

@@ -110,8 +110,7 @@ class Keeper:
 
     async def wait_for_batches(self) -> None:
         """Wait until it is known of all pages in batches of feeds whether they are stored."""
-        if self._feeds.has_awaited_batches:
-            await self._feeds.wait_until_closed(SECONDS_FOR_FEEDS)
+        await self._feeds.wait_until_closed(SECONDS_FOR_FEEDS)
 
     async def disconnect(self) -> None:
         """Give back the connection to a shared store."""

@@ -91,7 +91,7 @@ class Opening:
         settings, crawler = self._settings, self._crawler
         if settings.is_shared:
             store = shared_store(settings, crawler)
-            self._wait = partial(connected, store, is_reset=is_reset(settings, crawler))
+            self._wait = partial(connected, store, is_reset=is_reset(crawler))
             return MemoryStore()
         try:
             return open_store(settings, crawler)
@@ -114,7 +114,7 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     if not settings.enabled or settings.index is None:
         return MemoryStore()
     assert isinstance(settings.index, Path)
-    reset = is_reset(settings, crawler)
+    reset = is_reset(crawler)
     job = settings.job
     is_of_job = job is not None and settings.index == Path(job, LEDGER_OF_A_JOB).absolute()
     _close_those_of_failed_crawls()
@@ -125,7 +125,7 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
                 settings.identity,
                 job=_token(job) if job else None,
                 reset=reset,
-                max_age=settings.max_age,
+                max_age=settings.revisits.days,
                 fsync=settings.fsync,
             )
             break
@@ -146,11 +146,11 @@ def open_store(settings: DedupSettings, crawler: "Crawler") -> Store:
     return store
 
 
-def is_reset(settings: DedupSettings, crawler: "Crawler") -> bool:
-    """Return whether a crawl forgets what is stored: the spider's argument, or the setting."""
+def is_reset(crawler: "Crawler") -> bool:
+    """Return whether a crawl forgets what is stored, by an argument of its spider."""
     argument = getattr(crawler.spider, RESET_ARGUMENT, None)
     if argument is None:
-        return settings.reset
+        return False
     return as_switch(f"the spider argument {RESET_ARGUMENT}", argument)
 
 
@@ -167,11 +167,11 @@ def shared_store(settings: DedupSettings, crawler: "Crawler") -> SharedStore:
             'TWISTED_REACTOR, or set it to "twisted.internet.asyncioreactor.AsyncioSelectorReactor"'
         )
     return SharedStore(
-        open_log(settings.index, fsync=settings.fsync, most_texts=settings.report_texts),
+        open_log(settings.index, fsync=settings.fsync),
         settings.identity,
         job=_token(settings.job) if settings.job else None,
-        reset=is_reset(settings, crawler),
-        max_age=settings.max_age,
+        reset=is_reset(crawler),
+        max_age=settings.revisits.days,
     )
 
 

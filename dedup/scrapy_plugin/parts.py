@@ -1,5 +1,6 @@
 """The parts of the plug-in: what judges pages and items in one crawl."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from dedup.detector import Detector
 from dedup.page import PageReader
 from dedup.preference import canonical
 from dedup.record import PageRecord
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.awaiting import Backlog
 from dedup.scrapy_plugin.bodies import BodyReader
 from dedup.scrapy_plugin.canonicals import Canonicals
@@ -53,7 +55,7 @@ class Parts:
         self._crawler = crawler
         reader = PageReader(settings.extractor, settings.method)
         self.pool = (
-            WorkerPool(reader, workers=settings.workers, page_timeout=settings.page_timeout)
+            WorkerPool(reader, workers=settings.workers, page_timeout=limits.PAGE_TIMEOUT)
             if settings.workers
             else InlinePool(reader)
         )
@@ -78,7 +80,7 @@ class Parts:
                 crawler,
                 self.visits.gone,
                 self.notices,
-                timeout=settings.wait_timeout,
+                timeout=limits.WAIT_TIMEOUT,
                 count=self.summary.count,
             )
             if believes and not settings.item_field
@@ -113,7 +115,7 @@ class Parts:
             self.pages,
             detector,
             Reservations(
-                self.settings.wait_timeout,
+                limits.WAIT_TIMEOUT,
                 self.settings.prefer,
                 detector,
                 self.visits,
@@ -172,13 +174,23 @@ class Parts:
             self.notices.count_error("what <%s> says no more", record.key)
 
 
-class PartsOwner:
+class PartsOwner(ABC):
     """What has the parts of a crawl, and gives them to its components: the extension."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.parts = parts
+    parts: Parts
+
+    def __init__(self) -> None:
         self.components: set[str] = set()
         """The names of the components that have asked for the parts."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the parts are there."""
+        return hasattr(self, "parts")
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Build the parts, if they are not there; raises NotConfigured if dedup is switched off."""
 
     @classmethod
     def parts_for(cls, crawler: "Crawler", component: str) -> Parts:
@@ -187,6 +199,7 @@ class PartsOwner:
         Raises NotConfigured if dedup is switched off, ValueError if the extension is missing.
         """
         if owner := crawler.get_extension(cls):
+            owner.begin()
             owner.components.add(component)
             return owner.parts
         if is_crawl(crawler) and crawler.settings.getbool("DEDUP_ENABLED", True):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
+_MOST_NAMED = 20
+"""So many drops are named in the log, unless it is for those who look for a fault (DEBUG)."""
 _REASONS = {
     Kind.EXACT: ExactDuplicate,
     Kind.NEAR: NearDuplicate,
@@ -47,6 +49,7 @@ class ItemPipeline:
 
     def __init__(self, parts: Parts | None = None) -> None:
         self._parts = parts
+        self._named = 0
         settings = parts.settings if parts else None
         self._made_with = settings.made_with if settings and settings.sketch_field else None
 
@@ -57,6 +60,14 @@ class ItemPipeline:
     async def open_spider(self) -> None:
         if self._parts:
             await self._parts.wait_for_ledger()
+
+    def close_spider(self) -> None:
+        if self._parts and self._named > _MOST_NAMED:
+            logger.log(
+                _level(self._parts.settings),
+                'Dropped %d more, which DEDUP_LOG_LEVEL = "DEBUG" names, and a report',
+                self._named - _MOST_NAMED,
+            )
 
     async def process_item(self, item: Any) -> Any:
         if self._parts is None:
@@ -93,7 +104,7 @@ class ItemPipeline:
                 record = judgement.record and to_field(judgement.record, settings.made_with)
                 parts.quarantine.add(item, judgement.key, verdict, record)
             parts.summary.count("items/dropped")
-            _log_drop(judgement, settings, passage.visit)
+            self._log_drop(judgement, settings, passage.visit)
             raise reason(verdict, judgement.key)
         await self._fill(item, passage, judgement, parts)
         is_compared = verdict.kind is not Kind.SKIPPED
@@ -108,6 +119,21 @@ class ItemPipeline:
         if parts.settings.fields:
             await _fill_texts(item, passage, judgement, parts)
 
+    def _log_drop(self, judgement: Judgement, settings: DedupSettings, visit: Visit | None) -> None:
+        """Log why items of a page are dropped, once, or an item that is judged by itself."""
+        told = set() if visit is None or settings.item_field else visit.told_originals
+        if judgement.verdict.original in told:
+            return
+        told.add(judgement.verdict.original)
+        level = _level(settings)
+        # What is stored already is no loss, and most of what a later crawl meets.
+        if judgement.verdict.kind is Kind.UNCHANGED:
+            level = min(level, logging.DEBUG)
+        elif level > logging.DEBUG:
+            self._named += 1
+            level = level if self._named <= _MOST_NAMED else logging.DEBUG
+        logger.log(level, "Dropped <%s>: %s", judgement.key, judgement.verdict)
+
 
 def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[DuplicatePage] | None:
     if settings.action != "drop":
@@ -115,23 +141,13 @@ def _reason_to_drop(judgement: Judgement, settings: DedupSettings) -> type[Dupli
     verdict = judgement.verdict
     # What is stored under another URL is kept when it is met there.
     is_met_there = verdict.original == shorten_url(judgement.key)
-    if verdict.kind is Kind.UNCHANGED and settings.revisits == "keep" and is_met_there:
+    if verdict.kind is Kind.UNCHANGED and settings.revisits.are_kept and is_met_there:
         return None
     return _REASONS.get(verdict.kind)
 
 
-def _log_drop(judgement: Judgement, settings: DedupSettings, visit: Visit | None) -> None:
-    """Log why items of a page are dropped, once, or an item that is judged by itself."""
-    told = set() if visit is None or settings.item_field else visit.told_originals
-    if judgement.verdict.original not in told:
-        told.add(judgement.verdict.original)
-        # What is stored already is no loss, and most of what a later crawl meets.
-        is_quiet = judgement.verdict.kind is Kind.UNCHANGED
-        level = logging.getLevelNamesMapping()[settings.log_level]
-        logger.log(
-            min(level, logging.DEBUG) if is_quiet else level,
-            "Dropped <%s>: %s", judgement.key, judgement.verdict,
-        )  # fmt: skip
+def _level(settings: DedupSettings) -> int:
+    return logging.getLevelNamesMapping()[settings.log_level]
 
 
 def _fill_record(

@@ -9,6 +9,7 @@ from dedup.report.details import Details
 from dedup.report.losses import Losses
 from dedup.report.summary import Summary
 from dedup.report.texts import TextStore
+from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.url_advice.contents import Contents
 
@@ -19,7 +20,7 @@ class Reporting:
     def __init__(self, settings: DedupSettings, stats: StatsCollector) -> None:
         # The report is written, or the ledger keeps it; else, nobody sees more than the table.
         has_report = bool(settings.enabled and (settings.report or settings.index))
-        self.texts = TextStore(settings.report_texts if has_report else 0)
+        self.texts = TextStore(limits.REPORT_TEXTS if has_report else 0)
         self.copies = CopyLog(settings.report) if settings.enabled and settings.report else None
         drops = settings.action == "drop"
         self.losses = Losses(drops=drops) if settings.enabled else None

@@ -86,8 +86,8 @@ class Reservations:
             return self._ended(await self._reserve(record, visit, said, again=again))
         canonical = self._canonicals.named_by(response) if self._canonicals else None
         # Later items of the page do not wait: others may wait for the first ones.
-        may_wait = canonical and not (wishes.again or visit.is_judged)
-        is_asked = bool(may_wait) and await self._wait_for(canonical or "", response, record)
+        if canonical and not (wishes.again or visit.is_judged):
+            await self._wait_for(canonical, response, record)
         until = monotonic() + self._timeout
         reservation = await self._reserve(record, visit, said, again=again, until=until)
         if canonical and reservation.claim not in visit.claims:
@@ -99,8 +99,6 @@ class Reservations:
             is_stored_elsewhere = verdict.is_duplicate or verdict.kind is Kind.UNCHANGED
             stored = (is_stored_elsewhere and verdict.original) or response.url
             self._own_word.note_stored_at(urls_of(response), stored)
-            if is_asked:
-                self._canonicals.asking_ends(is_of_use=verdict.is_duplicate)
         original = number if verdict.is_duplicate else None
         verdict = await self._preferred.verdict(verdict, claim, original, response.url, canonical)
         return verdict, claim, number
@@ -143,20 +141,16 @@ class Reservations:
         original = number if verdict.is_duplicate else None
         return await self._preferred.verdict(verdict, claim, original, url), claim
 
-    async def _wait_for(self, url: str, response: Response, record: PageRecord) -> bool:
-        """Wait for the page at *url*, which *response* names, while that would be stored else.
-
-        Return whether it was asked for.
-        """
+    async def _wait_for(self, url: str, response: Response, record: PageRecord) -> None:
+        """Wait for the page at *url*, which *response* names, while that would be stored else."""
         assert self._canonicals
         try:
             if await self._detector.is_new(record):
-                return await self._canonicals.wait_for(url, response)
+                await self._canonicals.wait_for(url, response)
         except StoreDownError:
-            return False
+            return
         except Exception:
             self._notices.count_error("what <%s> names as its canonical page", response.url)
-        return False
 
     async def _reserve(
         self,

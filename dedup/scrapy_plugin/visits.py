@@ -1,7 +1,7 @@
 """Visits: responses on their way through callback, pipelines and feeds, and what became of them."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import time
@@ -147,22 +147,32 @@ class Visit:
         if self.open_outputs or self.items_under_way:
             return
         has_failed = self.callback_has_failed or self.item_has_failed
-        stored: dict[Claim, list[bytes]] = {}
+        stored: dict[Claim, set[bytes]] = {}
         for judgement in () if has_failed else self.stored:
             if judgement.claim and judgement.record:
-                stored.setdefault(judgement.claim, []).append(judgement.record.item)
+                stored.setdefault(judgement.claim, set()).add(judgement.record.item)
         said, self.said = self.said, {}
         for claim in self.claims:
             if claim in stored:
-                again = said.pop(claim.record._replace(item=b""), {})
-                claim.items = sorted(
-                    {*stored[claim], *(item for i in again.values() for item in i)}
-                )
+                of_page = claim.record._replace(item=b"")
+                again = said.pop(of_page, {})
+                elsewhere = self._stored_elsewhere(of_page)
+                claim.items = sorted(stored[claim].union(elsewhere, *again.values()))
                 claim.replaces = tuple(sorted({*claim.replaces, *again}))
         self.end_claims(lambda claim: claim in stored)
         if not (has_failed or self.skipped):
             for record, again in said.items():
                 self.renew(record, again)
+
+    def _stored_elsewhere(self, of_page: PageRecord) -> Iterator[bytes]:
+        """Yield what was said that items of other pages say, which are stored.
+
+        The next visit finds the page unchanged in that, too, whatever becomes of the others.
+        """
+        for judgement in self.judgements.values():
+            record = judgement.record if judgement.verdict.is_duplicate else None
+            if record and record._replace(item=b"") == of_page:
+                yield record.item
 
     def ends_after(self, other: "Visit") -> bool:
         """Return whether it ends only after *other*, which it waits for, or is that."""

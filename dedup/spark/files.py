@@ -18,7 +18,7 @@ from dedup.records import Fields, Format, RecordError, format_of_name
 from dedup.records.base import DEFAULT_CANONICAL, DEFAULT_KEY
 from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
 from dedup.records.parquet import Parquet
-from dedup.rule import Kind, Rule
+from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.fields_seen import FieldsSeen
 from dedup.spark.columns import Columns, column
 from dedup.spark.components import cut
@@ -273,7 +273,7 @@ def _first_message(read: DataFrame, state: str) -> str | None:
 
 
 def _figures(judged: DataFrame, rule: Rule) -> dict[str, Any]:
-    is_short = F.col("sketch").isNull() | (F.col("tokens") < rule.min_tokens)
+    is_short = F.col("sketch").isNull() | (F.col("tokens") < (rule.min_tokens or SHORT))
     is_new = F.col("verdict") == Kind.NEW.value
     kinds = (*_DROPPED, Kind.SKIPPED.value, BAD, UNREAD, WITHOUT_SCOPE)
     [row] = judged.agg(

@@ -13,7 +13,7 @@ from dedup.evidence import Evidence, Names
 from dedup.methods import KeyMethod, Method
 from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
-from dedup.rule import Kind, Rule
+from dedup.rule import SHORT, Kind, Rule
 from dedup.scan.outcome import Fate
 from dedup.scan.record_judge import RecordJudge
 from dedup.scopes import host
@@ -75,12 +75,9 @@ def judge(
     runs = keyed.repartition("key").sortWithinPartitions("key")
     links = cut(runs.mapInArrow(_link_runs(method), "one long, other long").distinct())
     placed = nodes.join(find_components(links, links_of_a_task), "node", "left")
-    is_alone = F.col("component").isNull() & (F.col("copies") == 1)
-    alone = placed.where(is_alone).select(
-        "row",
-        F.when(F.col("digest").isNull(), Kind.SKIPPED.value).otherwise(Kind.NEW.value),
-        *(F.lit(None).cast(kind) for kind in ("long", "double", "string")),
-    )
+    is_alone = F.col("is_long") & F.col("component").isNull() & (F.col("copies") == 1)
+    nothing = (F.lit(None).cast(kind) for kind in ("long", "double", "string"))
+    alone = placed.where(is_alone).select("row", F.lit(Kind.NEW.value), *nothing)
     together = placed.where(~is_alone).withColumn("component", F.coalesce("component", "node"))
     return _judge_components(together, order, method, rule, has_pages=has_pages).union(alone)
 
@@ -91,7 +88,7 @@ def _with_nodes(records: DataFrame, rule: Rule) -> DataFrame:
     Of the sketches of a node, each is compared once. What has no text is alone.
     """
     own = F.when(F.col("digest").isNull(), F.col("row"))
-    is_long = F.col("sketch").isNotNull() & (F.col("tokens") >= rule.min_tokens)
+    is_long = F.col("sketch").isNotNull() & (F.col("tokens") >= (rule.min_tokens or SHORT))
     equal = Window.partitionBy("scope", "digest", "own")
     same = Window.partitionBy("scope", "digest", "own", "sketch", "is_long")
     return (
@@ -99,7 +96,7 @@ def _with_nodes(records: DataFrame, rule: Rule) -> DataFrame:
         .withColumn("node", F.min("row").over(equal))
         .withColumn("copies", F.count("*").over(equal))
         .withColumn("is_compared", F.col("is_long") & (F.min("row").over(same) == F.col("row")))
-        .drop("own", "is_long")
+        .drop("own")
     )
 
 

@@ -33,7 +33,7 @@ def check_identity(
     ways = (
         "Its job goes on: use the settings that it began with, or remove its JOBDIR"
         if is_resumed
-        else "Use another one (DEDUP_INDEX), start afresh (DEDUP_RESET), or convert it (dedup "
+        else "Use another one (DEDUP_INDEX), start afresh (-a dedup_reset=1), or convert it (dedup "
         "reindex)"
     )
     raise LedgerError(f"{name} was made with other settings: {told}. {ways}")

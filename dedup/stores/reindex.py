@@ -107,7 +107,7 @@ def _scope_of_urls(wanted: str, ledger: str) -> Scope:
         raise LedgerError(
             f"{ledger} has no languages and no items of pages, only their URLs, and the scope "
             f"{scope.name!r} needs more: crawl with another ledger (DEDUP_INDEX), or start afresh "
-            "(DEDUP_RESET)"
+            "(-a dedup_reset=1)"
         )
     return scope
 

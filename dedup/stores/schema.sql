@@ -59,7 +59,7 @@ CREATE TABLE matches (
     UNIQUE (page, url)
 );
 
--- The main texts of some pages, to show what differs (DEDUP_REPORT_TEXTS).
+-- The main texts of some pages, to show what differs.
 CREATE TABLE texts (
     url TEXT PRIMARY KEY,
     title TEXT,

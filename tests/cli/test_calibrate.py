@@ -101,9 +101,7 @@ def test_pairs_are_judged_elsewhere_and_a_threshold_is_recommended(calibrate, pa
     )
     shares = [step["lost_text"]["share"] for step in method["thresholds"]]
     assert shares[-1] > shares[0]
-    assert out.endswith(
-        f"DEDUP_METHOD = \"simhash\"\nDEDUP_METHOD_ARGS = {{'max_distance': {precise[-1]}}}\n"
-    )
+    assert out.endswith(f"DEDUP_METHOD = {{'name': 'simhash', 'max_distance': {precise[-1]}}}\n")
 
 
 @pytest.mark.slow
@@ -121,7 +119,7 @@ def test_methods_are_compared_by_recall_on_the_same_answers(calibrate, pages):
         if step["threshold"] == method["recommended"]
     }
     assert figures["recommended"] == max(recalls, key=recalls.get)
-    assert f'DEDUP_METHOD = "{figures["recommended"]}"\n' in out
+    assert f"DEDUP_METHOD = {{'name': '{figures['recommended']}'" in out
     assert figures["methods"][2]["recommended"] is None
     assert "exact: no threshold has an expected precision of 0.95 by these answers." in out
     arguments = (*methods, "exact", "--answers", "pairs.tsv", "--json", "figures", "--overwrite")
@@ -147,7 +145,7 @@ def test_answers_of_other_pairs_are_counted_and_arguments_kept(calibrate, pages)
         file.write("page/1\tnowhere\tyes\t\t\n")
     code, out, _ = calibrate("pages.jsonl", *arguments, "--answers", "pairs.tsv")
     assert code == 0
-    assert "{'weights': 'tf', 'max_distance': " in out
+    assert "{'name': 'simhash', 'weights': 'tf', 'max_distance': " in out
     assert "1 answer is about pairs that are not among these." in out
 
 

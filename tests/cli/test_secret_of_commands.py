@@ -37,12 +37,14 @@ def crawled_once(tmp_path_factory):
     folder = tmp_path_factory.mktemp("crawled")
     pages = {"/a": page(article(1)), "/copy": page(edited(article(1))), "/b": page(article(2))}
     ledger, feed = folder / "pages.sqlite", folder / "pages.jsonl"
-    with served(pages) as url:
+    with served(pages) as url, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEDUP_SECRET", SECRET)
         crawl(
-            spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger, DEDUP_SECRET=SECRET,
+            spider_over(*(url + path for path in pages)), DEDUP_INDEX=ledger,
             FEEDS={str(feed): {"format": "jsonlines"}}, DEDUP_FIELDS={"text": "text"},
             DEDUP_METHOD="verified",
         )  # fmt: skip
+        patch.undo()
         yield url, ledger, feed
 
 

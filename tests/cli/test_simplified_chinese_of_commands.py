@@ -10,6 +10,7 @@ from labelled import write
 from texts import CHINESE, TRADITIONAL_CHINESE, article, page
 from web import served
 
+SIMPLIFYING = {"name": "simhash", "simplify_chinese": True}
 SITE = {"/cn": page(CHINESE, title="迁徙"), "/tw": page(TRADITIONAL_CHINESE, title="遷徙")}
 
 
@@ -54,7 +55,7 @@ def test_both_are_explained_as_a_crawl_would_see_them(tmp_path, capsys):
     others = {f"/{n}": page(article(n), title=f"Page {n}") for n in range(8)}
     with served(others | SITE) as url:
         for evidence in ("normal", "strict"):
-            settings = {"DEDUP_SIMPLIFY_CHINESE": True, "DEDUP_EVIDENCE": evidence}
+            settings = {"DEDUP_METHOD": SIMPLIFYING, "DEDUP_EVIDENCE": evidence}
             spider = spider_over(*(url + path for path in (*others, *SITE)))
             assert len(crawl(spider, **settings).items) == len(others) + 1
 
@@ -90,7 +91,7 @@ def test_a_ledger_is_converted_to_it_and_back(tmp_path, capsys):
         assert (code, out) == (0, f"{with_it}: 1 page\n")
         code, out, _ = run(capsys, "reindex", with_it, "-o", back, *options)
         assert (code, out) == (0, f"{back}: 1 page\n")
-        assert stored(with_it, DEDUP_SIMPLIFY_CHINESE=True) == []
+        assert stored(with_it, DEDUP_METHOD=SIMPLIFYING) == []
         assert stored(back) == ["/tw"]
     assert "simplify_chinese=True" in run(capsys, "stats", with_it)[1]
     assert run(capsys, "report", with_it, "-o", tmp_path / "report.html")[0] == 0

@@ -223,6 +223,24 @@ def test_a_page_may_describe_itself(extract):
     assert extract(html.replace("Description", "author")).description is None
 
 
+@each(
+    "begin",
+    [
+        "",
+        "<!-- a comment -->",
+        "<!-- a comment -->\n<html lang='en'><body>",
+        "<?xml version='1.0'?>",
+    ],
+)
+def test_a_page_without_a_document_around_it_is_read_like_any_other(extract, begin):
+    table = (
+        f"<table>{''.join(f'<tr><td>{paragraph}</td></tr>' for paragraph in PARAGRAPHS)}</table>"
+    )
+    extracted = extract(begin + table)
+    assert all(paragraph in extracted.text for paragraph in PARAGRAPHS)
+    assert extracted.evidence.coverage > 0.95
+
+
 def print_view(chapters: int) -> str:
     """A page whose first block is what a fast extraction takes for all of it."""
     begin = "".join(f"<p>{article(500 + n, 40)}</p>" for n in range(3))

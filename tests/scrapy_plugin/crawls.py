@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Self
 
+import pytest
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
@@ -43,12 +45,18 @@ class Crawl:
 
 
 def crawl(
-    spider: type[Spider], *, keep_log: bool = True, keep_items: bool = True, **settings: Any
+    spider: type[Spider],
+    *,
+    keep_log: bool = True,
+    keep_items: bool = True,
+    limits: Mapping[str, float] = MappingProxyType({}),
+    **settings: Any,
 ) -> Crawl:
     """Run *spider* with dedup switched on, inline unless *settings* say otherwise.
 
     *keep_log*: keep all records, from DEBUG on, and with them all responses and items.
     *keep_items*: be told of scraped items, and with that be somebody who may store them.
+    *limits*: what other values those of `dedup.scrapy_plugin.limits` have.
     """
     settings = {
         "TWISTED_REACTOR_ENABLED": False,
@@ -84,7 +92,9 @@ def crawl(
         await crawler.crawl_async()
         result.stats = dict(crawler.stats.get_stats())
 
-    with logged(result.log) if keep_log else nullcontext():
+    with logged(result.log) if keep_log else nullcontext(), pytest.MonkeyPatch.context() as patch:
+        for name, value in limits.items():
+            patch.setattr(f"dedup.scrapy_plugin.limits.{name}", value)
         asyncio.run(run())
     return result
 

@@ -58,15 +58,28 @@ def test_an_equal_main_text_in_another_frame_is_an_exact_duplicate():
     assert result.stats["item_dropped_reasons_count/ExactDuplicate"] == 1
 
 
-def test_drops_are_logged_at_debug_unless_the_setting_says_otherwise():
+def test_drops_are_logged_at_the_level_that_the_setting_says():
     def level(**settings: Any) -> int:
         with served(SITE) as url:
             result = crawl(spider_over(f"{url}/original", f"{url}/copy"), **settings)
         [record] = [r for r in result.log if r.getMessage().startswith("Dropped <")]
         return record.levelno
 
-    assert level() == logging.DEBUG
+    assert level() == logging.INFO
     assert level(DEDUP_LOG_LEVEL="WARNING") == logging.WARNING
+
+
+@pytest.mark.parametrize(("level", "named"), [("INFO", 20), ("DEBUG", 23)])
+def test_twenty_drops_are_named_and_the_others_are_counted(level: str, named: int):
+    site = {f"/{number}": ORIGINAL for number in range(24)}
+    with served(site) as url:
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_LOG_LEVEL=level)
+    assert len(result.dropped) == 23
+    wanted = logging.getLevelNamesMapping()[level]
+    messages = [record.getMessage() for record in result.log if record.levelno >= wanted]
+    assert len([one for one in messages if one.startswith("Dropped <")]) == named
+    others = [one for one in messages if one.startswith("Dropped 3 more, ")]
+    assert len(others) == (named < 23)
 
 
 def test_a_body_seen_byte_for_byte_is_not_read_again():
@@ -259,7 +272,7 @@ def test_a_spider_overrides_settings():
 
 @pytest.mark.parametrize(
     ("settings", "stored"),
-    [({}, 2), ({"DEDUP_SHORT_PAGES": "keep"}, 3), ({"DEDUP_MIN_TOKENS": 1}, 2)],
+    [({}, 2), ({"DEDUP_MIN_TOKENS": 0}, 3), ({"DEDUP_MIN_TOKENS": 1}, 2)],
 )
 def test_short_pages_are_only_exact_duplicates(settings: dict[str, Any], stored: int):
     site = {
@@ -300,7 +313,7 @@ def test_what_cannot_be_judged_is_kept_with_a_reason():
     with served(site) as url:
         result = crawl(
             spider_over(*(url + path for path in site), handle_httpstatus_list=[404], name="test"),
-            DEDUP_MAX_PAGE_BYTES=20_000,
+            limits={"MAX_PAGE_BYTES": 20_000},
         )
     assert len(result.items) == len(site)
     assert result.dedup_stats == {
@@ -312,23 +325,23 @@ def test_what_cannot_be_judged_is_kept_with_a_reason():
     }
 
 
-@pytest.mark.parametrize(("short_pages", "is_dropped"), [("exact", True), ("keep", False)])
+@pytest.mark.parametrize(("min_tokens", "is_dropped"), [(20, True), (0, False)])
 def test_little_that_is_no_html_is_a_duplicate_unless_short_pages_are_kept(
-    short_pages: str, is_dropped: bool
+    min_tokens: int, is_dropped: bool
 ):
     site = {
         path: Answer(b"x" * length, content_type="application/json")
         for path, length in (("/a", 255), ("/b", 255), ("/c", 256), ("/d", 256))
     }
     with served(site) as url:
-        result = crawl(spider_over(*(url + path for path in site)), DEDUP_SHORT_PAGES=short_pages)
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_MIN_TOKENS=min_tokens)
     dropped = [item["url"].removeprefix(url) for item, _ in result.dropped]
     assert dropped == (["/b", "/d"] if is_dropped else ["/d"])
     assert result.dedup_stats.get("skipped/too_short", 0) == (0 if is_dropped else 2)
 
 
-@pytest.mark.parametrize("short_pages", ["exact", "keep"])
-def test_what_is_no_html_is_a_duplicate_if_it_is_equal_byte_for_byte(short_pages: str):
+@pytest.mark.parametrize("min_tokens", [20, 0])
+def test_what_is_no_html_is_a_duplicate_if_it_is_equal_byte_for_byte(min_tokens: int):
     rest = b"\n" * 300
     text = article(1)
     site = {
@@ -342,7 +355,7 @@ def test_what_is_no_html_is_a_duplicate_if_it_is_equal_byte_for_byte(short_pages
         "/html": page(text),
     }
     with served(site) as url:
-        result = crawl(spider_over(*(url + path for path in site)), DEDUP_SHORT_PAGES=short_pages)
+        result = crawl(spider_over(*(url + path for path in site)), DEDUP_MIN_TOKENS=min_tokens)
     assert sorted(item["url"].removeprefix(url) for item, _ in result.dropped) == [
         "/b.json", "/b.pdf",
     ]  # fmt: skip
@@ -753,10 +766,10 @@ def test_items_that_are_judged_by_a_field_are_compared_in_the_report_too(tmp_pat
 
 
 @pytest.mark.parametrize("texts", [0, 1])
-def test_no_more_texts_are_kept_than_the_setting_says(tmp_path: Any, texts: int):
+def test_no_more_texts_are_kept_than_there_may_be(tmp_path: Any, texts: int):
     with served(SITE) as url:
         spider = spider_over(f"{url}/original", f"{url}/copy")
-        crawl(spider, DEDUP_REPORT=tmp_path, DEDUP_REPORT_TEXTS=texts)
+        crawl(spider, DEDUP_REPORT=tmp_path, limits={"REPORT_TEXTS": texts})
     _, data = html_report(tmp_path)
     assert data["groups"][0]["copies"][0][4] is None
     assert data["diffs"] == []
@@ -817,7 +830,7 @@ def test_a_request_can_switch_its_items_off_and_a_field_can_be_too_big():
         result = crawl(
             spider_over(f"{url}/", start=start, parse=parse),
             DEDUP_ITEM_FIELD="body",
-            DEDUP_MAX_PAGE_BYTES=10_000,
+            limits={"MAX_PAGE_BYTES": 10_000},
         )
     assert result.dedup_stats == {
         "pages": 6,

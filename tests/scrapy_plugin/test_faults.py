@@ -32,7 +32,7 @@ def test_a_page_that_ruins_its_worker_is_kept_and_the_crawl_goes_on(word: str, c
             spider_over(*(url + path for path in site)),
             DEDUP_WORKERS=1,
             DEDUP_EXTRACTOR="extractors.fragile",
-            DEDUP_PAGE_TIMEOUT=2,
+            limits={"PAGE_TIMEOUT": 2},
         )
     assert [item["url"].removeprefix(url) for item in result.items] == ["/a", "/bad", "/c"]
     assert result.dedup_stats == {
@@ -68,7 +68,7 @@ def test_a_body_that_could_not_be_read_is_not_tried_again():
             spider_over(f"{url}/a", f"{url}/b"),
             DEDUP_WORKERS=1,
             DEDUP_EXTRACTOR="extractors.fragile",
-            DEDUP_PAGE_TIMEOUT=1,
+            limits={"PAGE_TIMEOUT": 1},
         )
     assert len(result.items) == 2
     assert result.stats["dedup/unread/timeout"] == 2

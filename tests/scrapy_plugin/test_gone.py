@@ -102,7 +102,7 @@ def test_who_waits_for_a_claim_goes_on_when_its_response_is_gone():
         yield {"url": response.url}
 
     with served({"/a": page(article(1))}) as url:
-        result = crawl(spider_over(f"{url}/a", parse=parse), DEDUP_WAIT_TIMEOUT=30)
+        result = crawl(spider_over(f"{url}/a", parse=parse), limits={"WAIT_TIMEOUT": 30})
     assert len(result.items) == 1
     assert result.dedup_stats["new"] == 1
     assert result.stats["dedup/claims/released"] == 1

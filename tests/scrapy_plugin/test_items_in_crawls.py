@@ -185,18 +185,17 @@ def test_whatever_an_item_says_is_stored_and_its_copies_are_not(
     site = make()
     everything = said(visit(site, parse, DEDUP_ENABLED=False), field)
     settings: dict[str, Any] = {"DEDUP_METHOD": method, "CONCURRENT_REQUESTS": 8}
-    assert said(visit(site, parse, **settings), field) == everything
-    # With a ledger, what is stored is not stored again, at the same URLs or at others.
-    settings["DEDUP_INDEX"] = str(tmp_path / "pages.sqlite")
-    settings["FEEDS"] = {str(tmp_path / "items.jl"): {"format": "jsonlines"}}
+    if method == "simhash":
+        # With a ledger, what is stored is not stored again, at the same URLs or at others.
+        settings["DEDUP_INDEX"] = str(tmp_path / "pages.sqlite")
+        settings["FEEDS"] = {str(tmp_path / "items.jl"): {"format": "jsonlines"}}
     with served(site) as url:
         starts = [url + path for path in site if not path.startswith("/api")]
         spider = spider_over(*starts, parse=parse)
-        first = crawl(spider, **settings)
-        assert said(first, field) == everything
-        for _ in range(2):
+        assert said(crawl(spider, **settings), field) == everything
+        for _ in range(2) if method == "simhash" else ():
             assert crawl(spider, **settings).items == []
-    if name != "an API in tasks":
+    if name != "an API in tasks" and method == "simhash":
         assert visit(site, parse, **settings).items == []  # a mirror: another port
 
 
@@ -216,6 +215,22 @@ def test_changed_prices_are_news_and_so_is_a_price_that_comes_again(tmp_path: An
     assert prices[1] == [str(100 * n + 4) for n in range(COUNT)]
     assert prices[2] == prices[0]
     assert prices[3] == []
+
+
+def test_a_changed_price_is_news_though_another_page_of_the_same_text_has_it(tmp_path: Any):
+    settings = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
+
+    def parse(self: Any, response: Any) -> Iterator[Any]:
+        yield {"url": response.url, "price": response.css(".price::text").get()}
+
+    site = offers()
+    prices = []
+    with served(site) as url:
+        spider = spider_over(*(url + path for path in site), parse=parse)
+        for price in (10, 11, 10, 10):  # that of the next page
+            site["/offer/0"] = offers(lambda n, price=price: price)["/offer/0"]
+            prices.append([item["price"] for item in crawl(spider, **settings).items])
+    assert prices == [[str(10 + n) for n in range(COUNT)], ["11"], ["10"], []]
 
 
 def test_a_changed_item_is_told_as_a_changed_page(tmp_path: Any):
@@ -340,9 +355,9 @@ def test_one_item_of_many_pages_of_one_text_is_found_by_its_values():
             del item["even"]
         yield item
 
-    site = {f"/{kind}/{n}": page(TEXT) for kind in ("page", "copy") for n in range(400)}
+    site = {f"/{kind}/{n}": page(TEXT) for kind in ("page", "copy") for n in range(150)}
     result = visit(site, parse)
-    assert (len(result.items), len(result.dropped)) == (400, 400)
+    assert (len(result.items), len(result.dropped)) == (150, 150)
 
 
 def test_an_item_that_cannot_be_read_is_kept_and_the_log_names_its_field_once():

@@ -79,7 +79,9 @@ def ledger(tmp_path):
 def run(site: Any, *paths: str, ledger: Any = "", **options: Any) -> Any:
     """A crawl over *paths*; its stored pages by their paths."""
     _, url = site
-    attributes = {key: options.pop(key) for key in ("parse", "start") if key in options}
+    attributes = {
+        key: options.pop(key) for key in ("parse", "start", "dedup_reset") if key in options
+    }
     spider = spider_over(*(url + path for path in paths or SITE), **attributes)
     result = crawl(spider, DEDUP_INDEX=ledger, **options)
     result.stored = [item["url"].removeprefix(url) for item in result.items]
@@ -229,23 +231,20 @@ def run_items(site: Any, ledger: Any, parse: Any) -> list[int]:
     return sorted(item["number"] for item in result.items)
 
 
-@pytest.mark.parametrize("way", ["setting", "argument"])
 @pytest.mark.usefixtures("known")
-def test_a_reset_stores_everything_again(site, ledger, way):
-    spider = spider_over(*(site[1] + path for path in SITE))
-    if way == "argument":
-        spider.dedup_reset = "1"
-    result = crawl(spider, DEDUP_INDEX=ledger, DEDUP_RESET=way == "setting")
+def test_a_reset_stores_everything_again(site, ledger):
+    spider = spider_over(*(site[1] + path for path in SITE), dedup_reset="1")
+    result = crawl(spider, DEDUP_INDEX=ledger)
     assert len(result.items) == 3
     assert query(ledger, "SELECT count(*) FROM crawls") == [(1,)]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("known")
-def test_the_spider_argument_is_above_the_setting(site, ledger):
+def test_the_spider_argument_is_true_or_false(site, ledger):
     spider = spider_over(*(site[1] + path for path in SITE))
     spider.dedup_reset = "0"
-    assert crawl(spider, DEDUP_INDEX=ledger, DEDUP_RESET=True).items == []
+    assert crawl(spider, DEDUP_INDEX=ledger).items == []
     spider.dedup_reset = "perhaps"
     with pytest.raises(ValueError, match="spider argument dedup_reset must be True or False"):
         crawl(spider, DEDUP_INDEX=ledger)
@@ -255,7 +254,7 @@ def test_the_spider_argument_is_above_the_setting(site, ledger):
 def test_entries_expire(site, ledger):
     with closing(sqlite3.connect(ledger)) as file, file:
         file.execute("UPDATE pages SET stored = stored - 86400 * 3 WHERE url LIKE '%/other'")
-    assert run(site, ledger=ledger, DEDUP_MAX_AGE=2.5).stored == ["/other"]
+    assert run(site, ledger=ledger, DEDUP_REVISITS={"drop": "2.5d"}).stored == ["/other"]
 
 
 def test_other_settings_are_refused_before_anything_is_changed(site, ledger, tmp_path):
@@ -806,7 +805,7 @@ def test_the_view_of_duplicates_has_each_pair_once_while_it_is_one(site, ledger)
 
 @pytest.mark.usefixtures("known")
 def test_a_crawl_without_items_changes_nothing(site, ledger):
-    run(site, ledger=ledger, DEDUP_RESET=True, parse=lambda self, response: None)
+    run(site, ledger=ledger, dedup_reset=True, parse=lambda self, response: None)
     assert query(ledger, "SELECT count(*) FROM crawls") == [(1,)]
     assert len(urls(site, ledger)) == 3
 

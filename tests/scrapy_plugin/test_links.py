@@ -1,6 +1,5 @@
 """DEDUP_FOLLOW_DUPLICATES = False: links are held back only if those of a copy were followed."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,8 +9,6 @@ from crawls import crawl, spider_over
 from scrapy import Request
 from texts import article, page
 from web import served
-
-from dedup.scrapy_plugin.links import FollowedLinks
 
 SITE = {
     "/a": page(article(1), "/1", "/2"),
@@ -127,16 +124,11 @@ def test_a_link_that_leads_to_another_callback_is_followed():
     assert result.stats["response_received_count"] == 6
 
 
-def test_the_links_of_the_oldest_pages_are_forgotten_where_there_are_too_many():
-    links = FollowedLinks(most_bytes=2 * (256 + 3 * 8))
-    for page_number in range(3):
-        links.keep(f"page {page_number}", {1, 2, 3 + page_number})
-    known = [[link for link in range(7) if links.has(f"page {n}", link)] for n in range(4)]
-    assert known == [[], [1, 2, 4], [1, 2, 5], []]
-    links.keep("page 1", {9, 1})
-    assert [link for link in range(10) if links.has("page 1", link)] == [1, 9]
-    links.keep("too large", set(range(1000)))
-    assert not any(links.has(name, 1) for name in ("page 1", "page 2", "too large"))
+def test_the_links_of_the_oldest_pages_are_forgotten_where_there_are_too_many(monkeypatch: Any):
+    monkeypatch.setattr("dedup.scrapy_plugin.links._MOST_LINKS", 5)
+    visited, result = run("/a", "/all", "/b", site={**SITE, "/all": page(article(5), "/1", "/2")})
+    assert {"b/1", "b/2"} <= set(visited)
+    assert "links_held_back" not in result.dedup_stats
 
 
 @pytest.mark.parametrize("moment", ["before", "between", "after"])
@@ -175,37 +167,6 @@ def test_links_that_are_known_to_the_scheduler_count_as_followed():
     site = {**SITE, "/all": page(article(5), "/1", "/2")}
     visited, _ = run("/all", "/a", "/b", site=site)
     assert visited == ["a", "a/1", "a/2", "all", "b"]
-
-
-def test_a_copy_waits_for_what_becomes_of_the_links_of_the_first_page():
-    async def until_seen(self: Any, name: str) -> None:
-        async with asyncio.timeout(30):
-            while not any(url.endswith(name) for url in self.seen):
-                await asyncio.sleep(0.01)
-
-    async def slow(self: Any, response: Any) -> Any:
-        is_first = response.url.endswith("/a")
-        for output in parse(self, response):
-            yield output
-            if is_first:
-                await until_seen(self, "/b")
-        if is_first:
-            raise ValueError("too late")
-
-    async def start(self: Any) -> Any:
-        self.seen: list[str] = []
-        first, copy = self.start_urls
-        yield Request(first)
-        await until_seen(self, "/a")
-        yield Request(copy)
-
-    def noting(self: Any, response: Any) -> Any:
-        self.seen.append(response.url)
-        return slow(self, response)
-
-    visited, result = run("/a", "/b", parse=noting, start=start, CONCURRENT_REQUESTS=4)
-    assert {"b/1", "b/2"} <= set(visited)
-    assert "links_held_back" not in result.dedup_stats
 
 
 def test_a_request_that_hands_on_an_item_is_no_mere_link():
@@ -269,42 +230,3 @@ def test_a_request_whose_values_cannot_be_read_is_followed():
         spider = spider_over(f"{url}/a", parse=ringing, last=last)
         result = crawl(spider, DEDUP_FOLLOW_DUPLICATES=False)
     assert len(result.items) == 3
-
-
-@pytest.mark.slow
-def test_pages_that_wait_for_the_links_and_the_item_of_each_other_go_on_at_once():
-    has_item = asyncio.Event()
-
-    async def crossing(self: Any, response: Any) -> Any:
-        item, link = {"url": response.url}, response.follow("/1", self.parse)
-        if response.url.endswith("/a"):
-            yield link
-            await has_item.wait()
-            yield item
-        elif response.url.endswith("/b"):
-            yield item
-            has_item.set()
-            yield link
-
-    visited, result = run("/a", "/b", parse=crossing, CONCURRENT_REQUESTS=2, DEDUP_WAIT_TIMEOUT=30)
-    assert {"a/1", "b/1"} & {*visited}
-    assert result.stats["elapsed_time_seconds"] < 15
-    assert "log_count/ERROR" not in result.stats
-
-
-@pytest.mark.slow
-def test_a_page_that_waits_for_its_canonical_page_does_not_bar_the_links_of_that():
-    names = '<head><link rel="canonical" href="/copy">'
-    site = {**SITE, "/a": SITE["/a"].replace("<head>", names), "/copy": SITE["/b"]}
-
-    def parse(self: Any, response: Any) -> Iterator[Any]:
-        yield from (response.follow(link, self.parse) for link in response.css("a"))
-        yield {"url": response.url}
-
-    visited, result = run(
-        "/a", "/copy", site=site, parse=parse, CONCURRENT_REQUESTS=2, DEDUP_WAIT_TIMEOUT=30,
-        DEDUP_PREFER=["canonical"],
-    )  # fmt: skip
-    assert {"a/1", "a/2"} <= set(visited)
-    assert result.stats["elapsed_time_seconds"] < 15
-    assert len([item for item in result.items if item["url"].endswith(("/a", "/copy"))]) == 1

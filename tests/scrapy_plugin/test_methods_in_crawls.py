@@ -45,6 +45,6 @@ def test_a_method_is_chosen_by_one_setting(method, workers):
     ],
 )
 def test_a_wrong_argument_stops_the_crawl_at_its_start(method, arguments, message):
-    with served(SITE) as url, pytest.raises(Exception, match="DEDUP_METHOD_ARGS") as error:
-        crawl(spider_over(url, parse=parse), DEDUP_METHOD=method, DEDUP_METHOD_ARGS=arguments)
+    with served(SITE) as url, pytest.raises(Exception, match="DEDUP_METHOD") as error:
+        crawl(spider_over(url, parse=parse), DEDUP_METHOD={"name": method, **arguments})
     assert message in str(error.value)

@@ -145,7 +145,7 @@ def test_near_duplicates_of_an_open_page_wait_and_one_takes_over_when_it_fails()
 
 
 def test_one_that_waits_too_long_is_kept_and_counted():
-    stored, result = open_pages("/a", "/b", actions={"a": [["b"]]}, DEDUP_WAIT_TIMEOUT=0.3)
+    stored, result = open_pages("/a", "/b", actions={"a": [["b"]]}, limits={"WAIT_TIMEOUT": 0.3})
     assert stored == ["b", "a"]
     assert result.dedup_stats["skipped/unresolved"] == 1
 
@@ -223,7 +223,7 @@ class Swallowing:
 
 def test_an_item_that_another_middleware_swallows_bars_nothing_for_long():
     stored, _ = run(
-        "/a", "/b", "/c", SPIDER_MIDDLEWARES={Swallowing: -2000}, DEDUP_WAIT_TIMEOUT=5,
+        "/a", "/b", "/c", SPIDER_MIDDLEWARES={Swallowing: -2000}, limits={"WAIT_TIMEOUT": 5},
     )  # fmt: skip
     assert stored == ["b"]
 
@@ -284,6 +284,6 @@ def test_items_from_start_end_their_claims_whatever_a_pipeline_makes_of_them(sto
 
 
 def test_without_a_time_to_wait_nothing_waits():
-    stored, result = open_pages("/a", "/b", actions={"a": [["b"]]}, DEDUP_WAIT_TIMEOUT=0)
+    stored, result = open_pages("/a", "/b", actions={"a": [["b"]]}, limits={"WAIT_TIMEOUT": 0})
     assert stored == ["b", "a"]
     assert claims(result) == {"committed": 1, "unresolved": 1}

@@ -55,7 +55,7 @@ def test_a_canonical_page_that_came_too_late_is_preferred_to_the_page_that_names
     pages, url = site
     canonical = f'<head><link rel="canonical" href="{CLEAN}">'
     pages["/a"] = page(TEXT).replace("<head>", canonical)
-    run_ = {"DEDUP_WAIT_TIMEOUT": 0, "DEDUP_ACTION": "mark", "DEDUP_PREFER": ["canonical"]}
+    run_ = {"limits": {"WAIT_TIMEOUT": 0}, "DEDUP_ACTION": "mark", "DEDUP_PREFER": ["canonical"]}
     marks = [item["dedup"] for item in run(site, "/a", CLEAN, **run_).items]
     assert marks[1]["preferred"] == url + CLEAN
 

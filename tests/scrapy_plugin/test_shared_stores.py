@@ -22,7 +22,8 @@ from scrapy.crawler import AsyncCrawlerRunner
 from texts import article, edited, page, replaced
 from web import served
 
-from dedup.stores.shared.log import Member
+from dedup.scrapy_plugin import limits
+from dedup.stores.shared.log import LEASE, Member
 from dedup.stores.shared.log_url import LogUrl
 from dedup.stores.shared.places import open_log
 
@@ -64,7 +65,11 @@ def site(pages: dict[str, Any]) -> Iterator[str]:
 
 
 def fleet_crawl(
-    site: str, *paths: str, before: Callable[[str], object] | None = None, **settings: Any
+    site: str,
+    *paths: str,
+    before: Callable[[str], object] | None = None,
+    reset: bool = False,
+    **settings: Any,
 ) -> Crawl:
     """Crawl *paths* in their order; *before* is called with each path before its item is judged."""
 
@@ -73,7 +78,7 @@ def fleet_crawl(
             before(response.url.removeprefix(site))
         yield {"url": response.url, "text": response.css("p::text").get(), "dedup": None}
 
-    spider = spider_over(*(site + path for path in paths), parse=parse)
+    spider = spider_over(*(site + path for path in paths), parse=parse, dedup_reset=reset)
     settings = {"DEDUP_MAX_DISTANCE": 8, "ITEM_PIPELINES": {Storage: 300}, **settings}
     return crawl(spider, **settings)
 
@@ -139,7 +144,7 @@ def test_what_was_stored_before_is_unchanged_or_changed_though_other_crawls_go_o
 
 def test_a_reset_forgets_what_all_have_stored(site: str, index: str):
     fleet_crawl(site, "/0", DEDUP_INDEX=index)
-    assert stored(fleet_crawl(site, "/0", DEDUP_INDEX=index, DEDUP_RESET=True), site) == ["/0"]
+    assert stored(fleet_crawl(site, "/0", DEDUP_INDEX=index, reset=True), site) == ["/0"]
     assert stored(fleet_crawl(site, "/0b", DEDUP_INDEX=index), site) == []
 
 
@@ -148,7 +153,7 @@ def test_a_crawl_without_items_changes_nothing(site: str, server: RedisServer, i
     assert contents_of(server) == {}
     fleet_crawl(site, "/0", DEDUP_INDEX=index)
     before = contents_of(server)
-    fleet_crawl(site, "/none", DEDUP_INDEX=index, DEDUP_RESET=True)
+    fleet_crawl(site, "/none", DEDUP_INDEX=index, reset=True)
     assert contents_of(server) == before
 
 
@@ -237,13 +242,12 @@ def test_a_file_is_shared_as_a_server_is(tmp_path: Path, site: str):
     assert "dedup/store/exchanges" not in alone.stats
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"), [("DEDUP_WAIT_TIMEOUT", 20), ("DEDUP_CHECKPOINT_INTERVAL", 0)]
-)
-def test_settings_that_have_others_wait_in_vain_are_refused(
-    caplog: pytest.LogCaptureFixture, site: str, index: str, setting: str, value: float
+def test_to_have_others_wait_in_vain_is_refused(
+    caplog: pytest.LogCaptureFixture, site: str, index: str
 ):
-    assert setting in refused(caplog, site, DEDUP_INDEX=index, **{setting: value})
+    interval = {"DEDUP_CHECKPOINT_INTERVAL": 0}
+    assert "DEDUP_CHECKPOINT_INTERVAL" in refused(caplog, site, DEDUP_INDEX=index, **interval)
+    assert limits.WAIT_TIMEOUT > LEASE  # so long, one that was killed has its claims
 
 
 def test_other_reactors_are_refused_with_the_setting_to_change(site: str, index: str):
@@ -464,13 +468,11 @@ def test_what_a_server_has_lost_is_entered_again(site: str, server: RedisServer,
     assert stored(fleet_crawl(site, *(path + "b" for path in paths), DEDUP_INDEX=index), site) == []
 
 
-def test_the_texts_of_several_crawls_are_kept_as_many_as_reports_show(
-    site: str, server: RedisServer, index: str
-):
+def test_the_texts_of_several_crawls_are_kept(site: str, server: RedisServer, index: str):
     for path in ("/0", "/1", "/2"):
-        fleet_crawl(site, path, DEDUP_INDEX=index, DEDUP_REPORT_TEXTS=2)
+        fleet_crawl(site, path, DEDUP_INDEX=index)
     with Redis(port=server.port, password=PASSWORD) as client:
-        assert client.llen("{dedup:test}:texts") == 2
+        assert client.llen("{dedup:test}:texts") == 3
 
 
 def test_a_report_needs_no_store(
@@ -633,7 +635,6 @@ def test_pages_of_two_crawls_that_wait_for_each_other_do_not_wait_for_the_timeou
     settings = {
         **settings_with_a_gate(index),
         "DEDUP_SCOPE": "field:kind",
-        "DEDUP_WAIT_TIMEOUT": 60,
         "ITEM_PIPELINES": {Storage: 300},
     }
     spiders = [
@@ -658,7 +659,7 @@ def test_what_others_use_is_not_reset(site: str, index: str):
     Gate.fails = False
     spiders = [
         spider_over(f"{site}/0", name="holder"),
-        spider_over(f"{site}/1b", name="b", custom_settings={"DEDUP_RESET": True}),
+        spider_over(f"{site}/1b", name="b", dedup_reset=True),
     ]
     records: list[logging.LogRecord] = []
     with logged(records):

@@ -1,4 +1,4 @@
-"""DEDUP_SIMPLIFY_CHINESE in crawls: pages in both scripts match, and are stored as they were."""
+"""A method that simplifies Chinese, in crawls: both scripts match, and are stored as they were."""
 
 import sys
 
@@ -22,6 +22,8 @@ SITE = {
     "/other": page(TRADITIONAL_CHINESE, title="另一篇文章"),
 }
 
+SIMPLIFYING = {"name": "simhash", "simplify_chinese": True}
+
 
 def read(**settings):
     return DedupSettings.from_settings(Settings(settings))
@@ -39,9 +41,7 @@ def crawled(*paths, **settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 def test_both_scripts_of_a_page_are_stored_once(workers):
-    stored, counts = crawled(
-        "/cn", "/tw", "/hk", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_WORKERS=workers
-    )
+    stored, counts = crawled("/cn", "/tw", "/hk", DEDUP_METHOD=SIMPLIFYING, DEDUP_WORKERS=workers)
     assert list(stored) == ["/cn"]
     assert (counts["exact_duplicates"], counts["near_duplicates"]) == (1, 1)
 
@@ -51,25 +51,25 @@ def test_they_do_not_match_without_it():
 
 
 def test_the_first_one_is_stored_in_its_own_script():
-    stored, _ = crawled("/tw", "/cn", DEDUP_SIMPLIFY_CHINESE=True)
+    stored, _ = crawled("/tw", "/cn", DEDUP_METHOD=SIMPLIFYING)
     assert list(stored) == ["/tw"]
     assert stored["/tw"]["title"] == "鳥類的遷徙"
     assert TRADITIONAL_CHINESE[:40] in stored["/tw"]["text"]
 
 
 def test_pages_of_two_titles_are_two_in_both_scripts():
-    stored, _ = crawled("/cn", "/other", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
+    stored, _ = crawled("/cn", "/other", DEDUP_METHOD=SIMPLIFYING, DEDUP_EVIDENCE="strict")
     assert list(stored) == ["/cn", "/other"]
     # Headlines are not converted, and of a host with so few pages, one of two names is not enough.
-    stored, _ = crawled("/cn", "/tw", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
+    stored, _ = crawled("/cn", "/tw", DEDUP_METHOD=SIMPLIFYING, DEDUP_EVIDENCE="strict")
     assert list(stored) == ["/cn", "/tw"]
-    stored, _ = crawled("/cn", "/no-headline", DEDUP_SIMPLIFY_CHINESE=True, DEDUP_EVIDENCE="strict")
+    stored, _ = crawled("/cn", "/no-headline", DEDUP_METHOD=SIMPLIFYING, DEDUP_EVIDENCE="strict")
     assert list(stored) == ["/cn"]
 
 
 def test_a_ledger_and_a_record_are_for_one_of_both(tmp_path):
     without = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
-    with_it = {**without, "DEDUP_SIMPLIFY_CHINESE": True}
+    with_it = {**without, "DEDUP_METHOD": SIMPLIFYING}
     assert list(crawled("/cn", **with_it)[0]) == ["/cn"]
     with pytest.raises(LedgerError, match="simplify_chinese True there, missing here"):
         open_store(read(**without), AsyncCrawlerRunner().create_crawler(spider_over()))
@@ -78,11 +78,15 @@ def test_a_ledger_and_a_record_are_for_one_of_both(tmp_path):
 
 def test_a_missing_library_stops_the_crawl_and_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "opencc", None)
-    with pytest.raises(SettingError, match=r"^DEDUP_SIMPLIFY_CHINESE needs OpenCC: pip install '"):
-        read(DEDUP_SIMPLIFY_CHINESE=True)
-    assert not read(DEDUP_SIMPLIFY_CHINESE=False).method.simplifies_chinese
+    with pytest.raises(
+        SettingError, match=r"^DEDUP_METHOD: simplify_chinese needs OpenCC: pip install '"
+    ):
+        read(DEDUP_METHOD=SIMPLIFYING)
+    assert not read(
+        DEDUP_METHOD={**SIMPLIFYING, "simplify_chinese": False}
+    ).method.simplifies_chinese
 
 
 def test_a_wrong_value_is_told_once():
-    with pytest.raises(SettingError, match=r"^DEDUP_SIMPLIFY_CHINESE must be .*'maybe'"):
-        read(DEDUP_SIMPLIFY_CHINESE="maybe")
+    with pytest.raises(SettingError, match=r"^DEDUP_METHOD simplify_chinese must be .*'maybe'"):
+        read(DEDUP_METHOD={**SIMPLIFYING, "simplify_chinese": "maybe"})

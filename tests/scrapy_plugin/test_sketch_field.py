@@ -289,8 +289,9 @@ def test_the_last_of_the_records_of_a_page_counts(tmp_path: Path):
 def test_with_a_secret_records_tell_nothing_without_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ):
-    run.settings["DEDUP_SECRET"] = SECRET
+    monkeypatch.setenv("DEDUP_SECRET", SECRET)
     run.crawl()
+    monkeypatch.delenv("DEDUP_SECRET")
     known = run.known()
     digest = KeyedHashing(SECRET).secret_digest
     assert digest
@@ -318,7 +319,7 @@ def test_a_rebuilt_ledger_is_shown_and_expires_by_the_age_of_its_feed(run: Run, 
     for command in (["stats", run.ledger], ["report", run.ledger, "-o", f"{run.ledger}.html"]):
         assert main(list(map(str, command))) == 0
     assert "items.jsonl" in capsys.readouterr().out
-    again = run.crawl(DEDUP_MAX_AGE=9)
+    again = run.crawl(DEDUP_REVISITS={"drop": 9})
     assert len(again.items) == 6
 
 

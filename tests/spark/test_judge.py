@@ -32,7 +32,9 @@ def judged_by_spark(spark, method, rule, collection, **options):
 @pytest.mark.parametrize(
     "name", sampled(METHODS, "simhash", "minhash", "verified", "containment", "exact")
 )
-@pytest.mark.parametrize("rule", [Rule(), Rule(min_tokens=90, demands=STRICT), Rule(demands=None)])
+@pytest.mark.parametrize(
+    "rule", [Rule(), Rule(min_tokens=90, demands=STRICT), Rule(0, demands=None)]
+)
 def test_random_collections_are_judged_as_in_a_scan(spark, name, rule):
     """Many small ones, each in a scope of its own, are judged at once: a job takes seconds."""
     method = METHODS[name]()

@@ -11,11 +11,6 @@ class Batch:
         """``None`` until it is closed."""
         self._calls: list[Callable[[], object]] = []
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether somebody wants to know when it is closed."""
-        return bool(self._calls)
-
     def when_closed(self, call: Callable[[], object]) -> None:
         """Have *call* called when it is closed, which it must not be yet."""
         self._calls.append(call)

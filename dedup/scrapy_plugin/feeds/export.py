@@ -13,12 +13,12 @@ from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 
 from dedup.logs import get_logger
 from dedup.scrapy_plugin.awaiting import wait_for_call
+from dedup.scrapy_plugin.feeds.appending import TornFeedError
 from dedup.scrapy_plugin.feeds.batch import Batch
 from dedup.scrapy_plugin.feeds.disk import Disk
 from dedup.scrapy_plugin.feeds.feed import Feed
 from dedup.scrapy_plugin.feeds.overwriting import names_of_overwritten
 from dedup.scrapy_plugin.feeds.sinks import has_other_sink
-from dedup.scrapy_plugin.feeds.torn_lines import TornFeedError
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -50,9 +50,8 @@ class Feeds:
         self._call_when_closed: list[Callable[[], None]] = []
         self._some_cannot_be_flushed = self._some_have_failed = False
         self._removed_file = ""
-        self._refuses_torn = False
+        self._refuses_torn = self._is_told_of_marks = False
         self._items_accepted = self._items_refused = 0
-        self._errors: set[str] = set()
         self.disk: Disk | None = None
         """Has each file that is written to."""
 
@@ -70,6 +69,16 @@ class Feeds:
             exporter.filters[uri] = _ReportingFilter(item_filter, uri, self._accept)
         for slot in exporter.slots:
             slot.filter = exporter.filters[slot.uri_template]
+            self._mark(self._feed_of(slot))
+
+    def _mark(self, feed: Feed) -> None:
+        try:
+            feed.mark(fsync=self.disk is not None)
+        except OSError as error:
+            if not self._is_told_of_marks:
+                self._is_told_of_marks = True
+                logger.warning("If this crawl is killed, the next one will not know that %s may "
+                               "be torn: %s", feed.slot.uri, error)  # fmt: skip
 
     def refuse_torn(self) -> None:
         """From now on, append to no file that could not be read afterwards.
@@ -81,7 +90,7 @@ class Feeds:
         try:
             for slot in slots:
                 self._feed_of(slot).check()
-        except (TornFeedError, OSError) as error:
+        except TornFeedError as error:
             for slot in slots:
                 slot.store_empty = False  # else Scrapy writes to it at its end
             logger.error("%s", error)
@@ -89,7 +98,7 @@ class Feeds:
 
     def _feed_of(self, slot: FeedSlot) -> Feed:
         if id(slot) not in self._feeds:
-            self._feeds[id(slot)] = Feed(slot)
+            self._feeds[id(slot)] = Feed(slot, self._count_stored())
         return self._feeds[id(slot)]
 
     def names_of_overwritten(self) -> list[str]:
@@ -150,39 +159,57 @@ class Feeds:
         self._items_refused += not feeds
         return {feed.batch for feed in feeds if feed.waits_for_its_end} if feeds else None
 
-    def _accept(self, uri: str, item: Any) -> None:
-        """Make the feed at *uri* ready for *item*, which it has accepted."""
+    def _accept(self, uri: str) -> None:
+        """Make the feed at *uri* ready for the item that it has accepted."""
         accepted = self._accepted.get()
         if self._exporter is None or accepted is None:
             return
         # Now, since a full batch may be closed during the export.
         feed = self._feed_of(next(s for s in self._exporter.slots if s.uri_template == uri))
-        try:
-            feed.prepare(item, check=self._refuses_torn)
-        except TornFeedError as error:
-            if (text := str(error)) not in self._errors:
-                self._errors.add(text)
-                logger.error("%s", text)
-            if self._refuses_torn:
-                assert self._crawler.engine
-                deferred_from_coro(self._crawler.engine.close_spider_async(reason=TORN_FEED))
-                raise
+        if feed.slot.file is None and self._refuses_torn:
+            self._refuse_batch(feed)
+        self._mark(feed)
         accepted.append(feed)
         feed.begin()
         if feed.is_local and self.disk:
             self.disk.note_write(id(feed.slot), feed.file)
         self._note_removal(feed)
 
+    def _refuse_batch(self, feed: Feed) -> None:
+        """End the crawl with a TornFeedError if nobody could read what is appended to *feed*."""
+        try:
+            feed.check()
+        except TornFeedError as error:
+            logger.error("%s", error)
+            assert self._crawler.engine
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason=TORN_FEED))
+            raise
+
     def _slot_closed(self, slot: FeedSlot) -> None:
         if self.disk:
             self.disk.finish(id(slot))
-        if feed := self._feeds.pop(id(slot), None):
-            self._some_have_failed |= not feed.end()
+        feed = self._feed_of(slot)
+        del self._feeds[id(slot)]
+        stored, failed = self._count_stored()
+        # Stats tell no slot from others: a failure of another one meanwhile counts for both.
+        is_stored = stored > feed.counts[0] and failed == feed.counts[1]
+        self._some_have_failed |= not feed.end(is_stored=is_stored)
+
+    def _count_stored(self) -> tuple[int, int]:
+        """Return how many feeds Scrapy has stored, and how many it could not, as its stats say."""
+        stored = failed = 0
+        assert self._crawler.stats
+        for name, count in self._crawler.stats.get_stats().items():
+            stored += count if name.startswith("feedexport/success_count/") else 0
+            failed += count if name.startswith("feedexport/failed_count/") else 0
+        return stored, failed
 
     def _exporter_closed(self) -> None:
         self._are_closed = True
         for feed in self._feeds.values():  # as if its last bytes had no room
             feed.batch.close(is_stored=False)
+            if feed.slot.file is None:
+                feed.unmark()
         for call in self._call_when_closed:
             call()
         if self._items_refused and not self._items_accepted:
@@ -236,11 +263,6 @@ class Feeds:
         """Whether all feeds were closed and stored without an error."""
         return not (self._some_have_failed or self._feeds_with_items())
 
-    @property
-    def has_awaited_batches(self) -> bool:
-        """Whether somebody waits for batches that are not stored yet."""
-        return any(feed.batch.is_awaited for feed in self._feeds.values())
-
 
 class _ReportingFilter(ItemFilter):
     """The filter of a feed, which reports each item that it accepts.
@@ -248,7 +270,7 @@ class _ReportingFilter(ItemFilter):
     The original filter is asked once an item: it may count, or accept an item only once.
     """
 
-    def __init__(self, item_filter: Any, uri: str, report: Callable[[str, Any], None]) -> None:
+    def __init__(self, item_filter: Any, uri: str, report: Callable[[str], None]) -> None:
         self._filter = item_filter
         self._uri = uri
         self._report = report
@@ -256,7 +278,7 @@ class _ReportingFilter(ItemFilter):
     def accepts(self, item: Any) -> bool:
         if not self._filter.accepts(item):
             return False
-        self._report(self._uri, item)
+        self._report(self._uri)
         return True
 
     def __getattr__(self, name: str) -> Any:

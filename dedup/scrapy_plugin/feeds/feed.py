@@ -3,32 +3,18 @@
 import os
 import stat
 from contextlib import suppress
-from io import BytesIO
+from copy import copy
 from typing import Any
 
 from scrapy import exporters
 from scrapy.extensions.feedexport import FeedSlot, FileFeedStorage, StdoutFeedStorage
-from scrapy.utils.defer import ensure_awaitable
-from scrapy.utils.misc import build_from_crawler
 
 from dedup.logs import get_logger
-from dedup.scrapy_plugin.feeds import torn_files
+from dedup.scrapy_plugin.feeds import appending
 from dedup.scrapy_plugin.feeds.batch import Batch
 
 logger = get_logger(__name__)
 
-# They write each item at once, so flushing the file is enough. A subclass may keep items back, or
-# put the file in place at its end.
-_DIRECT_EXPORTERS = (
-    exporters.JsonLinesItemExporter,
-    exporters.JsonItemExporter,
-    exporters.XmlItemExporter,
-    exporters.CsvItemExporter,
-    exporters.PickleItemExporter,
-    exporters.MarshalItemExporter,
-    exporters.PprintItemExporter,
-)
-_DIRECT_STORAGES = (FileFeedStorage, StdoutFeedStorage)
 # They write nothing of an item that they cannot export.
 _EXPORTERS_OF_WHOLE_ITEMS = (
     exporters.JsonLinesItemExporter,
@@ -36,73 +22,57 @@ _EXPORTERS_OF_WHOLE_ITEMS = (
     exporters.MarshalItemExporter,
     exporters.PprintItemExporter,
 )
+# They write each item at once, so flushing the file is enough. A subclass may keep items back, or
+# put the file in place at its end.
+_DIRECT_EXPORTERS = (
+    *_EXPORTERS_OF_WHOLE_ITEMS,
+    exporters.XmlItemExporter,
+    exporters.CsvItemExporter,
+    exporters.PickleItemExporter,
+)
 
 
 class Feed:
     """A slot of Scrapy's feed exporter: a feed, or one batch of it.
 
-    For each item: `prepare`, `begin`, and `fail` if it could not be exported. At last, `end`.
+    For each item `begin`, and `fail` if it could not be exported. At last, `end`.
     """
 
-    def __init__(self, slot: FeedSlot) -> None:
+    def __init__(self, slot: FeedSlot, counts: tuple[int, int]) -> None:
+        """Create it before it is open; *counts*: how many feeds were stored, and failed, by now."""
         self.slot = slot
+        self.counts = counts
         self.batch = Batch()
-        self._is_stored = self._is_spoilt = False
-        self._watch(slot.storage)
+        self.is_local = type(slot.storage) is FileFeedStorage
+        self._exporter_class = slot.exporters.get(slot.format)
+        self.can_be_flushed = (
+            type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
+            and self._exporter_class in _DIRECT_EXPORTERS
+            and "postprocessing" not in slot.feed_options
+        )
+        """Whether an item has left the process when the file is flushed."""
+        self.waits_for_its_end = (
+            bool(slot.feed_options.get("batch_item_count")) and not self.can_be_flushed
+        )
+        """Whether its items are safe when it is stored, while other items are in other batches."""
+        self._mark = appending.mark_path(slot)
+        self._is_marked = False
+        self._was_marked = self._mark is not None and self._mark.exists()
+        self._is_appended_to = appending.is_appended_to(slot)
+        self._is_to_be_mended = False
+        # Whether the last crawl that wrote to the file did not end.
+        self._is_torn = self._was_marked and self._is_appended_to
+        self._is_checked = False
         # How the slot was before the item; no size if its file cannot be cut to it.
         self._items = 0
-        self._exporter: dict[str, Any] = {}
+        self._exporter: Any = None
         self._size: int | None = None
-        # Part of an item that failed is in the file: it is still to be removed, or, where that
-        # cannot be done, to be ended.
-        self._is_torn = self._is_unended = False
-        self._is_checked = False
-
-    def _watch(self, storage: Any) -> None:
-        """Note when *storage* has stored the feed: Scrapy says so in stats, which may be off."""
-        store = storage.store
-
-        async def store_and_note(file: Any) -> None:
-            await ensure_awaitable(store(file))
-            self._is_stored = True
-
-        with suppress(AttributeError):  # it takes none: then the feed counts as not stored
-            object.__setattr__(storage, "store", store_and_note)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it goes to a file of this machine."""
-        return type(self.slot.storage) is FileFeedStorage
+        self._has_half_an_item = self._is_spoilt = False
 
     @property
     def file(self) -> Any:
         """The open file, below any plugins that process the content."""
         return getattr(self.slot.file, "file", self.slot.file)
-
-    @property
-    def can_be_flushed(self) -> bool:
-        """Whether an item has left the process when the file is flushed."""
-        return (
-            type(self.slot.storage) in _DIRECT_STORAGES
-            and self._exporter_class in _DIRECT_EXPORTERS
-            and "postprocessing" not in self.slot.feed_options
-        )
-
-    @property
-    def waits_for_its_end(self) -> bool:
-        """Whether its items are safe when it is stored, while other items are in other batches."""
-        return bool(self.slot.feed_options.get("batch_item_count")) and not self.can_be_flushed
-
-    @property
-    def _exporter_class(self) -> Any:
-        """That of the exporter, which there is from the first item on."""
-        if self.slot.exporter:
-            return type(self.slot.exporter)
-        return self.slot.exporters.get(self.slot.format)
-
-    def flush(self) -> None:
-        if self.slot.file and not self.slot.file.closed and self.can_be_flushed:
-            self.slot.file.flush()
 
     @property
     def is_removed(self) -> bool:
@@ -111,68 +81,65 @@ class Feed:
         return bool(is_open) and not os.fstat(self.file.fileno()).st_nlink
 
     def check(self) -> None:
-        """Warn if what is appended to the file may be hard to read.
-
-        Raises TornFeedError if it could not be read at all, OSError if the file cannot be read.
-        """
-        if self._is_checked or not torn_files.is_appended_to(self.slot):
-            return
-        is_known = torn_files.check(self.slot)
-        self._is_checked = True
-        if not is_known:
-            logger.warning(
-                "Items are appended to %s, which may be torn: nobody can tell, and if it is, they "
-                "may be lost. A file for each crawl is safe; %%(time)s in its name makes one",
-                self.slot.uri,
+        """Raise TornFeedError if nobody could read what is appended; warn if few can."""
+        if self._is_torn and not appending.is_mendable(self.slot):
+            raise appending.TornFeedError(
+                f"{self.slot.uri} is not whole: a crawl that wrote to it was killed, or has not "
+                "ended yet, and nobody could read what is appended to half an item. Move it away "
+                "(all but its end can still be used), or use another file for this crawl; if you "
+                f"know that it is whole, remove {self._mark}"
             )
-        elif torn_files.is_document(self.slot):
+        if self._is_appended_to and not self._is_checked and appending.is_document(self.slot):
             logger.warning(
                 "Items are appended to %s as another document, and few readers accept two in one "
                 "file: use JSON lines or CSV, or overwrite it (-O)",
                 self.slot.uri,
             )
+        self._is_checked = True
 
-    def prepare(self, item: Any, *, check: bool) -> None:
-        """Repair the file, so that *item* can be read when it is appended.
+    def mark(self, *, fsync: bool) -> None:
+        """Have the next crawl know if this one does not end; *fsync*: after a power failure, too.
 
-        *check*: raise TornFeedError if the format cannot be repaired. Raises OSError, too.
+        Raises OSError.
         """
-        if self._is_torn:
-            self._undo()
-        if not (torn_files.is_appended_to(self.slot) or self._is_unended):
+        if self._is_marked or not self._mark:
             return
-        self._is_unended = False
-        if check:
-            self.check()
-        torn_files.mend(self.slot, lambda: self._beginning_with(item))
-        if self.slot.file:
-            self.slot.file.seek(0, os.SEEK_END)
+        self._mark.parent.mkdir(parents=True, exist_ok=True)
+        self._mark.touch()
+        if fsync:
+            folder = os.open(self._mark.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        self._is_marked = True
 
-    def _beginning_with(self, item: Any) -> bytes:
-        """Return what an empty file of the feed would have after *item*."""
-        file, slot = BytesIO(), self.slot
-        exporter = build_from_crawler(
-            slot.exporters[slot.format], slot.crawler, file,
-            fields_to_export=slot.feed_options["fields"], encoding=slot.feed_options["encoding"],
-            indent=slot.feed_options["indent"], **slot.feed_options["item_export_kwargs"],
-        )  # fmt: skip
-        exporter.start_exporting()
-        exporter.export_item(item)
-        content = file.getvalue()
-        exporter.finish_exporting()
-        return content
+    def unmark(self) -> None:
+        """Forget the mark, unless an earlier crawl has left half an item that is still there."""
+        if self._mark and not (self._is_torn or (self._was_marked and self.slot.file is None)):
+            self._mark.unlink(missing_ok=True)
+
+    def flush(self) -> None:
+        if self.slot.file and not self.slot.file.closed and self.can_be_flushed:
+            self.slot.file.flush()
 
     def begin(self) -> None:
-        """Open the file if need be, and note how it is before an item."""
+        """Open the file if need be, so that the next item can be read, and note how it is."""
         slot = self.slot
-        self._items, self._exporter, self._size = slot.itemcount, {}, None
+        if self._has_half_an_item:
+            self._cut()
+        if slot.file is None:
+            self._is_to_be_mended = appending.is_appended_to(slot)
+        self._items, self._size = slot.itemcount, None
         slot.start_exporting()
+        if self._is_to_be_mended and appending.is_mendable(slot):
+            appending.mend(slot, is_torn=self._is_torn)
+            self._is_torn = False
+        self._is_to_be_mended = False
         self.flush()
         if self.is_local and self.can_be_flushed and _is_last_writer(self.file):
-            self._size, self._exporter = (
-                os.fstat(self.file.fileno()).st_size,
-                dict(vars(slot.exporter)),
-            )
+            self._size = os.fstat(self.file.fileno()).st_size
+            self._exporter = copy(slot.exporter)
 
     def fail(self, error: BaseException) -> bool:
         """Remove what *error* left of the item; return whether the feed may be unreadable now."""
@@ -182,25 +149,11 @@ class Feed:
         if self.is_local and self.can_be_flushed:
             with suppress(OSError):  # what is left is removed before the next item
                 if not (has_item and self._is_flushed()):
-                    self._undo()
-            return False
-        if not slot.exporter or has_item or self.can_be_flushed:
-            return False
-        is_torn = isinstance(error, OSError)
-        self._is_spoilt |= is_torn or type(slot.exporter) not in _EXPORTERS_OF_WHOLE_ITEMS
+                    self._cut()
+        elif not (has_item or self.can_be_flushed):
+            is_whole = self._exporter_class in _EXPORTERS_OF_WHOLE_ITEMS
+            self._is_spoilt |= isinstance(error, OSError) or not is_whole
         return self._is_spoilt
-
-    def end(self) -> bool:
-        """Tell who waits whether it was stored, now that it is closed; return it.
-
-        A feed without items cannot fail.
-        """
-        # Scrapy closes only the first of several plugins: the others may keep all that they have,
-        # and leave a file that is whole, but without it.
-        is_ended = len(self.slot.feed_options.get("postprocessing", ())) <= 1
-        is_stored = self._is_stored and is_ended and not self._is_spoilt
-        self.batch.close(is_stored=is_stored)
-        return is_stored or not self.slot.itemcount
 
     def _is_flushed(self) -> bool:
         try:
@@ -209,31 +162,38 @@ class Feed:
             return False
         return True
 
-    def _undo(self) -> None:
-        """Cut the file to what it was before the item, or note that it must be ended.
-
-        It is not cut if others have written to it, too.
-        """
-        slot, size = self.slot, self._size
-        assert slot.file
-        self._is_torn = True
-        number = slot.file.fileno()
-        if size is not None and not _is_last_writer(slot.file):
-            size = None
-        if size is not None:
-            os.ftruncate(number, size)  # this may make room for what is buffered
-            os.lseek(number, 0, os.SEEK_END)
-        slot.file.flush()
-        if size is not None:
-            os.ftruncate(number, size)
-            vars(slot.exporter).update(self._exporter)
+    def _cut(self) -> None:
+        """Cut the file to what it was before the item, unless others have written to it, too."""
+        file, size = self.slot.file, self._size
+        assert file
+        self._has_half_an_item = True
+        if size is not None and _is_last_writer(file):
+            os.ftruncate(file.fileno(), size)  # this may make room for what is buffered
+            os.lseek(file.fileno(), 0, os.SEEK_END)
+            file.flush()
+            os.ftruncate(file.fileno(), size)
+            self.slot.exporter = self._exporter
+            if size == 0 and (stream := getattr(self._exporter, "stream", None)):
+                stream.reconfigure(encoding=stream.encoding)  # writes its byte order mark again
         else:
-            self._is_unended = True
-        slot.file.seek(0, os.SEEK_END)
-        if size == 0 and (stream := getattr(slot.exporter, "stream", None)):
-            # The file begins with a byte order mark again.
-            stream.reconfigure(encoding=stream.encoding, errors=stream.errors)
-        self._is_torn = False
+            file.flush()
+            self._is_to_be_mended = True
+        file.seek(0, os.SEEK_END)
+        self._has_half_an_item = False
+
+    def end(self, *, is_stored: bool) -> bool:
+        """Tell who waits whether it *is_stored*, as Scrapy says, now that it is closed; return it.
+
+        A feed without items cannot fail.
+        """
+        # Scrapy closes only the first of several plugins: the others may keep all that they have,
+        # and leave a file that is whole, but without it.
+        is_ended = len(self.slot.feed_options.get("postprocessing", ())) <= 1
+        is_stored &= is_ended and not self._is_spoilt and not self._has_half_an_item
+        self.batch.close(is_stored=is_stored)
+        if is_stored:
+            self.unmark()
+        return is_stored or not self.slot.itemcount
 
 
 def _is_last_writer(file: Any) -> bool:

@@ -17,7 +17,7 @@ from dedup.logs import get_logger
 from dedup.methods.base import Method
 from dedup.preference import Preference
 from dedup.record_field import MadeWith
-from dedup.rule import SHORT_PAGES, Rule
+from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.scrapy_plugin.crawling import is_crawl
 from dedup.scrapy_plugin.settings.paths import Placeholders, feed_files, find_shared
@@ -30,6 +30,7 @@ from dedup.scrapy_plugin.settings.plugins import (
 )
 from dedup.scrapy_plugin.settings.values import (
     Reader,
+    Revisits,
     SettingError,
     choice,
     fields_of_items,
@@ -40,10 +41,10 @@ from dedup.scrapy_plugin.settings.values import (
     log_level,
     names_of_fields,
     number,
+    revisits,
     switch,
     whole_number,
 )
-from dedup.stores.shared.log import LEASE
 from dedup.stores.shared.log_url import LogUrl
 from dedup.suggestion import did_you_mean
 
@@ -77,22 +78,31 @@ _OTHER_NAMES = {
         "FOLLOW_DUPLICATES": "FOLLOW FOLLOW_LINKS",
         "INDEX": "LEDGER STORE STORAGE DATABASE DB PATH FILE URI URL REDIS_URL",
         "ITEM_FIELD": "FIELD CONTENT_FIELD",
-        "MAX_AGE": "TTL EXPIRE EXPIRY",
         "MAX_DISTANCE": "THRESHOLD DISTANCE HAMMING_DISTANCE SIMILARITY TOLERANCE",
-        "MAX_PAGE_BYTES": "MAX_SIZE MAX_BYTES",
-        "METHOD": "ALGORITHM ALGO HASH",
-        "METHOD_ARGS": "ARGS ARGUMENTS OPTIONS",
+        "METHOD": "ALGORITHM ALGO HASH ARGS ARGUMENTS OPTIONS OPENCC CHINESE SIMPLIFY T2S",
         "MIN_TOKENS": "MIN_LENGTH MIN_WORDS MIN_SIZE",
-        "PAGE_TIMEOUT": "TIMEOUT",
         "REPORT": "OUTPUT REPORT_DIR STATS",
-        "RESET": "CLEAR FRESH",
-        "SECRET": "KEY SALT SEED",
-        "SIMPLIFY_CHINESE": "OPENCC CHINESE SIMPLIFY TRADITIONAL T2S",
+        "REVISITS": "TTL EXPIRE EXPIRY AGE",
         "WORKERS": "PROCESSES THREADS CONCURRENCY JOBS",
     }.items()
     for other in others.split()
 }
 """What other programs call settings, and what they are here."""
+_FIXED = "its value is fixed now"
+_IN_METHOD = 'DEDUP_METHOD takes it, such as {"name": "minhash", "bands": 20}'
+_FORMER = {
+    "DEDUP_PAGE_TIMEOUT": _FIXED,
+    "DEDUP_WAIT_TIMEOUT": _FIXED,
+    "DEDUP_REPORT_TEXTS": _FIXED,
+    "DEDUP_MAX_PAGE_BYTES": f"{_FIXED}; Scrapy's DOWNLOAD_MAXSIZE is there for less",
+    "DEDUP_SHORT_PAGES": "DEDUP_MIN_TOKENS = 0 keeps short pages",
+    "DEDUP_METHOD_ARGS": _IN_METHOD,
+    "DEDUP_SIMPLIFY_CHINESE": 'DEDUP_METHOD = {"name": ..., "simplify_chinese": True} does it',
+    "DEDUP_SECRET": "the environment variable DEDUP_SECRET has it, which nobody is shown",
+    "DEDUP_RESET": "the spider argument does it: -a dedup_reset=1",
+    "DEDUP_MAX_AGE": 'DEDUP_REVISITS = {"drop": "30d"} does it',
+}
+"""Settings that are gone, and what is there instead. In the next version, so is this."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +113,7 @@ class DedupSettings:
     """
 
     method: Method
-    """Made of DEDUP_METHOD, DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE, DEDUP_SECRET and
-    DEDUP_SIMPLIFY_CHINESE."""
+    """Made of DEDUP_METHOD and DEDUP_MAX_DISTANCE, with DEDUP_SECRET of the environment."""
     extractor: Annotated[Extractor, extractor()]
     item_field: Annotated[str | None, item_field()]
     index: Annotated[Path | LogUrl | None, index()]
@@ -114,7 +123,6 @@ class DedupSettings:
     workers: Annotated[int, whole_number(1, at_least=0)]
     enabled: Annotated[bool, switch(True)]
     min_tokens: Annotated[int, whole_number(20, at_least=0)]
-    short_pages: Annotated[str, choice(SHORT_PAGES)]
     evidence: Annotated[str, choice(tuple(DEMANDS))]
     scope: Annotated[Scope, scope()]
     action: Annotated[str, choice(("drop", "mark"))]
@@ -122,15 +130,9 @@ class DedupSettings:
     fields: Annotated[Mapping[str, str], fields_of_items()]
     sketch_field: Annotated[str | None, item_field()]
     ignore_fields: Annotated[frozenset[str], names_of_fields()]
-    page_timeout: Annotated[float, number(30.0, at_least=0.1, at_most=86400)]
-    wait_timeout: Annotated[float, number(60.0, at_least=0)]
-    max_page_bytes: Annotated[int, whole_number(10_000_000, at_least=1)]
-    log_level: Annotated[str, log_level("DEBUG")]
+    log_level: Annotated[str, log_level("INFO")]
     report: Annotated[Path | None, folder()]
-    report_texts: Annotated[int, whole_number(2000, at_least=0)]
-    revisits: Annotated[str, choice(("drop", "keep"))]
-    reset: Annotated[bool, switch(False)]
-    max_age: Annotated[float, number(0.0, at_least=0)]
+    revisits: Annotated[Revisits, revisits()]
     close_unchanged: Annotated[int, whole_number(0, at_least=0)]
     checkpoint_interval: Annotated[float, number(5.0, at_least=0)]
     fsync: Annotated[bool, switch(False)]
@@ -150,6 +152,7 @@ class DedupSettings:
         settings = crawler.settings
         if not is_crawl(crawler):
             settings = settings.copy()
+            settings.frozen = False
             settings.setdict(_OUTSIDE_A_CRAWL, "cmdline")
         try:
             return cls.from_settings(settings, crawler.spider)
@@ -163,6 +166,9 @@ class DedupSettings:
 
         Raises SettingError for a wrong value; warns about a setting that does not exist.
         """
+        for name, instead in _FORMER.items():
+            if settings.get(name) is not None:
+                raise SettingError(f"There is no setting {name} any more: {instead}")
         placeholders = Placeholders(spider)
         reader = Reader(settings, placeholders)
         values: dict[str, Any] = {"method": read_method(reader), "job": job_dir(settings)}
@@ -229,12 +235,6 @@ class DedupSettings:
 
     def _check_fleet(self) -> None:
         """Raise SettingError if settings do not go with a store that others share."""
-        if self.wait_timeout <= LEASE:
-            raise SettingError(
-                f"DEDUP_WAIT_TIMEOUT must be more than {LEASE:g} seconds where crawls share "
-                "DEDUP_INDEX, since the pages of a process that was killed are waited for so long, "
-                f"got {self.wait_timeout:g}"
-            )
         if not self.checkpoint_interval:
             raise SettingError(
                 "DEDUP_CHECKPOINT_INTERVAL must be more than 0 where crawls share DEDUP_INDEX: "
@@ -252,7 +252,8 @@ class DedupSettings:
     @cache
     def defaults(cls) -> Mapping[str, Any]:
         """Return the values of a crawl that sets nothing, in the form of *shown*."""
-        return cls.from_settings(BaseSettings({"DEDUP_SECRET": ""})).shown
+        shown = cls.from_settings(BaseSettings()).shown
+        return {name: value for name, value in shown.items() if name != "DEDUP_SECRET"}
 
     @property
     def fields_without_content(self) -> frozenset[str]:
@@ -263,7 +264,7 @@ class DedupSettings:
     @property
     def rule(self) -> Rule:
         """The rule by which pages are judged."""
-        return Rule(self.min_tokens, self.short_pages, DEMANDS[self.evidence])
+        return Rule(self.min_tokens, DEMANDS[self.evidence])
 
     @property
     def identity(self) -> dict[str, Any]:

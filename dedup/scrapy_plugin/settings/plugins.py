@@ -2,8 +2,9 @@
 
 import os
 import pickle
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dedup.methods.arguments import check_arguments
 from dedup.methods.base import Method
@@ -15,9 +16,9 @@ from dedup.scrapy_plugin.settings.values import (
     Reader,
     Setting,
     SettingError,
+    as_switch,
     parse_dictionary,
     parse_number,
-    switch,
 )
 from dedup.search import index_for
 
@@ -38,35 +39,68 @@ def criteria() -> Setting:
 
 
 def read_method(reader: Reader) -> Method:
-    """Return the method that five settings describe; raises SettingError."""
-    method_class = reader.read("DEDUP_METHOD", Setting("simhash", load_method_class, name_of))
-    arguments = reader.read("DEDUP_METHOD_ARGS", Setting({}, parse_dictionary))
+    """Return the method that DEDUP_METHOD and DEDUP_MAX_DISTANCE describe, with the secret.
+
+    Raises SettingError.
+    """
+    choice = reader.read("DEDUP_METHOD", Setting({"name": "simhash"}, _parse_method, _show_method))
     distance = reader.read("DEDUP_MAX_DISTANCE", Setting(None, _parse_distance))
+    arguments = dict(choice.arguments)
     if distance is not None and arguments.setdefault("max_distance", distance) != distance:
         raise SettingError(
-            f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD_ARGS it is "
+            f"DEDUP_MAX_DISTANCE is {distance}, and in DEDUP_METHOD it is "
             f"{arguments['max_distance']!r}: set one of them only"
         )
-    name = reader.shown["DEDUP_METHOD"]
+    name = choice.name
     try:
-        check_arguments(method_class, arguments)
+        check_arguments(choice.method_class, arguments)
     except TypeError as error:
-        raise SettingError(f"DEDUP_METHOD_ARGS, DEDUP_MAX_DISTANCE: {name} {error}") from error
+        raise SettingError(f"DEDUP_METHOD, DEDUP_MAX_DISTANCE: {name} {error}") from error
     try:
-        method: Method = method_class(**arguments)
+        method: Method = choice.method_class(**arguments)
     except (TypeError, ValueError) as error:
         is_distance = distance is not None and "max_distance" in str(error)
-        source = "DEDUP_MAX_DISTANCE" if is_distance else "DEDUP_METHOD_ARGS"
+        source = "DEDUP_MAX_DISTANCE" if is_distance else "DEDUP_METHOD"
         raise SettingError(f"{source}: {error}") from error
     _check_attributes(method, name)
     reader.shown["DEDUP_MAX_DISTANCE"] = method.parameters.get("max_distance")
-    secret = Setting(os.environ.get("DEDUP_SECRET", ""), _parse_secret, _name_of_secret)
-    method = _add_secret(method, reader.read("DEDUP_SECRET", secret))
-    simplify = reader.read("DEDUP_SIMPLIFY_CHINESE", switch(False))
+    if secret := os.environ.get("DEDUP_SECRET"):
+        reader.shown["DEDUP_SECRET"] = "set"  # never its value
+        method = _add_secret(method, secret)
+    if not choice.simplifies_chinese:
+        return method
     try:
-        return method.simplifying_chinese() if simplify else method
+        return method.simplifying_chinese()
     except ValueError as error:
-        raise SettingError(f"DEDUP_SIMPLIFY_CHINESE {error}") from error
+        raise SettingError(f"DEDUP_METHOD: simplify_chinese {error}") from error
+
+
+class _Choice(NamedTuple):
+    """A method before it is built."""
+
+    name: str
+    method_class: Any
+    arguments: dict[str, Any]
+    simplifies_chinese: bool
+
+
+def _parse_method(value: Any) -> _Choice:
+    if not isinstance(value, Mapping) and not str(value).lstrip().startswith("{"):
+        loaded = load_method_class(value)
+        return _Choice(name_of(value, loaded), loaded, {}, False)
+    arguments = parse_dictionary(value)
+    if "name" not in arguments:
+        raise ValueError(f'must have the name of the method as "name", got {value!r}')
+    given = arguments.pop("name")
+    loaded = load_method_class(given)
+    simplify = as_switch("simplify_chinese", arguments.pop("simplify_chinese", False))
+    return _Choice(name_of(given, loaded), loaded, arguments, simplify)
+
+
+def _show_method(_given: Any, choice: _Choice) -> Any:
+    simplify = {"simplify_chinese": True} if choice.simplifies_chinese else {}
+    shown = {"name": choice.name, **choice.arguments, **simplify}
+    return choice.name if len(shown) == 1 else shown
 
 
 def _parse_distance(value: Any) -> float | None:
@@ -89,19 +123,9 @@ def _check_attributes(method: Method, name: str) -> None:
         raise SettingError(f"DEDUP_METHOD: {error}") from error
 
 
-def _parse_secret(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("must be a string, got another type")  # never show the value
-    return value
-
-
-def _name_of_secret(_given: Any, secret: str) -> str:
-    return "set" if secret else ""
-
-
 def _add_secret(method: Method, secret: str) -> Method:
     try:
-        return with_keyed_hashing(method, KeyedHashing(secret)) if secret else method
+        return with_keyed_hashing(method, KeyedHashing(secret))
     except ValueError as error:
         raise SettingError(f"DEDUP_SECRET: {error}") from error
 

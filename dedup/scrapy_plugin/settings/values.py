@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy.settings import BaseSettings
 
@@ -134,6 +134,33 @@ def alternatives(choices: Sequence[str]) -> str:
     "'drop' or 'mark'"
     """
     return " or ".join(map(repr, choices))
+
+
+class Revisits(NamedTuple):
+    """What becomes of pages that an earlier crawl stored, and that are unchanged."""
+
+    are_kept: bool
+    days: float
+    """So long they are known. 0: for ever."""
+
+
+def revisits() -> Setting:
+    """Whether unchanged pages are dropped, and for how long: ``"drop"``, ``{"keep": "30d"}``."""
+    return Setting("drop", _parse_revisits, _show_given)
+
+
+def _parse_revisits(value: Any) -> Revisits:
+    choices = ("drop", "keep")
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        return Revisits(_parse_choice(choices, value) == "keep", 0)
+    given = parse_dictionary(value)
+    if len(given) != 1:
+        raise ValueError(
+            f'must be {alternatives(choices)}, or such as {{"drop": "30d"}}, got {given!r}'
+        )
+    [(name, age)] = given.items()
+    days = age[:-1] if isinstance(age, str) and age.endswith("d") else age
+    return Revisits(_parse_choice(choices, name) == "keep", parse_number(float, 0, None, days))
 
 
 def item_field() -> Setting:

@@ -216,8 +216,6 @@ def test_a_copy_of_what_was_in_a_compressed_batch_without_room_is_stored(
 def test_who_waits_for_a_batch_is_called_once_when_it_is_closed():
     batch, calls = Batch(), []
     assert batch.is_stored is None
-    assert not batch.is_awaited
     batch.when_closed(lambda: calls.append(batch.is_stored))
-    assert batch.is_awaited
     batch.close(is_stored=True)
-    assert (calls, batch.is_awaited) == ([True], False)
+    assert calls == [True]

@@ -20,7 +20,7 @@ from dedup.extraction import EXTRACTORS
 from dedup.methods import FingerprintMethod, Method, SimHash
 from dedup.preference import clean_url, https
 from dedup.scrapy_plugin.settings import DedupSettings, SettingError
-from dedup.scrapy_plugin.settings.crawl import _OTHER_NAMES
+from dedup.scrapy_plugin.settings.crawl import _FORMER, _OTHER_NAMES
 
 
 def read(**settings: Any) -> DedupSettings:
@@ -30,15 +30,11 @@ def read(**settings: Any) -> DedupSettings:
 def test_the_defaults_are_those_of_the_documentation():
     assert dict(read().shown) == {
         "DEDUP_METHOD": "simhash",
-        "DEDUP_METHOD_ARGS": {},
         "DEDUP_MAX_DISTANCE": 3,
-        "DEDUP_SECRET": "",
-        "DEDUP_SIMPLIFY_CHINESE": False,
         "DEDUP_EXTRACTOR": "trafilatura",
         "DEDUP_ITEM_FIELD": "",
         "DEDUP_ENABLED": True,
         "DEDUP_MIN_TOKENS": 20,
-        "DEDUP_SHORT_PAGES": "exact",
         "DEDUP_EVIDENCE": "normal",
         "DEDUP_SCOPE": "crawl",
         "DEDUP_ACTION": "drop",
@@ -47,19 +43,13 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_SKETCH_FIELD": "",
         "DEDUP_IGNORE_FIELDS": [],
         "DEDUP_WORKERS": 1,
-        "DEDUP_PAGE_TIMEOUT": 30.0,
-        "DEDUP_WAIT_TIMEOUT": 60.0,
-        "DEDUP_MAX_PAGE_BYTES": 10_000_000,
-        "DEDUP_LOG_LEVEL": "DEBUG",
+        "DEDUP_LOG_LEVEL": "INFO",
         "DEDUP_REPORT": "",
-        "DEDUP_REPORT_TEXTS": 2000,
         "DEDUP_INDEX": "",
         "DEDUP_INDEX_IN_USE": "stop",
         "DEDUP_COMMIT": "stored",
         "DEDUP_STORE_DOWN": "keep",
         "DEDUP_REVISITS": "drop",
-        "DEDUP_RESET": False,
-        "DEDUP_MAX_AGE": 0.0,
         "DEDUP_CLOSE_UNCHANGED": 0,
         "DEDUP_CHECKPOINT_INTERVAL": 5.0,
         "DEDUP_FSYNC": False,
@@ -73,13 +63,12 @@ def test_values_from_the_command_line_are_strings():
         DEDUP_ENABLED="0",
         DEDUP_MAX_DISTANCE="5",
         DEDUP_WORKERS="0",
-        DEDUP_PAGE_TIMEOUT="2.5",
         DEDUP_FIELDS='{"text": "body"}',
         DEDUP_FOLLOW_DUPLICATES="False",
     )
     assert settings.enabled is False
     assert settings.method.max_distance == 5
-    assert (settings.workers, settings.page_timeout) == (0, 2.5)
+    assert settings.workers == 0
     assert settings.fields == {"text": "body"}
     assert settings.follow_duplicates is False
 
@@ -94,10 +83,33 @@ def my_extractor(html: str) -> str:
 
 @pytest.mark.parametrize("method", [MyMethod, f"{__name__}.MyMethod"])
 def test_a_method_is_a_short_name_an_import_path_or_a_class(method: Any):
-    settings = read(DEDUP_METHOD=method, DEDUP_METHOD_ARGS={"max_distance": 1})
+    settings = read(DEDUP_METHOD=method)
+    assert isinstance(settings.method, MyMethod)
+    assert settings.shown["DEDUP_METHOD"] == f"{__name__}.MyMethod"
+    settings = read(DEDUP_METHOD={"name": method, "max_distance": 1})
     assert isinstance(settings.method, MyMethod)
     assert settings.method.max_distance == 1
-    assert settings.shown["DEDUP_METHOD"] == f"{__name__}.MyMethod"
+
+
+def test_a_method_with_arguments_is_a_dict_also_in_json():
+    settings = read(DEDUP_METHOD='{"name": "minhash", "bands": 20, "rows": 5}')
+    assert settings.method.parameters["bands"] == 20
+    assert settings.shown["DEDUP_METHOD"] == {"name": "minhash", "bands": 20, "rows": 5}
+    assert read(DEDUP_METHOD={"name": "minhash"}).shown["DEDUP_METHOD"] == "minhash"
+
+
+@each("value", [{"keep": "7d"}, {"keep": 7}, '{"keep": "7d"}'])
+def test_unchanged_pages_are_kept_or_dropped_for_some_days_or_for_ever(value: Any):
+    assert read(DEDUP_REVISITS=value).revisits == (True, 7)
+    assert read().revisits == (False, 0)
+    assert read(DEDUP_REVISITS="keep").revisits == (True, 0)
+
+
+@each("name", _FORMER)
+def test_a_setting_that_is_gone_is_refused_with_what_is_there_instead(name: str):
+    with pytest.raises(SettingError) as caught:
+        read(**{name: "1"})
+    assert str(caught.value) == f"There is no setting {name} any more: {_FORMER[name]}"
 
 
 @pytest.mark.parametrize("extractor", [my_extractor, f"{__name__}.my_extractor"])
@@ -114,8 +126,9 @@ WRONG = [
     ("DEDUP_METHOD", "no.such.Method", "got 'no.such.Method': No module named 'no'"),
     ("DEDUP_METHOD", "json.dumps", "must be a subclass of dedup.methods.Method"),
     ("DEDUP_METHOD", 3, "must be a subclass of dedup.methods.Method, got 3"),
-    ("DEDUP_METHOD_ARGS", {"bts": 64}, "bits, lexicon, got {'bts': 64}"),
-    ("DEDUP_METHOD_ARGS", "[1", "must be a dict or one in JSON, got '[1'"),
+    ("DEDUP_METHOD", {"name": "simhash", "bts": 64}, "bits, lexicon, got {'bts': 64}"),
+    ("DEDUP_METHOD", "{1", "must be a dict or one in JSON, got '{1'"),
+    ("DEDUP_METHOD", {"bits": 64}, 'must have the name of the method as "name", got {'),
     ("DEDUP_MAX_DISTANCE", 64, "max_distance must be from 0 to 63, got 64"),
     ("DEDUP_MAX_DISTANCE", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MAX_DISTANCE", "three", "must be a number of at least 0, got 'three'"),
@@ -132,9 +145,7 @@ WRONG = [
     ("DEDUP_PREFER", ["https", 5], "must be functions or names of them, got 5"),
     ("DEDUP_PREFER", [dict], "must be functions or names of them, got <class 'dict'>"),
     ("DEDUP_PREFER", 5, "must be functions or names of them, got 5"),
-    ("DEDUP_WAIT_TIMEOUT", -1, "must be a number of at least 0, got -1"),
     ("DEDUP_MIN_TOKENS", -1, "must be a whole number of at least 0, got -1"),
-    ("DEDUP_SHORT_PAGES", "drop", "must be 'exact' or 'keep', got 'drop'"),
     ("DEDUP_SCOPE", "hots", "got 'hots'; did you mean 'host'?"),
     ("DEDUP_SCOPE", "filed:sku", "got 'filed:sku'; did you mean 'field:sku'?"),
     ("DEDUP_SCOPE", "host,langauge", "got 'langauge'; did you mean 'language'?"),
@@ -154,13 +165,8 @@ WRONG = [
     ("DEDUP_FIELDS", {"text": 1}, "got 'text': 1"),
     ("DEDUP_WORKERS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_WORKERS", True, "must be a whole number of at least 0, got True"),
-    ("DEDUP_PAGE_TIMEOUT", 0, "must be a number of at least 0.1, at most 86400, got 0"),
-    ("DEDUP_PAGE_TIMEOUT", "inf", "must be a number of at least 0.1, at most 86400, got 'inf'"),
-    ("DEDUP_PAGE_TIMEOUT", "nan", "must be a number of at least 0.1, at most 86400, got 'nan'"),
-    ("DEDUP_MAX_PAGE_BYTES", 0, "must be a whole number of at least 1, got 0"),
     ("DEDUP_LOG_LEVEL", "LOUD", "'DEBUG' or 'NOTSET', got 'LOUD'"),
     ("DEDUP_LOG_LEVEL", 17, "got 17"),
-    ("DEDUP_REPORT_TEXTS", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_REPORT", 5, "must be the path of a folder, got 5"),
     ("DEDUP_REPORT", "/dev/null", "must be a folder, got '/dev/null'"),
     ("DEDUP_REPORT", "/dev/null/reports", "cannot be written: '/dev/null/reports'"),
@@ -172,6 +178,9 @@ WRONG = [
     ("DEDUP_INDEX", "%(nmae)s.sqlite", "there is no %(nmae)s; there are %(time)s"),
     ("DEDUP_INDEX", "50%.sqlite", "a % begins a placeholder such as %(name)s, and %% stands"),
     ("DEDUP_INDEX_IN_USE", "queue", "must be 'stop' or 'wait' or 'own' or 'share', got 'queue'"),
+    ("DEDUP_REVISITS", "skip", "must be 'drop' or 'keep', got 'skip'"),
+    ("DEDUP_REVISITS", {"drop": "soon"}, "must be a number of at least 0, got 'soon'"),
+    ("DEDUP_REVISITS", {}, """must be 'drop' or 'keep', or such as {"drop": "30d"}, got {}"""),
     ("DEDUP_CLOSE_UNCHANGED", -1, "must be a whole number of at least 0, got -1"),
     ("DEDUP_CLOSE_UNCHANGED", 2.5, "must be a whole number of at least 0, got 2.5"),
 ]
@@ -225,10 +234,10 @@ class Incomplete(FingerprintMethod):
         ({"DEDUP_EXTRACTOR": []}, "DEDUP_EXTRACTOR must be callable, got []"),
         ({"DEDUP_SCOPE": []}, "DEDUP_SCOPE must be 'crawl' or 'domain'"),
         ({"DEDUP_LOG_LEVEL": []}, "DEDUP_LOG_LEVEL must be 'CRITICAL'"),
-        ({"DEDUP_METHOD_ARGS": {"max_distance": 99}}, "DEDUP_METHOD_ARGS: max_distance must be"),
+        ({"DEDUP_METHOD": {"name": "simhash", "max_distance": 99}}, "DEDUP_METHOD: max_distance"),
         (
-            {"DEDUP_METHOD_ARGS": {"max_distance": 5}, "DEDUP_MAX_DISTANCE": "2"},
-            "DEDUP_MAX_DISTANCE is 2, and in DEDUP_METHOD_ARGS it is 5",
+            {"DEDUP_METHOD": {"name": "simhash", "max_distance": 5}, "DEDUP_MAX_DISTANCE": "2"},
+            "DEDUP_MAX_DISTANCE is 2, and in DEDUP_METHOD it is 5",
         ),
     ],
 )

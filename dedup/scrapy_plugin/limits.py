@@ -1,0 +1,10 @@
+"""The limits of a crawl that nobody needs to set."""
+
+PAGE_TIMEOUT = 30.0
+"""Seconds that a worker may take for a page. It is killed then, and the page stored."""
+WAIT_TIMEOUT = 60.0
+"""Seconds that a copy waits for the page that it repeats to be stored, and for a canonical one."""
+MAX_PAGE_BYTES = 10_000_000
+"""A page with more bytes is not read. DOWNLOAD_MAXSIZE, of Scrapy, is there for fewer."""
+REPORT_TEXTS = 2000
+"""Of so many pages the main texts are kept, to show in the report what differs."""
