@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from dedup.methods import METHODS, KeyMethod, MinHash, Segments, Verified
-from dedup.rule import Rule
-from dedup.spark.comparison import Comparison, Members, Shared
+from dedup.spark.matches import find_links
 
 SHARES = {"others": 0.0, "template": 0.5, "clique": 0.9}
 
@@ -32,25 +31,12 @@ def main() -> None:
                 method = METHODS[name]()
                 assert isinstance(method, KeyMethod)
                 payloads = PAYLOADS[name](method, np.random.default_rng(1), size, SHARES[kind])
-                seconds, links, incomplete = measure(method, payloads)
-                print(
-                    f"{name:9} {kind:9} {size:8,}: {seconds:8.2f} s, {links:,} links, "
-                    f"{incomplete:,} incomplete",
-                    flush=True,
-                )
-
-
-def measure(method: KeyMethod, payloads: list[bytes]) -> tuple[float, int, int]:
-    """Return the seconds, the number of links and that of the incomplete members."""
-    nodes = np.arange(len(payloads))
-    none = [None] * len(payloads)
-    members = Members(Shared.KEY, np.array([0]), nodes, nodes, payloads, none)
-    comparison = Comparison(method, Rule())
-    start = time.process_time()
-    links = sum(len(found.pages) for found in comparison.links(members))
-    seconds = time.process_time() - start
-    incomplete = np.concatenate([nodes[:0], *comparison.incomplete])
-    return seconds, links, len(np.unique(incomplete))
+                keys, nodes = np.zeros(size, np.uint64), np.arange(size)
+                start = time.process_time()
+                links, _ = find_links(method, keys, nodes, payloads)
+                seconds = time.process_time() - start
+                print(f"{name:9} {kind:9} {size:8,}: {seconds:8.2f} s, {len(links):,} links",
+                    flush=True)  # fmt: skip
 
 
 def minhash(method: MinHash, chooser: Any, size: int, share: float) -> list[bytes]:

@@ -194,12 +194,15 @@ def write_fingerprints(path: Path, count: int) -> None:
     digests = chooser.bytes(16 * count)
     table = pa.table(
         {
-            "rank": np.arange(count),
+            "row": np.arange(count),
             "key": pa.array([""] * count),
             "scope": pa.array([""] * count),
             "tokens": np.full(count, 200),
             "digest": pa.array([digests[n : n + 16] for n in range(0, 16 * count, 16)]),
             "sketch": pa.array([row.tobytes() for row in prints]),
+            "evidence": pa.nulls(count, pa.binary()),
+            "is_binary": np.zeros(count, np.bool_),
+            "item": pa.nulls(count, pa.binary()),
         }
     )
     pq.write_table(table, path, row_group_size=1 << 17)
@@ -217,7 +220,7 @@ def judge_on_spark(source: Path, target: Path, arguments: argparse.Namespace) ->
     parts = arguments.partitions or 4 * len(os.sched_getaffinity(0))
     session = builder.config("spark.sql.shuffle.partitions", parts).getOrCreate()
     records = session.read.parquet(str(source))
-    judged = judge(records, SimHash(), Rule(), partitions=arguments.partitions)
+    judged = judge(records, SimHash(), Rule(), has_pages=False)
     print({row.verdict: row["count"] for row in judged.groupBy("verdict").count().collect()})
     session.stop()
 

@@ -28,10 +28,8 @@ PROBE_SECONDS = 0.0008
 DEAR = {
     "spark/test_scan_on_spark.py": "Java compiles all that it does, and a scan has dozens of jobs",
     "spark/test_standalone_cluster.py": "a cluster is half a dozen processes of Java",
-    "spark/test_session.py": "Spark is started anew for each way in which it does not start",
     "spark/test_deduplicate.py": "jobs of Spark",
     "spark/test_judge.py": "jobs of Spark",
-    "spark/test_comparison.py": "all methods, in place of as many jobs of Spark",
     "test_docs.py": "runs all blocks of the documentation: a hundred commands, and Spark",
     "scrapy_plugin/test_fleet.py": "a dozen processes of Scrapy, each of which takes a second",
     "stores/shared/test_log.py": "every promise of a log on each of four stores",

@@ -1,21 +1,17 @@
 """``dedup scan --engine spark``: the same scan, on a cluster."""
 
 import argparse
-from dataclasses import asdict
 from importlib.util import find_spec
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
 
 from dedup.cli.errors import CommandError
 from dedup.cli.files import STDOUT, check_numbers, check_outputs, write_json
 from dedup.cli.methods import extractor_of, method_of, preference_of, scope_of
-from dedup.cli.scan_figures import lost_text_of, show_figures
+from dedup.cli.scan_figures import show_figures
 from dedup.cli.scan_options import fields_from
 from dedup.evidence import DEMANDS
 from dedup.rule import Rule
-
-if TYPE_CHECKING:
-    from dedup.spark.files import Figures, Job
+from dedup.scan import RecordReader
 
 _NOT_HERE = {
     "ledger": "--ledger is for scans on one machine: Spark does again what an executor has lost",
@@ -38,45 +34,30 @@ def run_on_spark(options: argparse.Namespace) -> None:
     check_outputs(options, options.json if options.json != STDOUT else None)
     if not all(map(find_spec, ("pyspark", "pandas", "pyarrow"))):
         raise CommandError("--engine spark needs: pip install 'scrapy-dedup[spark]'")
-    from dedup.spark.files import Job, find_inputs, scan_files
+    from dedup.spark.files import Job, find_inputs, format_for, scan_files
+    from dedup.spark.reading import RowReader
     from dedup.spark.session import spark_session
 
     with spark_session(options.master) as session:
         inputs = find_inputs(session, options.inputs)
-        if options.json not in (None, STDOUT) and inputs.have(f"file:{options.json.resolve()}"):
-            raise CommandError(f"{options.json} is an input, or in one")
+        if options.json not in (None, STDOUT) and f"file:{options.json.resolve()}" in inputs.files:
+            raise CommandError(f"{options.json} is an input")
+        format_ = format_for(inputs.kind, fields_from(options, inputs.kind, scope, keep))
+        limit = options.page_timeout
+        reader = RecordReader(format_, method, extractor, scope, page_timeout=limit)
         job = Job(
             inputs,
-            fields_from(options, inputs.kind, scope, keep),
-            method,
-            extractor,
+            RowReader(reader, keep),
+            Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
             options.output,
-            scope=scope,
-            keep=keep,
-            rule=Rule(options.min_tokens, demands=DEMANDS[options.evidence]),
-            skip_bad=options.skip_bad,
-            clusters=options.clusters,
-            partitions=options.partitions,
-            page_timeout=options.page_timeout,
+            options.clusters,
+            options.skip_bad,
+            options.partitions,
         )
-        found = scan_files(session, job)
-    figures = _figures(found, job, options)
-    figures["seconds"] = round(perf_counter() - start, 3)
+        figures = scan_files(session, job)
+    for name in ("method", "keep", "evidence"):
+        figures[name] = getattr(options, name)
+    figures |= {"from_ledger": 0, "seconds": round(perf_counter() - start, 3)}
     write_json(options.json, figures)
     if options.json != STDOUT:
         show_figures(figures, options)
-
-
-def _figures(found: "Figures", job: "Job", options: argparse.Namespace) -> dict[str, Any]:
-    """Return the figures that a scan on one machine has."""
-    figures = asdict(found)
-    lossiest, names = figures.pop("lossiest"), figures.pop("names")
-    return {
-        **figures,
-        "lost_text": lost_text_of(found.lost_text, lossiest, names.get),
-        "links_left_out": job.inputs.links_left_out,
-        "method": options.method,
-        "keep": options.keep,
-        "evidence": options.evidence,
-        "from_ledger": 0,
-    }

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 
 from dedup.batch_search import batch_index_for
-from dedup.evidence import Evidence
+from dedup.evidence import Evidence, Names
 from dedup.index.base import Match
 from dedup.index.batches import Nothing
 from dedup.methods.base import Method
@@ -28,11 +28,16 @@ class RecordJudge:
     scope only.
     """
 
-    def __init__(self, method: Method, rule: Rule, *, has_pages: bool = False) -> None:
-        """Create it without records; *has_pages*: there may be other records than of texts."""
+    def __init__(
+        self, method: Method, rule: Rule, *, has_pages: bool = False, names: Names | None = None
+    ) -> None:
+        """Create it without records; *has_pages*: there may be other records than of texts.
+
+        *names* knows the names of sites; by default, they are learned of the records.
+        """
         self.outcome = Outcome()
         self._rule = rule
-        self._view = View(method, rule) if has_pages else None
+        self._view = View(method, rule, names) if has_pages else None
         self._numbers_in_view = array("I")
         self._texts = batch_index_for(Exact())
         # Nothing is near by that method that is not equal.

@@ -73,7 +73,7 @@ def read_raws(
     raws: Iterator[RawRecord],
     pool: Pool,
     workers: int,
-    halvings: Callable[[], int],
+    halvings: Callable[[], int | None],
     *,
     has_html: bool,
 ) -> Iterator[list[tuple[RawRecord, ReadRecord]]]:
@@ -112,7 +112,7 @@ def _batches(raws: Iterator[RawRecord], most: int) -> Iterator[list[RawRecord]]:
 
 
 def _result(
-    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool, halvings: int
+    future: Future[list[ReadRecord]], batch: list[RawRecord], pool: Pool, halvings: int | None
 ) -> list[ReadRecord]:
     """Return what was read of *batch*: one by one where reading all of it at once fails."""
     try:

@@ -1,244 +1,245 @@
-"""Records -> what becomes of each, by the rule of `dedup scan`, on any number of machines."""
+"""Records -> what becomes of each: Spark finds out what must meet, the judge of a scan the rest."""
 
-from functools import reduce
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructField, StructType
 
+from dedup.evidence import Evidence, Names
 from dedup.methods import KeyMethod, Method
+from dedup.methods.hashing import PLAIN
+from dedup.record import PageRecord
 from dedup.rule import SHORT, Kind, Rule
-from dedup.spark.comparison import Link
-from dedup.spark.cut import cut
-from dedup.spark.greedy import Standing
-from dedup.spark.names import with_common_names
-from dedup.spark.rounds import standings
-from dedup.spark.runs import (
-    LINKS,
-    OBJECTIONS_OF_RUNS,
-    ROWS_OF_RUNS,
-    links_of_runs,
-    links_to_kept,
-    objections_of_runs,
-    rows_of_runs,
-)
-from dedup.spark.witnesses import OBJECTIONS
+from dedup.scan.outcome import Fate
+from dedup.scan.record_judge import RecordJudge
+from dedup.scopes import host
+from dedup.spark.components import LINKS_OF_A_TASK, cut, find_components
+from dedup.spark.matches import find_links
 
-# The first three say which texts are equal. Sorting is fastest if the first one differs most.
-_CONTENT = ["digest", "scope", "own", "sketch", "tokens", "is_binary", "evidence", "common"]
-_NODES_OF_A_PARTITION = 200_000
+RECORDS_OF_A_TASK = 1 << 18
+
+Batches = Iterable[pa.RecordBatch]
+Step = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+_JUDGED_AT_ONCE = 256
+_BYTES_AT_ONCE = 1 << 26
+_NAME = 4  # bytes
+_VERDICTS = {
+    Fate.NEW: Kind.NEW.value, Fate.EXACT: Kind.EXACT.value, Fate.NEAR: Kind.NEAR.value,
+    Fate.EMPTY: Kind.SKIPPED.value,
+}  # fmt: skip
+_VERDICT = pa.schema([
+    ("row", pa.int64()), ("verdict", pa.string()), ("original", pa.int64()),
+    ("distance", pa.float64()), ("objection", pa.string()),
+])  # fmt: skip
+_VERDICT_DDL = "row long, verdict string, original long, distance double, objection string"
 
 
 def judge(
     records: DataFrame,
     method: Method,
     rule: Rule,
+    order: Sequence[str] = ("row",),
     *,
-    partitions: int | None = None,
-    objections: bool = False,
+    has_pages: bool = True,
+    records_of_a_task: int = RECORDS_OF_A_TASK,
+    links_of_a_task: int = LINKS_OF_A_TASK,
 ) -> DataFrame:
-    """Return rank, verdict, original and distance of each of *records*.
+    """Return row, verdict, original, distance and objection of each of *records*.
 
-    *records* have the columns rank (whole, unique: the lower is judged first), key, scope, tokens,
-    digest and sketch, and may have evidence and is_binary, all as `PageRecord` has them. They are
-    read several times. *partitions*: in how many parts they are compared; by default as many as
-    there are cores, or more. All that share one key are in the memory of one task. *objections*:
-    whether to find out, too, why new records are kept that match a kept one: the column objection
-    has an `Objection`, or is null. That takes another round of comparisons.
+    *records* have a number *row* of their own, the columns *order* by which they are judged (whose
+    last one is *row*), and those of `PageRecord`; they are read several times. The verdict is a
+    value of `Kind`, the original the row of the kept record that a duplicate repeats. The objection
+    is why a new record is kept that matches another. *has_pages*: as `RecordJudge` has it; without,
+    all have one scope.
 
-    The verdict is a value of `Kind`; the original is the rank of the kept record that a duplicate
-    repeats, at this distance. It is what a scan of these records in the order of their ranks says:
-    a record is compared with kept ones of its scope only, and is the duplicate of the earliest with
-    an equal text, or else of the nearest, the earliest if there are several. The two may differ
-    only where a scan has limits that Spark has not, or has others:
+    Up to *records_of_a_task*, one task judges all records of a scope. Of more, tasks find out which
+    match, and what matches, directly or over others, is judged by one task, in order. It has the
+    judge of `dedup scan`: so this is what a scan of these records in this order says. They may
+    differ only where a scan has limits: a method may look at some candidates of a key only
+    (`KeyMethod.candidates_per_key`), and a scan forgets the titles of more than 10,000 hosts.
 
-    * A method may look at some candidates per key only (`KeyMethod.candidates_per_key`); here it
-      looks at all.
-    * In batches of texts, a scan takes keys for equal that agree in their lowest 32 bits.
-    * A scan forgets the names of pages of more than 10,000 hosts.
-    * After 256 objections to a drop, a scan keeps the page. Here, they are counted for each key
-      that more than 256 pages share, and not only kept pages object.
-    * The objection of a page is that to the nearest kept one. Where more than 256 kept pages with
-      other sketches than fingerprints share a key, it is that to the nearest of those compared: at
-      least the first 256 that match.
-
-    Raises TypeError for a *method* that has no keys.
+    What shares one key is in the memory of one task.
     """
-    if not isinstance(method, KeyMethod):
-        raise TypeError(f"{type(method).__name__} is no KeyMethod: nothing says what to compare")
-    placed = cut(_placed(records, rule))
-    nodes = placed.where("rank = node and not is_skipped")
-    if partitions is None:
-        cores = placed.sparkSession.sparkContext.defaultParallelism
-        partitions = max(cores, -(-nodes.count() // _NODES_OF_A_PARTITION))
-    search = _Search(method, rule, nodes, partitions)
-    search.run()
-    verdicts = _verdicts(placed, search)
-    if not objections:
-        return verdicts
-    if "evidence" not in records.columns or rule.demands is None:
-        return verdicts.withColumn("objection", F.lit(None).cast("string"))
-    return verdicts.join(search.objections, "rank", "left")
+    records = _with_common_names(records, rule, order) if has_pages else records
+    if not isinstance(method, KeyMethod) or records.count() <= records_of_a_task:
+        return _judge_components(records.withColumn("component", F.xxhash64("scope")), order,
+            method, rule, has_pages=has_pages)  # fmt: skip
+    nodes = cut(_with_nodes(records, rule))
+    compared = nodes.where("is_compared").select("scope", "node", "sketch")
+    keyed = compared.mapInArrow(_expand_keys(method), "key long, node long, payload binary")
+    runs = keyed.repartition("key").sortWithinPartitions("key")
+    links = cut(runs.mapInArrow(_link_runs(method), "one long, other long").distinct())
+    placed = nodes.join(find_components(links, links_of_a_task), "node", "left")
+    is_alone = F.col("is_long") & F.col("component").isNull() & (F.col("copies") == 1)
+    nothing = (F.lit(None).cast(kind) for kind in ("long", "double", "string"))
+    alone = placed.where(is_alone).select("row", F.lit(Kind.NEW.value), *nothing)
+    together = placed.where(~is_alone).withColumn("component", F.coalesce("component", "node"))
+    return _judge_components(together, order, method, rule, has_pages=has_pages).union(alone)
 
 
-def _placed(records: DataFrame, rule: Rule) -> DataFrame:
-    """Return *records*, each with its node: the first of those that have the same content.
+def _with_nodes(records: DataFrame, rule: Rule) -> DataFrame:
+    """Return *records* with the node of each: the first of those with an equal text.
 
-    What becomes of a node decides about all of it. *last* is the last record of a node, *twins* is
-    how many nodes have this text.
+    Of the sketches of a node, each is compared once. What has no text is alone.
     """
-    if "is_binary" not in records.columns:
-        records = records.withColumn("is_binary", F.lit(False))
-    if "evidence" in records.columns and rule.demands is not None:
-        records = with_common_names(records)
-    else:
-        records = records.withColumn("evidence", F.lit(None).cast("binary"))
-        records = records.withColumn("common", F.lit(0))
-    same, equal = Window.partitionBy(_CONTENT), Window.partitionBy(_CONTENT[:3])
-    is_short = F.col("sketch").isNull() | (F.col("tokens") < (rule.min_tokens or SHORT))
-    is_skipped = F.col("digest").isNull()
-    if not rule.min_tokens:
-        is_skipped |= F.col("is_short") & ~F.col("is_binary")
+    own = F.when(F.col("digest").isNull(), F.col("row"))
+    is_long = F.col("sketch").isNotNull() & (F.col("tokens") >= (rule.min_tokens or SHORT))
+    equal = Window.partitionBy("scope", "digest", "own")
+    same = Window.partitionBy("scope", "digest", "own", "sketch", "is_long")
     return (
-        records.select("rank", *(name for name in _CONTENT if name != "own"))
-        .withColumn("is_short", is_short)
-        .withColumn("is_skipped", is_skipped)
-        # What is skipped is never compared; many may have no text.
-        .withColumn("own", F.when(F.col("is_skipped"), F.col("rank")))
-        .repartition(*_CONTENT[:3])
-        .withColumn("node", F.min("rank").over(same))
-        .withColumn("last", F.max("rank").over(same))
-        .withColumn("twins", F.sum((F.col("rank") == F.col("node")).cast("int")).over(equal))
+        records.withColumns({"own": own, "is_long": is_long & F.col("digest").isNotNull()})
+        .withColumn("node", F.min("row").over(equal))
+        .withColumn("copies", F.count("*").over(equal))
+        .withColumn("is_compared", F.col("is_long") & (F.min("row").over(same) == F.col("row")))
         .drop("own")
     )
 
 
-class _Search:
-    """Compares nodes round by round, until it is known of each whether it is kept."""
+def _expand_keys(method: KeyMethod) -> Step:
+    def expand(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            keys, counts, payloads = method.keys_of_many(batch["sketch"].to_pylist())
+            names = batch["scope"].to_pylist()
+            scopes = np.array([PLAIN.part_digest(name) if name else 0 for name in names], np.uint64)
+            # A scan takes keys for equal that agree in their lowest 32 bits.
+            keys = (keys & np.uint64(0xFFFFFFFF)) ^ np.repeat(scopes, counts)
+            owners = pa.array(np.repeat(np.arange(len(counts)), counts))
+            columns = [pa.array(keys.view(np.int64)), batch["node"].take(owners)]
+            columns.append(pa.array(list(payloads), pa.binary()).take(owners))
+            yield pa.RecordBatch.from_arrays(columns, ["key", "node", "payload"])
 
-    def __init__(self, method: KeyMethod, rule: Rule, nodes: DataFrame, partitions: int) -> None:
-        self._method = method
-        self._rule = rule
-        self._nodes = nodes
-        self._partitions = partitions
-        self._links: list[DataFrame] = []
-        self._dropped: list[DataFrame] = []
-        self._incomplete: list[DataFrame] = []
-        self.rounds = 0
-        """How often nodes were compared."""
-
-    def run(self) -> None:
-        nodes = self._nodes
-        while True:
-            self.rounds += 1
-            runs = self._runs(nodes.withColumn("is_kept", F.lit(False)))
-            links = cut(_best(runs.mapInArrow(links_of_runs(self._method, self._rule), LINKS)))
-            decided = standings(links)
-            self._links.append(links.where("original is not null"))
-            self._dropped.append(decided.where(F.col("standing") == Standing.DROPPED))
-            self._incomplete.append(links.where("original is null").select("page"))
-            left = decided.where(F.col("standing") == Standing.OPEN).select("node")
-            if left.isEmpty():
-                break
-            nodes = self._nodes.join(left, "node", "left_semi")
-        if self.rounds > 1:
-            self._links.append(self._links_of_incomplete())
-
-    def _runs(self, nodes: DataFrame, *, with_weak: bool = False) -> DataFrame:
-        """Return the rows of the runs of *nodes*, sorted."""
-        explode = rows_of_runs(self._method, self._rule, with_weak=with_weak)
-        rows = nodes.mapInArrow(explode, ROWS_OF_RUNS)
-        # By one number, Spark sorts fastest.
-        return rows.repartition(self._partitions, "run").sortWithinPartitions("run")
-
-    def _links_of_incomplete(self) -> DataFrame:
-        """Return the links to kept nodes of those that were not compared with all before them."""
-        incomplete = reduce(DataFrame.union, self._incomplete).withColumnRenamed("page", "node")
-        asked = self._nodes.join(self.dropped, "node", "left_semi")
-        asked = asked.join(incomplete.distinct(), "node", "left_semi")
-        kept = self._nodes.join(self.dropped, "node", "left_anti")
-        runs = self._runs(
-            asked.withColumn("is_kept", F.lit(False)).union(kept.withColumn("is_kept", F.lit(True)))
-        )
-        return cut(_best(runs.mapInArrow(links_to_kept(self._method, self._rule), LINKS)))
-
-    @property
-    def dropped(self) -> DataFrame:
-        """The nodes that are dropped."""
-        return reduce(DataFrame.union, self._dropped).select("node")
-
-    @property
-    def objections(self) -> DataFrame:
-        """What speaks against dropping a kept node: rank and objection, if it matches another.
-
-        A scan asks those that show the same first, then those of an equal text, then the nearest;
-        of what is left, the earliest.
-        """
-        kept = self._nodes.join(self.dropped, "node", "left_anti")
-        runs = self._runs(kept.withColumn("is_kept", F.lit(True)), with_weak=True)
-        found = runs.mapInArrow(objections_of_runs(self._method, self._rule), OBJECTIONS_OF_RUNS)
-        first = F.min(F.struct("shared", "distance", "original", "objection")).alias("first")
-        names = F.array(*(F.lit(None if name is None else str(name)) for name in OBJECTIONS))
-        return (
-            found.groupBy(F.col("page").alias("rank"))
-            .agg(first)
-            .select("rank", names[F.col("first.objection")].alias("objection"))
-        )
-
-    @property
-    def links(self) -> DataFrame:
-        """What matches which kept node, as `LINKS`."""
-        dropped = self.dropped.withColumnRenamed("node", "original")
-        return reduce(DataFrame.union, self._links).join(dropped, "original", "left_anti")
+    return expand
 
 
-def _best(links: DataFrame) -> DataFrame:
-    """Return each pair of *links* once."""
-    best = F.min(F.struct("kind", "distance")).alias("best")
-    pairs = links.groupBy("page", "original").agg(best)
-    return pairs.select("page", "original", "best.*")
+def _link_runs(method: KeyMethod) -> Step:
+    def link(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for runs in _whole_runs(batches):
+            keys, nodes = (runs[name].to_numpy() for name in ("key", "node"))
+            columns = find_links(method, keys, nodes, runs["payload"].to_pylist())
+            yield pa.RecordBatch.from_arrays(list(map(pa.array, columns)), ["one", "other"])
+
+    return link
 
 
-def _verdicts(placed: DataFrame, search: _Search) -> DataFrame:
-    links = search.links
-    match = F.struct("kind", "distance", "original")
-    before = links.where("original < page").groupBy(F.col("page").alias("node"))
-    # A record may be nearer to one that came after the first of its node.
-    copies = placed.where("rank > node and not is_skipped").select("rank", "node")
-    later = (
-        links.where("original > page")
-        .join(copies, F.col("page") == F.col("node"))
-        .where("original < rank")
-        .groupBy("rank")
+def _whole_runs(batches: Batches) -> Iterator[pa.Table]:
+    """Yield the rows of some whole runs at a time."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        if sum(part.nbytes for part in waiting) > _BYTES_AT_ONCE:
+            is_other = batch["key"].to_numpy() != waiting[-1]["key"][-1].as_py()
+            if is_other.any():
+                start = int(is_other.argmax())
+                yield pa.Table.from_batches([*waiting, batch.slice(0, start)])
+                waiting, batch = [], batch.slice(start)
+        if len(batch):
+            waiting.append(batch)
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _judge_components(
+    records: DataFrame, order: Sequence[str], method: Method, rule: Rule, *, has_pages: bool
+) -> DataFrame:
+    names = ["common"] if has_pages else []
+    wanted = records.select(
+        "component", *dict.fromkeys([*order, "row", *PageRecord._fields, *names])
     )
-    own = F.struct(
-        F.lit(int(Link.SAME)).cast("tinyint").alias("kind"),
-        F.lit(0.0).alias("distance"),
-        F.col("node").alias("original"),
-    )
-    best = F.least("nearest_before", "nearest_later")
-    joined = (
-        placed.select("rank", "node", "is_skipped")
-        .join(before.agg(F.min(match).alias("nearest_before")), "node", "left")
-        .join(later.agg(F.min(match).alias("nearest_later")), "rank", "left")
-        .withColumn(
-            "match",
-            F.when(F.col("nearest_before").isNotNull(), best).when(
-                (F.col("rank") > F.col("node")), own
-            ),
-        )
-    )
-    return joined.select(
-        "rank",
-        _verdict().alias("verdict"),
-        F.col("match.original").alias("original"),
-        F.col("match.distance").alias("distance"),
-    )
+    in_order = wanted.repartition("component").sortWithinPartitions(*_ascending(order))
+    return in_order.mapInArrow(_judge_rows(method, rule, has_pages=has_pages), _VERDICT_DDL)
 
 
-def _verdict() -> Column:
-    return (
-        F.when(F.col("is_skipped"), Kind.SKIPPED.value)
-        .when(F.col("match").isNull(), Kind.NEW.value)
-        .when(F.col("match.kind") == int(Link.NEAR), Kind.NEAR.value)
-        .otherwise(Kind.EXACT.value)
-    )
+def _judge_rows(method: Method, rule: Rule, *, has_pages: bool) -> Step:
+    def judge_all(batches: Batches) -> Iterator[pa.RecordBatch]:
+        names, rows = _NamesBefore(), array("q")
+        record_judge = RecordJudge(method, rule, has_pages=has_pages, names=names)
+        outcome = record_judge.outcome
+        for part in slices(batches, _JUDGED_AT_ONCE):
+            first, repeats = len(rows), len(outcome.duplicates)
+            columns = (part[name].to_pylist() for name in PageRecord._fields)
+            records = list(map(PageRecord, *columns))
+            rows.extend(part["row"].to_pylist())
+            outcome.fates.extend([Fate.NEW] * len(records))
+            objections: list[str | None] = [None] * len(records)
+            if has_pages:
+                for place, common in enumerate(part["common"].to_pylist()):
+                    names.common = common or b""
+                    before = outcome.objections.copy()
+                    record_judge.judge([first + place], records[place : place + 1])
+                    objections[place] = next(map(str, outcome.objections - before), None)
+            else:
+                record_judge.judge(range(first, len(rows)), records)
+            originals: list[int | None] = [None] * len(records)
+            distances: list[float | None] = [None] * len(records)
+            for place in range(repeats, len(outcome.duplicates)):
+                at = outcome.duplicates[place] - first
+                originals[at] = rows[outcome.originals[place]]
+                distances[at] = outcome.distances[place]
+            verdicts = [_VERDICTS[Fate(fate)] for fate in outcome.fates[first:]]
+            values = rows[first:].tolist(), verdicts, originals, distances, objections
+            arrays = [pa.array(*pair) for pair in zip(values, _VERDICT.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_VERDICT)
+
+    return judge_all
+
+
+def _ascending(order: Sequence[str]) -> list[Column]:
+    return [F.col(name).asc_nulls_last() for name in order]
+
+
+def slices(batches: Batches, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of *batches*, up to *size* at a time."""
+    for batch in batches:
+        yield from (batch.slice(start, size) for start in range(0, len(batch), size))
+
+
+# --- the names of sites, which a scan learns of all pages of a host, whatever they match
+
+
+class _NamesBefore(Names):
+    """What was found out before: those names of the page that its host had given to many."""
+
+    common = b""
+
+    def learn(self, host: str, page: Evidence) -> None: ...
+
+    def is_common(self, host: str, name: bytes, at_least: int = 1) -> bool:
+        return name in (self.common[:_NAME], self.common[_NAME:])
+
+
+def _with_common_names(records: DataFrame, rule: Rule, order: Sequence[str]) -> DataFrame:
+    """Return *records* with a column *common*: which names of each its host gave to many before."""
+    if rule.demands is None:
+        return records.withColumn("common", F.lit(None).cast("binary"))
+    names = list(dict.fromkeys([*order, "key", "evidence"]))
+    pages = records.where("evidence is not null").select(*names)
+    schema = StructType([*pages.schema.fields, StructField("host", StringType())])
+    hosts = pages.mapInArrow(_find_hosts, schema)
+    in_order = hosts.repartition("host").sortWithinPartitions("host", *_ascending(order))
+    return records.join(in_order.mapInArrow(_count_names, "row long, common binary"), "row", "left")
+
+
+def _find_hosts(batches: Batches) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        hosts = pa.array([host(key) for key in batch["key"].to_pylist()], pa.string())
+        names = [*batch.schema.names, "host"]
+        yield pa.RecordBatch.from_arrays([*batch.columns, hosts], names)
+
+
+def _count_names(batches: Batches) -> Iterator[pa.RecordBatch]:
+    names, current = Names(), None
+    for batch in batches:
+        found = []
+        for own, data in zip(batch["host"].to_pylist(), batch["evidence"].to_pylist(), strict=True):
+            if own != current:
+                names, current = Names(), own
+            page = Evidence.from_bytes(data)
+            titles = dict.fromkeys([page.title, page.headline])
+            found.append(b"".join(name for name in titles if name and names.is_common(own, name)))
+            names.learn(own, page)
+        columns = [batch["row"], pa.array(found, pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, ["row", "common"])

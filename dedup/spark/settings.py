@@ -17,7 +17,7 @@ from dedup.rule import Rule
 from dedup.scan.reader import RecordReader
 from dedup.scopes import Scope
 from dedup.spark.columns import Columns
-from dedup.spark.rows import RowReader, Rows
+from dedup.spark.reading import RowReader, Rows
 from dedup.units import SECONDS_OF_A_DAY
 
 

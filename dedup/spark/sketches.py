@@ -4,13 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
 
 from dedup.extraction import Extractor
 from dedup.methods import Method
-from dedup.spark.columns import PARTS, Columns, column
-from dedup.spark.executors import check_executors
-from dedup.spark.rows import RECORD
+from dedup.spark.columns import Columns, column
 from dedup.spark.settings import method_of, reader_of
 
 
@@ -37,8 +34,7 @@ def sketches(
     not be read. The arguments are those of `deduplicate`; of those, the records must have the same
     *method* with the same *args* and *secret*, and have the *scope* that they were given here.
 
-    Raises ValueError or TypeError for arguments that make no sense, and SparkError if the
-    executors cannot do the work.
+    Raises ValueError or TypeError for arguments that make no sense.
     """
     columns = Columns(text, html, key=key)
     columns.check(df)
@@ -47,11 +43,5 @@ def sketches(
         raise ValueError(f"the DataFrame has a column {field!r} already")
     chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
     reader = reader_of(columns, chosen, extractor, scope, page_timeout=page_timeout)
-    check_executors(df.sparkSession, reader)
     parts = columns.parts(df.columns if reader.needs_item else ())
-    wanted = df.select(*(column(name) for name in others), *parts)
-    record = StructField("record", StructType.fromDDL(RECORD))
-    schema = StructType([*(df.schema[name] for name in others), record])
-    names = [*others, field]
-    assert not set(PARTS) & set(names)
-    return wanted.mapInArrow(reader.to_fields(others), schema).toDF(*names)
+    return reader.sketch(df.select(*(column(name) for name in others), *parts), others, field)

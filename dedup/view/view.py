@@ -49,8 +49,8 @@ class View:
     `commit` and `release`.
     """
 
-    def __init__(self, method: Method, rule: Rule) -> None:
-        """Create a view without pages."""
+    def __init__(self, method: Method, rule: Rule, names: Names | None = None) -> None:
+        """Create a view without pages; *names* learns those of sites, by default of its own."""
         self._method = method
         self._rule = rule
         self._items = StoredItems()
@@ -64,7 +64,7 @@ class View:
         # Pages that were replaced: the indexes still have them.
         self._ended: set[int] = set()
         self._evidence = EvidenceTable()
-        self._names = Names()
+        self._names = Names() if names is None else names
         self._count = 0
         self._last_sketch: tuple[bytes | None, Any] = None, None
 

@@ -14,7 +14,7 @@ from dedup.scan import Fate
 from dedup.scan.record_judge import RecordJudge
 
 COLUMNS = (
-    "rank long, key string, scope string, tokens long, digest binary, sketch binary, "
+    "row long, key string, scope string, tokens long, digest binary, sketch binary, "
     "evidence binary, is_binary boolean, item binary"
 )
 

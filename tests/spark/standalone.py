@@ -43,6 +43,7 @@ class Cluster:
     def _start(self, name, *options):
         path = os.pathsep.join([*filter(None, sys.path), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
+        environment["SPARK_LOCAL_DIRS"] = str(self.folder)
         environment["SPARK_DAEMON_JAVA_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         command = [CLASS, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *options]
         with open(self.folder / f"{name}{len(self._processes)}.log", "wb") as log:

@@ -149,8 +149,8 @@ def test_nothing_depends_on_how_rows_are_spread_and_of_equal_rows_one_is_kept(sp
     one = spark.createDataFrame(random.Random(1).sample(rows, len(rows)), "url string, text string")
     many = spark.createDataFrame(random.Random(2).sample(rows, len(rows)), one.schema)
     answers = [
-        deduplicate(df, text="text", method="minhash", partitions=partitions).collect()
-        for df, partitions in ((one.coalesce(1), 1), (many.repartition(5), 4))
+        deduplicate(df, text="text", method="minhash").collect()
+        for df in (one.coalesce(1), many.repartition(5))
     ]
     assert sorted(map(repr, answers[0])) == sorted(map(repr, answers[1]))
     texts_kept = [row.text for row in answers[0] if row.verdict == "new"]

@@ -1,121 +1,87 @@
 """Records in DataFrames -> verdicts, as a scan on one machine has them."""
 
+import os
 import random
+import signal
 from collections import Counter
+from contextlib import suppress
 
 import judged
 import pytest
-import without_spark
-from cases import IS_THOROUGH, sampled
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from judged import COLUMNS
+from cases import sampled
 
-from dedup.detector import Detector
 from dedup.evidence import NORMAL, STRICT
-from dedup.methods import METHODS, Method
-from dedup.record import PageRecord
+from dedup.methods import METHODS, SimHash
 from dedup.rule import Rule
 from dedup.spark import judge
+from dedup.spark.components import find_components
+
+pytestmark = pytest.mark.slow
 
 
-def judged_by_spark(spark, method, rule, scopes, chooser, **options):
-    """Return what `judged.expected_with_objections` does, of collections by their scopes."""
-    rows, starts = [], {}
-    for scope, collection in scopes.items():
-        starts[scope] = len(rows)
-        rows += [
-            (3 * (starts[scope] + place) - 50, own.key, scope, *own[2:])
-            for place, own in enumerate(collection)
-        ]
-    shuffled = chooser.sample(rows, len(rows))
-    records = spark.createDataFrame(shuffled, COLUMNS)
-    answer = judge(records, method, rule, objections=True, **options).collect()
-    found, objections = {}, {scope: Counter() for scope in scopes}
-    for rank, verdict, original, distance, objection in answer:
-        found[(rank + 50) // 3] = verdict, original and (original + 50) // 3, distance
-        if objection is not None:
-            objections[rows[(rank + 50) // 3][2]][objection] += 1
-    assert sorted(found) == list(range(len(rows)))
-    assert len(answer) == len(rows)
-    return {
-        scope: (
-            [
-                (place, verdict, original if original is None else original - start, distance)
-                for place in range(len(scopes[scope]))
-                for verdict, original, distance in [found[start + place]]
-            ],
-            objections[scope],
-        )
-        for scope, start in starts.items()
-    }
+def judged_by_spark(spark, method, rule, collection, **options):
+    rows = [(number, *record) for number, record in enumerate(collection)]
+    shuffled = random.Random(1).sample(rows, len(rows))
+    frame = spark.createDataFrame(shuffled, judged.COLUMNS).repartition(3)
+    answer = sorted(judge(frame, method, rule, **options).collect())
+    assert [row.row for row in answer] == list(range(len(rows)))
+    objections = Counter(row.objection for row in answer if row.objection)
+    return [tuple(row)[:4] for row in answer], objections
 
 
-def in_rounds():
-    """Return records of one fingerprint, whose earliest repeat the text of another one."""
-    first = PageRecord("a", "", 100, bytes(16), bytes(8))
-    same = [first._replace(tokens=101 + n, sketch=b"\xff" * 8) for n in range(16)]
-    others = [same[0]._replace(digest=n.to_bytes(16, "big")) for n in range(1, 300)]
-    return [first, *same, *others]
-
-
-RULES = st.builds(
-    Rule,
-    # So many words most texts have that are near: just enough.
-    st.sampled_from([90, 20, 0]),
-    st.sampled_from(["exact", "keep"]),
-    st.sampled_from([NORMAL, STRICT, None]),
+@pytest.mark.parametrize(
+    "name", sampled(METHODS, "simhash", "minhash", "verified", "containment", "exact")
 )
-# One job of Spark takes seconds, however many small collections it judges. So each example has
-# dozens of them, and a failure names the seed of its collection instead of being shrunk.
-PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sampled(METHODS, "simhash", "exact", "segments", "verified"))
-@settings(
-    max_examples=2 if IS_THOROUGH else 1, phases=PHASES, suppress_health_check=list(HealthCheck)
+@pytest.mark.parametrize(
+    "rule", [Rule(), Rule(min_tokens=90, demands=STRICT), Rule(0, demands=None)]
 )
-@given(
-    rule=RULES,
-    seeds=st.sets(st.integers(0, 10**6), min_size=28, max_size=28),
-    partitions=st.sampled_from([None, 1, 3]),
-)
-def test_random_collections_are_judged_as_in_a_scan(spark, name, rule, seeds, partitions):
+def test_random_collections_are_judged_as_in_a_scan(spark, name, rule):
+    """Many small ones, each in a scope of its own, are judged at once: a job takes seconds."""
     method = METHODS[name]()
-    scopes = {f"{seed}": judged.by_chance(method, seed) for seed in sorted(seeds)}
-    chooser = random.Random(min(seeds))
-    found = judged_by_spark(spark, method, rule, scopes, chooser, partitions=partitions)
-    for scope, collection in scopes.items():
-        in_scope = [record._replace(scope=scope) for record in collection]
-        assert found[scope] == judged.expected_with_objections(method, rule, in_scope), scope
+    collection = [
+        record._replace(scope=f"{seed}")
+        for seed in range(24)
+        for record in judged.by_chance(method, seed)
+    ]
+    expected = judged.expected_with_objections(method, rule, collection)
+    near = sum(verdict[1] == "near-duplicate" for verdict in expected[0])
+    assert name == "exact" or near > 50
+    in_tasks = judged_by_spark(spark, method, rule, collection, records_of_a_task=0)
+    assert in_tasks == expected
+    if rule.demands == NORMAL:  # all of a scope in one task
+        assert judged_by_spark(spark, method, rule, collection) == expected
 
 
-@pytest.mark.parametrize("name", ["simhash", "verified"])
-def test_a_crawl_says_of_random_pages_what_a_scan_says(name):
-    method = METHODS[name]()
-    for seed in range(12):
-        collection, rule = judged.pages(method, seed), Rule()
-        detector = Detector(method, rule, several_a_key=True)
-        verdicts = [detector.judge(record) for record in collection]
-        expected = [verdict for _, verdict, *_ in judged.expected(method, rule, collection)]
-        assert [verdict.kind.value for verdict in verdicts] == expected, seed
+@pytest.mark.parametrize("name", sampled(["simhash", "minhash", "verified"], "simhash", "minhash"))
+def test_texts_are_judged_as_in_a_scan_of_texts(spark, name):
+    method, rule = METHODS[name](), Rule()
+    collection = [record for seed in range(8) for record in judged.records(method, seed)]
+    expected = judged.expected(method, rule, collection, has_pages=False)
+    options = {"has_pages": False, "records_of_a_task": 0}
+    assert judged_by_spark(spark, method, rule, collection, **options)[0] == expected
 
 
-@pytest.mark.slow
-def test_what_matches_too_many_is_compared_again_in_another_round(spark):
-    """Only the earliest of so many are compared with all others, and here these are dropped."""
-    method, rule = METHODS["simhash"](), Rule()
-    collection = in_rounds()
-    assert without_spark.judged(method, rule, collection)[1] == 2
-    found = judged_by_spark(spark, method, rule, {"": collection}, random.Random(2))
-    assert found[""] == judged.expected_with_objections(method, rule, collection)
+def test_what_is_connected_is_found_in_rounds_as_in_one_task(spark):
+    chooser = random.Random(3)
+    links = {(n + 1, n) for n in range(40)} | {(50 + n, 50) for n in range(1, 30)}
+    links |= {(chooser.randrange(1_000, 1_100), chooser.randrange(900, 1_000)) for _ in range(50)}
+    frame = spark.createDataFrame(sorted(links), "one long, other long")
+    in_rounds, in_one = (
+        sorted(map(tuple, find_components(frame, most).collect())) for most in (2, 1_000)
+    )
+    assert in_rounds == in_one
+    assert {component for node, component in in_one if node < 50} == {0}
 
 
-@pytest.mark.slow
-def test_a_method_without_keys_is_refused(spark):
-    class Keyless(Method):
-        sketch = distance = to_bytes = from_bytes = None
+def test_a_killed_worker_of_python_changes_nothing(spark, tmp_path):
+    class Deadly(SimHash):
+        def keys_of_many(self, sketches):
+            with suppress(FileExistsError):
+                (tmp_path / "killed").touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().keys_of_many(sketches)
 
-    with pytest.raises(TypeError, match="Keyless is no KeyMethod"):
-        judge(spark.createDataFrame([], COLUMNS), Keyless(), Rule())
+    collection = [record for seed in range(8) for record in judged.pages(SimHash(), seed)]
+    expected = judged.expected(SimHash(), Rule(), collection)
+    assert judged_by_spark(spark, Deadly(), Rule(), collection, records_of_a_task=0)[0] == expected
+    assert (tmp_path / "killed").exists()

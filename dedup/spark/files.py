@@ -1,0 +1,332 @@
+"""``dedup scan --engine spark``: files of JSON lines and of Parquet, by Spark's own readers."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from dedup.evidence import Objection, Weakness
+from dedup.record import PageRecord
+from dedup.records import Fields, Format, RecordError, format_of_name
+from dedup.records.base import DEFAULT_CANONICAL, DEFAULT_KEY
+from dedup.records.lines import LONGEST_LINE, JsonLines, without_verdict
+from dedup.records.parquet import Parquet
+from dedup.rule import SHORT, Kind, Rule
+from dedup.scan.fields_seen import FieldsSeen
+from dedup.spark.columns import Columns, column
+from dedup.spark.components import cut
+from dedup.spark.judge import Batches, Step, judge
+from dedup.spark.reading import BAD, READ, UNREAD, WITHOUT_SCOPE, RowReader, Rows
+from dedup.spark.session import clear_errors
+
+_NUMBER = "__dedup_number"
+_PIECE = ["__dedup_input", "__dedup_file", "__dedup_start"]
+_TYPES = "int", "string", "long", "long", "long"
+_FROM = ["__dedup_file", "__dedup_first"]
+_BOM = b"\xef\xbb\xbf"
+_BLANKS = " \t\n\r\x0b\x0c"
+_DROPPED = Kind.EXACT.value, Kind.NEAR.value
+_SETTINGS = {
+    # A file that cannot be read, or is gone, must end the scan: its pages would be gone, too.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    # Pages of a megabyte are no rarity.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "256",
+}
+
+
+class Inputs(NamedTuple):
+    """Files of one format that Spark reads, and what was named: files, folders and globs."""
+
+    kind: type[Format]
+    named: Sequence[str]
+    files: Sequence[str]
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do: which files to read and how, and where the results go."""
+
+    inputs: Inputs
+    reader: RowReader
+    rule: Rule
+    output: str
+    clusters: str | None = None
+    skip_bad: bool = False
+    partitions: int | None = None
+
+
+def find_inputs(session: SparkSession, named: Sequence[str]) -> Inputs:
+    """Return the files that are *named*; raises RecordError if Spark does not read their format."""
+    if hidden := [name for name in named if Path(name).name[:1] in ("_", ".")]:
+        raise RecordError(f"{hidden[0]}: Spark reads no files whose names begin with . or _")
+    files, in_depth = (_list_files(session, named, is_recursive) for is_recursive in (False, True))
+    if nested := sorted(in_depth.keys() - files.keys()):
+        raise RecordError(f"{nested[0]} is in a folder within a folder: name the inner one, too")
+    kinds = {file: _kind_of(file) for file in files}
+    for file, kind in kinds.items():
+        if kind not in (JsonLines, Parquet):
+            raise RecordError(
+                f"{file}: Spark reads JSON lines (.jsonl, .jsonl.gz) and Parquet; without --engine "
+                "spark, dedup scan reads all formats, on one machine"
+            )
+    if len(set(kinds.values())) != 1:
+        problem = "all inputs must have one format" if files else "there is no file"
+        raise RecordError(f"{problem} in {', '.join(named)}")
+    assert kind is not None
+    return Inputs(kind, named, list(files), sum(files.values()))
+
+
+def _list_files(session: SparkSession, named: Sequence[str], is_recursive: bool) -> dict[str, int]:
+    listed = session.read.option("recursiveFileLookup", is_recursive).format("binaryFile")
+    with clear_errors():
+        rows = listed.load(list(named)).select("path", "length").collect()
+    return {row.path: row.length for row in rows}
+
+
+def _kind_of(file: str) -> type[Format] | None:
+    if file.endswith(".zst"):  # Spark needs a library of the system's
+        return None
+    try:
+        return format_of_name(Path(file))
+    except RecordError:
+        return None
+
+
+def format_for(kind: type[Format], fields: Fields) -> Format:
+    """Return what parses rows of files of this *kind*."""
+    return JsonLines([], fields) if kind is JsonLines else Rows(fields)
+
+
+def scan_files(session: SparkSession, job: Job) -> dict[str, Any]:
+    """Write what is kept of the files of *job* to folders; return the figures, but for seconds.
+
+    Raises RecordError for what is wrong with the records, as a scan does, SparkError for what is
+    wrong with the cluster.
+    """
+    with clear_errors(), _settings(session, job.partitions):
+        outputs = [_Output(session, name) for name in (job.output, job.clusters) if name]
+        if found := next((output.name for output in outputs if output.exists()), None):
+            raise RecordError(f"{found} exists; name a folder that does not")
+        rows = _number_rows(session, cut(_read_files(session, job.inputs)))
+        beside = [_NUMBER, *_FROM]
+        data = [name for name in rows.columns if name not in beside]
+        wanted: Sequence[Any] = data
+        if job.inputs.kind is Parquet:
+            items = data if job.reader.needs_item else ()
+            wanted = _columns(rows, job.reader.reader.format.fields).parts(items)
+        read = cut(job.reader.read(rows.select(*beside, *wanted), beside))
+        read = read.withColumnRenamed(_NUMBER, "row")
+        first_bad = _check_records(job, read)
+        records = read.where(F.col("state") == READ).select("row", "rank", *PageRecord._fields)
+        method, has_pages = job.reader.reader.method, job.reader.has_pages
+        verdicts = judge(records, method, job.rule, ["rank", "row"], has_pages=has_pages)
+        judged = read.join(verdicts, "row", "left")
+        judged = cut(judged.withColumn("verdict", F.coalesce("verdict", "state")))
+        left_out = judged.where(F.col("verdict").isin(*_DROPPED, BAD))
+        kept = rows.join(left_out.select(F.col("row").alias(_NUMBER)), _NUMBER, "left_anti")
+        in_order = kept.repartitionByRange(_NUMBER).sortWithinPartitions(_NUMBER)
+        _write(job, in_order.select(*map(column, data)))
+        if job.clusters:
+            _write_clusters(judged, job.clusters)
+        for output in outputs:
+            output.name_lines()
+        return {
+            **_figures(judged, job.rule),
+            "first_bad": first_bad,
+            "bytes_read": job.inputs.nbytes,
+            "bytes_written": outputs[0].nbytes(),
+        }
+
+
+@contextmanager
+def _settings(session: SparkSession, partitions: int | None) -> Iterator[None]:
+    """Set what a scan needs, and put back what was set."""
+    parts = {"spark.sql.shuffle.partitions": str(partitions)} if partitions else {}
+    settings = {**_SETTINGS, **parts}
+    before = {name: session.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            session.conf.unset(name) if old is None else session.conf.set(name, old)
+
+
+class _Output:
+    """A folder that does not exist yet, on any file system."""
+
+    def __init__(self, session: SparkSession, name: str) -> None:
+        java: Any = session._jvm
+        self.name = name
+        self._path = java.org.apache.hadoop.fs.Path(name)
+        self._system = self._path.getFileSystem(session._jsc.hadoopConfiguration())
+
+    def exists(self) -> bool:
+        return bool(self._system.exists(self._path))
+
+    def name_lines(self) -> None:
+        """Rename parts of text: their names say what is in them."""
+        for status in self._system.listStatus(self._path):
+            path = status.getPath()
+            if ".txt" in path.getName():
+                name = path.getName().replace(".txt", ".jsonl")
+                self._system.rename(path, self._path.suffix(f"/{name}"))
+
+    def nbytes(self) -> int:
+        return int(self._system.getContentSummary(self._path).getLength())
+
+
+def _read_files(session: SparkSession, inputs: Inputs) -> DataFrame:
+    """Return what Spark reads, and where each row is from; lines without those that are empty."""
+    parts = []
+    for number, name in enumerate(inputs.named):
+        if inputs.kind is JsonLines:
+            lines = session.read.option("lineSep", "\n").text(name)
+            value = F.col("value").cast("binary")
+            rest = F.substring(value, len(_BOM) + 1, LONGEST_LINE)
+            value = F.when(F.startswith(value, F.lit(_BOM)), rest).otherwise(value)
+            rows = lines.where(F.length(F.btrim("value", F.lit(_BLANKS))) > 0)
+            own = [value.alias("value")]
+        else:
+            rows = session.read.option("mergeSchema", "true").parquet(name)
+            own = [column(one) for one in rows.columns]
+        source = rows.metadataColumn("_metadata")
+        piece = [F.lit(number), source["file_path"], source["file_block_start"]]
+        named = [value.alias(own_name) for value, own_name in zip(piece, _PIECE, strict=True)]
+        parts.append(rows.select(*named, *own))
+    rows = reduce(DataFrame.unionByName, parts)
+    return rows.withColumn(_NUMBER, F.monotonically_increasing_id())
+
+
+def _number_rows(session: SparkSession, rows: DataFrame) -> DataFrame:
+    """Number *rows* in the order of a scan, from 0: by input, file, piece of it, and place in that.
+
+    Beside is the file, and the number of its first record.
+    """
+    counts = rows.groupBy(*_PIECE).agg(F.min(_NUMBER), F.count("*")).collect()
+    table, number, first, last = [], 0, 0, None
+    for *piece, least, count in sorted(map(tuple, counts)):
+        if piece[:2] != last:
+            first, last = number, piece[:2]
+        table.append((*piece, number - least, first))
+        number += count
+    columns = zip([*_PIECE, "__dedup_shift", _FROM[1]], _TYPES, strict=True)
+    pieces = session.createDataFrame(table, ", ".join(map(" ".join, columns)))
+    joined = rows.join(F.broadcast(pieces), _PIECE)
+    shifted = joined.withColumn(_NUMBER, F.col(_NUMBER) + F.col("__dedup_shift"))
+    return shifted.drop(_PIECE[0], _PIECE[2], "__dedup_shift")
+
+
+def _columns(rows: DataFrame, fields: Fields) -> Columns:
+    """Return the columns of tables that *fields* name; raises ValueError if one is not there."""
+    kind = "record" if fields.is_object else "html" if fields.is_html else "text"
+    key, canonical = (
+        name or (default if default in rows.columns else None)
+        for name, default in ((fields.key, DEFAULT_KEY), (fields.canonical, DEFAULT_CANONICAL))
+    )
+    columns = Columns(key=key, date=fields.date, canonical=canonical, **{kind: fields.content})
+    columns.check(rows)
+    return columns
+
+
+def _check_records(job: Job, read: DataFrame) -> str | None:
+    """Return what is wrong with the first bad record; raises RecordError as a scan does."""
+    is_bad = F.col("state") == BAD
+    names = ("text", "key", "date", "canonical")
+    [row] = read.agg(
+        F.count_if(is_bad).alias("bad"),
+        F.count_if(~is_bad).alias("records"),
+        F.count_if(F.col("state") == READ).alias("with_scope"),
+        *(F.count_if(~is_bad & F.col(f"has_{name}")).alias(name) for name in names),
+    ).collect()
+    first_bad = _first_message(read, BAD) if row.bad else None
+    if first_bad and not job.skip_bad:
+        raise RecordError(first_bad)
+    reader = job.reader.reader
+    seen = FieldsSeen(reader.format.fields, reader.scope, job.inputs.files)
+    if row.records:
+        have = {name: row[name] > 0 for name in names}
+        seen.note(row.records, has_scope=row.with_scope > 0, **have)
+    if row.records or not row.bad:
+        seen.check()
+    return first_bad
+
+
+def _first_message(read: DataFrame, state: str) -> str | None:
+    rows = read.where(F.col("state") == state).orderBy("row").limit(1).collect()
+    for row in rows:
+        name = unquote(row[_FROM[0]]).removeprefix("file://").removeprefix("file:")
+        return f"{name}, record {row.row - row[_FROM[1]] + 1}: {row.message}"
+    return None
+
+
+def _figures(judged: DataFrame, rule: Rule) -> dict[str, Any]:
+    is_short = F.col("sketch").isNull() | (F.col("tokens") < (rule.min_tokens or SHORT))
+    is_new = F.col("verdict") == Kind.NEW.value
+    kinds = (*_DROPPED, Kind.SKIPPED.value, BAD, UNREAD, WITHOUT_SCOPE)
+    [row] = judged.agg(
+        F.count("*").alias("records"),
+        F.count_if(is_new & is_short).alias("short"),
+        F.count_if((F.col("state") == READ) & F.col("evidence").isNotNull()).alias("evidence"),
+        F.count_distinct("original").alias("clusters"),
+        *(F.count_if(F.col("verdict") == kind).alias(kind) for kind in kinds),
+        *(F.count_if(F.col("weakness") == str(what)).alias(str(what)) for what in Weakness),
+        *(F.count_if(F.col("objection") == str(what)).alias(str(what)) for what in Objection),
+    ).collect()
+    exact, near, empty, bad, unread, without = (row[kind] for kind in kinds)
+    return {
+        "records": row.records, "kept": row.records - exact - near - bad,
+        "exact_duplicates": exact, "near_duplicates": near, "clusters": row.clusters,
+        "kept_empty": empty, "kept_short": row.short, "kept_unread": unread,
+        "kept_without_scope": without, "with_evidence": row.evidence,
+        "kept_by_evidence": {str(what): row[str(what)] for what in Objection if row[str(what)]},
+        "lost_text": None,
+        "weak": {str(what): row[str(what)] for what in Weakness if row[str(what)]},
+        "bad": bad, "links_left_out": 0,
+        "first_unread": _first_message(judged, UNREAD) if unread else None,
+    }  # fmt: skip
+
+
+def _write(job: Job, kept: DataFrame) -> None:
+    if job.inputs.kind is Parquet:
+        kept.write.parquet(job.output)
+        return
+    is_packed = all(name.lower().endswith(".gz") for name in job.inputs.files)
+    items = kept.mapInArrow(_items_of_lines(job.reader.reader.format.fields.encoding), kept.schema)
+    lines = items.select(F.col("value").cast("string"))
+    lines.write.text(job.output, compression="gzip" if is_packed else "none", lineSep="\n")
+
+
+def _items_of_lines(encoding: str) -> Step:
+    def convert(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            lines = [without_verdict(line, encoding) for line in batch["value"].to_pylist()]
+            yield pa.RecordBatch.from_arrays([pa.array(lines, pa.binary())], ["value"])
+
+    return convert
+
+
+def _write_clusters(judged: DataFrame, folder: str) -> None:
+    """Write a line for each kept record that others repeat, as `write_clusters` of a scan does."""
+    key = F.when(F.col("has_key"), F.col("key"))
+    named = [(F.col("row") + 1).alias("number"), key.alias("key")]
+    distance = F.round("distance", 4).alias("distance")
+    is_exact = (F.col("verdict") == Kind.EXACT.value).alias("exact")
+    members = F.sort_array(F.collect_list(F.struct(*named, distance, is_exact)))
+    found = judged.where("original is not null").groupBy("original")
+    duplicates = found.agg(members.alias("duplicates"))
+    clusters = judged.select(F.col("row").alias("original"), *named).join(duplicates, "original")
+    line = F.to_json(F.struct("number", "key", "duplicates"), {"ignoreNullFields": "false"})
+    clusters.orderBy("number").select(line).write.text(folder)
