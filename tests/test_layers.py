@@ -176,7 +176,7 @@ def test_a_crawl_starts_without_what_only_its_end_or_its_workers_need():
     components = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
     loaded = modules_loaded_by(components)
     others = {"trafilatura", "jieba", "rjieba", "matplotlib", "pyarrow", "pyspark"}
-    assert loaded & {*others, "rich", "jinja2", "pygal", "babel", "tldextract"} == set()
+    assert loaded & {*others, "rich", "jinja2", "babel", "tldextract"} == set()
 
 
 @pytest.mark.slow
