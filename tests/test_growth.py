@@ -29,7 +29,7 @@ from dedup.page import _outside_markup, extracted_of
 from dedup.preference import CRITERIA, Copy, Preference
 from dedup.records.base import timestamp
 from dedup.records.decoding import decode_html
-from dedup.report.tally import url_pattern
+from dedup.report.url_pattern import url_pattern
 from dedup.scopes import domain, host
 from dedup.text import Document, printable, without_surrogates
 from dedup.url_advice.rules import deny_rule

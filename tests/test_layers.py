@@ -138,7 +138,7 @@ def test_the_feeds_know_nothing_of_those_who_use_them():
     names = {name for file in feeds.glob("*.py") for name in imported_modules(file)}
     others = {name for name in names if not name.startswith(f"{plugin}.feeds")}
     ours = {name for name in others if name.startswith("dedup")}
-    assert ours == {"dedup.logs", f"{plugin}.awaiting"}
+    assert ours == {"dedup.logs", "dedup.stores.shared.log_url", f"{plugin}.awaiting"}
 
 
 HEAVY = {
@@ -176,7 +176,7 @@ def test_a_crawl_starts_without_what_only_its_end_or_its_workers_need():
     components = "import dedup.scrapy_plugin as p; [getattr(p, name) for name in p.__all__]"
     loaded = modules_loaded_by(components)
     others = {"trafilatura", "jieba", "rjieba", "matplotlib", "pyarrow", "pyspark"}
-    assert loaded & {*others, "rich", "jinja2", "pygal", "babel", "tldextract"} == set()
+    assert loaded & {*others, "rich", "jinja2", "babel", "tldextract"} == set()
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from dedup.limits import LONGEST_LINE, LONGEST_URL, shorten, shorten_url
 from dedup.methods import SimHash
 from dedup.page import Page
 from dedup.record import PageRecord
-from dedup.report import Details, Summary
+from dedup.report import Summary
 from dedup.report.counts import Counters
 from dedup.rule import Kind
 from dedup.stores.reader import LedgerReader
@@ -81,16 +81,15 @@ def strings(value: Any) -> list[str]:
 def test_nothing_in_a_report_is_long():
     settings = {"DEDUP_METHOD": {"name": "simhash", "words": ["x"] * 10**5}}
     detector = Detector(SimHash())
-    details = Details(contents=Contents())
-    summary = Summary(Counters(), settings, details=details)
+    summary = Summary(Counters(), settings, contents=Contents())
     for number, read in enumerate(pages_of(1, 1, 2, 2, 3)):
         url = f"http://{'h' * 10**5}/{'f' * 10**5}/{number}?{'q' * 10**5}={number}"
         long = Page(read, "text", "T" * 10**6, "L" * 10**6)
         summary.record(detector.judge(long.record.under(url)), url, 1, long)
-    assert len(details._kept._sample) == 3
+    assert len(summary._kept._sample) == 3
     report = summary.finish(detector)
     assert report.groups == 2
-    assert max(map(len, strings(report.as_json()))) <= LONGEST_URL
+    assert max(map(len, strings(report))) <= LONGEST_URL
     assert len(report.settings["DEDUP_METHOD"]) == LONGEST_LINE
 
 

@@ -1,9 +1,8 @@
 """``dedup report``: the HTML report of a ledger."""
 
 import argparse
-from collections.abc import Container, Iterator
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
@@ -20,8 +19,11 @@ from dedup.cli.ledgers import (
 from dedup.detector import Detector
 from dedup.evidence import Evidence
 from dedup.methods.base import Method
-from dedup.report import PageVerdict, Report, TextStore, replay, write_html
-from dedup.report.copies import CopyOf, copy_of
+from dedup.page import Page
+from dedup.record import PageRecord
+from dedup.report import Report, Summary, TextStore, write_html
+from dedup.report.counts import Counters
+from dedup.report.events import PageEvents
 from dedup.rule import Kind, Verdict
 from dedup.sqlite_file import LedgerError
 from dedup.stores import finished
@@ -50,20 +52,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     check_outputs(options, options.output)
-    with open_ledger(options.ledger) as ledger, closing(TextStore(0)) as texts:
-        crawls = ledger.crawls()
-        run = None if options.crawl is None else _run_of(ledger, crawls, options.crawl)
-        report = _report(ledger, crawls, run)
+    with ExitStack() as stack:
+        ledger = stack.enter_context(open_ledger(options.ledger))
+        texts = stack.enter_context(closing(TextStore(0)))
         for text in ledger.texts():
             texts.put(*text)
-        number = len({crawl.run for crawl in crawls}) if run is None else None
+        crawls = ledger.crawls()
+        run = None if options.crawl is None else _run_of(ledger, crawls, options.crawl)
+        report, events = _report(ledger, crawls, run)
+        stack.enter_context(closing(events))
         write_html(
             report,
             texts,
             options.output,
-            copies=_copies(ledger, run, texts),
+            copies=(
+                copy._replace(
+                    title=texts.title(copy.url), original_title=texts.title(copy.original)
+                )
+                for copy in events.copies()
+            ),
             copies_in=ledger.name,
-            crawls=number,
+            crawls=len({crawl.run for crawl in crawls}) if run is None else None,
         )
     output = printable(str(options.output))
     print(f"{output}: {count_of(report.pages.judged, 'page')}, {count_of(report.groups, 'group')}")
@@ -76,27 +85,33 @@ def _run_of(ledger: LedgerReader, crawls: list[Crawl], number: int) -> int:
     return runs.get(number, 0)
 
 
-def _report(ledger: LedgerReader, crawls: list[Crawl], run: int | None) -> Report:
+def _report(
+    ledger: LedgerReader, crawls: list[Crawl], run: int | None
+) -> tuple[Report, PageEvents]:
     """Return the report that a crawl made at its end, or else one of what the ledger holds."""
     chosen = [crawl for crawl in crawls if run in (None, crawl.run)]
     if not chosen:
         raise CommandError(f"{ledger.name} has no crawls")
     try:
         # Each process of a fleet has a report of its own only.
-        if run is not None and len(chosen) == 1 and chosen[0].report:
-            return Report.from_json(chosen[0].report)
-        return _report_of_pages(ledger, run, crawls, chosen)
+        has_report = run is not None and len(chosen) == 1 and chosen[0].report
+        kept = Report.from_json(chosen[0].report) if has_report else None
+        report, events = _report_of_pages(ledger, run, crawls, chosen)
     except LedgerError:
         raise
     except (TypeError, ValueError) as error:
         # Whatever a method makes of bytes that are no sketch of its own.
         raise ledger.damage_error(error) from error
+    return kept or report, events
 
 
 def _report_of_pages(
-    ledger: LedgerReader, run: int | None, crawls: list[Crawl], chosen: list[Crawl]
-) -> Report:
-    """Return the report of the pages that the *chosen* ones of *crawls* stored."""
+    ledger: LedgerReader,
+    run: int | None,
+    crawls: list[Crawl],
+    chosen: list[Crawl],
+) -> tuple[Report, PageEvents]:
+    """Return the report of the pages that the *chosen* ones of *crawls* stored, and the pages."""
     identity = ledger.identity
     method = method_of_ledger(identity, crawls)
     settings = {
@@ -105,84 +120,50 @@ def _report_of_pages(
         "DEDUP_SCOPE": identity.get("scope") or "crawl",
         "DEDUP_EXTRACTOR": identity.get("extractor"),
         "DEDUP_INDEX": ledger.name,
+        "DEDUP_ACTION": setting_of_crawls(crawls, "DEDUP_ACTION", "drop"),
+        "DEDUP_DUPLICATES": setting_of_crawls(crawls, "DEDUP_DUPLICATES", None),
     }
     if identity.get("simplify_chinese"):
         settings["DEDUP_METHOD"] = {"name": identity.get("method"), "simplify_chinese": True}
-    started = min(crawl.started for crawl in chosen)
-    min_tokens = setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20)
+    # Pages that were not compared are not in the ledger.
+    contents = Contents(method, is_whole=False)
+    summary = Summary(Counters(), settings, contents=contents)
+    started = ended = min(crawl.started for crawl in chosen)
     numbers = {crawl.id for crawl in chosen}
-    pages = list(_pages(ledger, run, numbers, method, min_tokens))
-    ended = max((time for time, _ in pages), default=started)
-    report = replay(
-        (page for _, page in pages),
-        settings,
-        spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen)),
-        started=datetime.fromtimestamp(started, UTC),
-        seconds=max(0.0, ended - started),
-        detector=_detector(ledger, method) if method else None,
-        # Pages that were not compared are not in the ledger.
-        contents=Contents(method, is_whole=False),
+    min_tokens = setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20)
+    pages: Iterator[StoredPage | StoredMatch] = ledger.pages(ended=True)
+    for met in merge(pages, ledger.matches(run), key=_time_of):
+        if isinstance(met, StoredMatch):
+            verdict = Verdict(Kind(met.kind), "", met.original, met.distance)
+            summary.record(verdict, met.duplicate, 0, content=_content_of(met))
+        elif run is None or met.crawl in numbers:
+            record, is_past = met.record, met.ended or method is None
+            verdict = Verdict(Kind.CHANGED if met.is_change else Kind.NEW, "")
+            page = Page(PageRecord(tokens=record.tokens, sketch=None if is_past else record.sketch))
+            content = _content_of_page(met, min_tokens)
+            summary.record(verdict, record.key, 0, page, record.scope, content=content)
+        else:
+            continue
+        ended = max(ended, _time_of(met))
+    detector = _detector(ledger, method) if method else None
+    report = summary.finish(
+        detector, spider=", ".join(dict.fromkeys(crawl.spider for crawl in chosen))
     )
     # A ledger does not know what was saved, how fast a crawl was, and how long duplicates are; nor
     # which pages of several crawls came when.
-    return replace(
-        report,
-        saved=None,
-        pages=replace(report.pages, per_second=None),
-        timeline=replace(report.timeline, buckets=()),
-        lengths=tuple(replace(bucket, duplicates=None) for bucket in report.lengths),
-    )
+    known = Report.of({
+        "started": datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        "seconds": round(ended - started, 3),
+        "saved": None,
+        "pages": {**report.pages, "per_second": None},
+        "timeline": {**report.timeline, "buckets": []},
+        "lengths": [{**bucket, "duplicates": None} for bucket in report.lengths],
+    })  # fmt: skip
+    return Report(report, **known), summary.events
 
 
-def _copies(ledger: LedgerReader, run: int | None, texts: TextStore) -> Iterator[CopyOf]:
-    """Yield all duplicates of a run, or of all."""
-    for match in ledger.matches(run):
-        verdict = Verdict(Kind(match.kind), "", match.original, match.distance)
-        title = texts.title(match.duplicate)
-        yield CopyOf(match.original, copy_of(verdict, match.duplicate, title))
-
-
-def _pages(
-    ledger: LedgerReader,
-    run: int | None,
-    crawls: Container[int],
-    method: Method | None,
-    min_tokens: int,
-) -> Iterator[tuple[float, PageVerdict]]:
-    """Yield pages and duplicates of a *run*, which has these *crawls*, by when they were met.
-
-    Those of all runs if it is ``None``.
-    """
-
-    pages = (
-        (
-            page.stored,
-            PageVerdict(
-                page.record.key,
-                Kind.CHANGED if page.is_change else Kind.NEW,
-                tokens=page.record.tokens,
-                sketch=None if page.ended or method is None else page.record.sketch,
-                scope=page.record.scope,
-                content=_content_of_page(page, min_tokens),
-            ),
-        )
-        for page in ledger.pages(ended=True)
-        if run is None or page.crawl in crawls
-    )
-    matches = (
-        (
-            match.found,
-            PageVerdict(
-                match.duplicate,
-                Kind(match.kind),
-                match.original,
-                match.distance,
-                content=_content_of(match),
-            ),
-        )
-        for match in ledger.matches(run)
-    )
-    yield from merge(pages, matches, key=lambda record: record[0])
+def _time_of(met: StoredPage | StoredMatch) -> float:
+    return met.found if isinstance(met, StoredMatch) else met.stored
 
 
 def _content_of_page(page: StoredPage, min_tokens: int) -> Content:

@@ -1,166 +1,148 @@
-"""Bars as SVG for inside an HTML page, which gives them their colours."""
+"""The charts of the HTML report, as numbers that its template draws."""
 
 import math
-import sys
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from lxml import etree
-from markupsafe import Markup
+from dedup.report.report import Report
+from dedup.units import shorten_number
 
-_WIDTH, _HEIGHT = 480, 230
 _BINS = 24
-# Of the labels: what a character takes on a phone, and what is left free between two.
-_CHARACTER, _GAP = 10, 16
+# Of the labels below: how wide the plot is, a character on a phone, and the gap between two.
+_WIDTH, _CHARACTER, _GAP = 480, 10, 16
+# Without a ledger there are none, and they are not shown.
+_SELDOM = ("changed", "unchanged", "repeated")
+# The CSS class of each kind of verdict, in the order of bars.
+_CLASSES = {
+    "new": "new",
+    "changed": "changed",
+    "exact-duplicate": "exact",
+    "near-duplicate": "near",
+    "unchanged": "unchanged",
+    "repeated": "repeated",
+    "skipped": "skipped",
+}
 
 
-def draw_bars(
+def shares(report: Report) -> list[tuple[str, int, float]]:
+    """Return CSS class, number and percentage of the pages with each verdict."""
+    counts = {
+        name: report.pages[{"exact": "exact_duplicates", "near": "near_duplicates"}.get(name, name)]
+        for name in _CLASSES.values()
+    }
+    counts["skipped"] = sum(counts["skipped"].values())
+    total = max(1, sum(counts.values()))
+    return [
+        (name, count, 100 * count / total)
+        for name, count in counts.items()
+        if count or name not in _SELDOM
+    ]
+
+
+def charts(report: Report) -> dict[str, dict[str, Any]]:
+    """Return the charts by name, without those that there is nothing for."""
+    made = {
+        "distances": _distances(report),
+        "timeline": _timeline(report),
+        "lengths": _lengths(report),
+    }
+    return {name: chart for name, chart in made.items() if chart}
+
+
+def threshold_of(report: Report) -> float | None:
+    """Return the greatest distance of a near-duplicate, ``None`` where it is not known."""
+    distance = report.settings.get("DEDUP_MAX_DISTANCE")
+    return distance if isinstance(distance, int | float) else None
+
+
+def numbered(distances: Mapping[str, int]) -> dict[float, int]:
+    """Return the counts of a report by distance, with numbers as keys."""
+    return {float(distance): count for distance, count in distances.items()}
+
+
+def _distances(report: Report) -> dict[str, Any] | None:
+    nearest = report.nearest_kept
+    # Pages that were not looked at are taken to be like the sample.
+    scale = nearest.pages / max(1, nearest.sample)
+    kept = {at: round(scale * count) for at, count in numbered(nearest.distances).items()}
+    labels, (near, beyond), place = bin_distances(
+        numbered(report.distances),
+        kept,
+        upto=nearest.within if kept else 0,
+        threshold=threshold_of(report),
+    )
+    if not any(near) and not any(beyond):
+        return None
+    series = [("dropped", "legend_dropped", near), ("kept", "legend_kept", beyond)]
+    return _chart(labels, series, threshold=place)
+
+
+def _timeline(report: Report) -> dict[str, Any] | None:
+    buckets, width = report.timeline.buckets, report.timeline.pages_per_bucket
+    if not buckets:
+        return None
+    counts = dict(zip(report.timeline.kinds, zip(*buckets, strict=True), strict=True))
+    series = [
+        (name, name, counts[kind])
+        for kind, name in _CLASSES.items()
+        if kind in counts and (any(counts[kind]) or name not in _SELDOM)
+    ]
+    labels = [f"{width * number:,}" for number in range(len(buckets))]
+    # Round numbers, where they belong.
+    steps = axis_steps(width * len(buckets))
+    ticks = [(step / width / len(buckets), f"{step:,}") for step in steps]
+    return _chart(labels, series, [tick for tick in ticks if tick[0] <= 1])
+
+
+def _lengths(report: Report) -> dict[str, Any] | None:
+    lengths = report.lengths
+    if not lengths:
+        return None
+    series = [("kept", "legend_new", [bucket.kept for bucket in lengths])]
+    if lengths[0].duplicates is not None:
+        series.append(("duplicates", "legend_duplicates", [each.duplicates for each in lengths]))
+    return _chart([shorten_number(bucket["from"]) for bucket in lengths], series)
+
+
+def _chart(
     labels: Sequence[str],
-    series: Sequence[tuple[str, Sequence[float | None]]],
-    *,
-    title_id: str,
+    series: Sequence[tuple[str, str, Sequence[float]]],
+    ticks: Sequence[tuple[float, str]] | None = None,
     threshold: int | None = None,
-    width: float | None = None,
-) -> Markup:
-    """Return bars over *labels*; *series* are pairs of a CSS class and a number for each label.
+) -> dict[str, Any]:
+    """Return stacked bars over *labels*: *series* are CSS classes, messages, and their numbers.
 
-    *title_id* is the HTML element that names the chart. A line behind the first *threshold* bars
-    parts them from the others. Of many labels, only some are shown; where each bar is *width* wide
-    in what it is about, from 0 on, round numbers of that stand there instead.
+    *ticks* are places from 0 to 1 with texts below the bars: by default as many labels as there is
+    room for. A line behind the first *threshold* bars parts them from the others.
     """
-    pygal = _import_pygal()
-    chart = pygal.StackedBar(
-        css=[],
-        js=[],
-        width=_WIDTH,
-        height=_HEIGHT,
-        margin=4,
-        no_prefix=True,
-        show_legend=False,
-        formatter=lambda value: f"{value:,.0f}",
-        truncate_label=-1,
-        style=pygal.style.Style(label_font_size=14, major_label_font_size=14),
-    )
-    # Their numbers, since pygal takes equal labels for one.
-    chart.x_labels = [str(number) for number in range(len(labels))]
-    stacks = zip(*(values for _, values in series), strict=True)
-    steps = _axis_steps(max((sum(bar or 0 for bar in stack) for stack in stacks), default=0))
-    chart.y_labels = [{"label": f"{step:,}", "value": step} for step in steps]
-    for name, values in series:
-        chart.add(name, list(values))
-    svg = chart.render_tree()
-    plot = svg.xpath(".//*[local-name()='g'][@class='plot']")[0]
-    for number, (name, _) in enumerate(series):
-        for group in plot.xpath(f".//*[contains(@class, 'serie-{number} ')]"):
-            group.set("class", name)
-    centres = _place_labels(plot, labels, width)
-    _tidy(plot, labels)
-    if threshold is not None:
-        _draw_threshold(plot, centres, threshold)
-    root = etree.Element(
-        "svg",
-        {
-            "viewBox": f"0 0 {_WIDTH} {_HEIGHT}",
-            "role": "img",
-            "aria-labelledby": title_id,
-            "focusable": "false",
-        },
-    )
-    root.append(plot)
-    return Markup(etree.tostring(root, encoding="unicode"))
+    if ticks is None:
+        widest = max(map(len, labels)) * _CHARACTER + _GAP
+        every = math.ceil(len(labels) * widest / _WIDTH)
+        ticks = [
+            ((place + 0.5) / len(labels), labels[place]) for place in range(0, len(labels), every)
+        ]
+    values = [numbers for *_, numbers in series]
+    rows = zip(labels, *values, strict=True)
+    return {
+        "labels": labels,
+        "series": series,
+        "ticks": ticks,
+        "steps": axis_steps(max(map(sum, zip(*values, strict=True)))),
+        "threshold": threshold,
+        "rows": [row for row in rows if any(row[1:])],
+    }
 
 
-def _place_labels(plot: Any, labels: Sequence[str], width: float | None) -> list[float]:
-    """Give the x axis as many *labels* as there is room for; return the places of all of them.
-
-    With a *width* of bars, these are round numbers where they belong.
-    """
-    guides = plot.xpath(".//*[contains(@class, 'axis x')]//*[local-name()='text']")
-    centres = [float(guide.get("x")) for guide in guides]
-    if width is None:
-        widest = max(map(len, labels), default=1) * _CHARACTER + _GAP
-        every = max(1, math.ceil(len(labels) * widest / _WIDTH))
-        shown = [(centres[number], labels[number]) for number in range(0, len(labels), every)]
-    else:
-        left, right = _sides(plot, centres)
-        steps = _axis_steps(width * len(labels))
-        places = [(left + (right - left) * step / (width * len(labels)), step) for step in steps]
-        shown = [(place, f"{step:,}") for place, step in places if place <= right]
-    for guide, (place, label) in zip(guides, shown, strict=False):
-        guide.set("x", f"{place:.1f}")
-        guide.text = label
-    for guide in guides[len(shown) :]:
-        guide.getparent().getparent().remove(guide.getparent())
-    return centres
-
-
-def _sides(plot: Any, centres: Sequence[float]) -> tuple[float, float]:
-    """Return where the first of the bars around *centres* begins, and the last one ends."""
-    [ground] = plot.xpath("*[@class='background']")[:1]
-    half = float(ground.get("width")) / max(1, len(centres)) / 2
-    return centres[0] - half, centres[-1] + half
-
-
-def _draw_threshold(plot: Any, centres: Sequence[float], threshold: int) -> None:
-    """Draw a line behind the first *threshold* of the bars around *centres*."""
-    [ground] = plot.xpath("*[@class='background']")[:1]
-    left, right = _sides(plot, centres) if centres else (0, 0)
-    x = left + (right - left) * threshold / max(1, len(centres))
-    etree.SubElement(
-        plot, "path", {"class": "threshold", "d": f"M{x:.1f} 0v{float(ground.get('height')):.0f}"}
-    )
-
-
-def _axis_steps(highest: float) -> list[float]:
+def axis_steps(highest: float) -> list[int]:
     """Return some round whole numbers from 0 to *highest* or just beyond.
 
-    >>> _axis_steps(35), _axis_steps(2)
+    >>> axis_steps(35), axis_steps(2)
     ([0, 10, 20, 30, 40], [0, 1, 2])
     """
     least = max(1.0, highest / 5)
     power = 10 ** math.floor(math.log10(least))
     step = next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= least)
     return [step * place for place in range(math.ceil(highest / step) + 1)]
-
-
-@cache
-def _import_pygal() -> Any:
-    import pygal
-
-    # pygal adds a finder for its maps, which lacks a method of finders: each import that fails in
-    # this process would warn of it. (Finders of others that its import adds stay.)
-    sys.meta_path[:] = [
-        finder for finder in sys.meta_path if not type(finder).__module__.startswith("pygal")
-    ]
-    return pygal
-
-
-def _tidy(plot: Any, labels: Sequence[str]) -> None:
-    """Remove what only pygal's scripts need, and give each bar a title for browsers to show."""
-    for element in list(plot.iter()):
-        kind = etree.QName(element).localname if isinstance(element.tag, str) else None
-        if kind == "g" and element.get("class") == "bar":
-            value, label = (_read_description(element, name) for name in ("value", "x_label"))
-            for child in list(element)[1:]:
-                element.remove(child)
-            etree.SubElement(element, "title").text = f"{labels[int(label)]}: {value}"
-            if value == "0":
-                element.getparent().remove(element)
-        elif kind == "title" and element.getparent().get("class") == "guides":
-            element.getparent().remove(element)
-        elif kind in ("rect", "path", "text"):
-            for name, number in element.attrib.items():
-                if name in ("x", "y", "width", "height"):
-                    element.set(name, f"{float(number):.1f}".removesuffix(".0"))
-            element.attrib.pop("rx", None)
-            element.attrib.pop("ry", None)
-    etree.cleanup_namespaces(plot)
-
-
-def _read_description(bar: Any, name: str) -> str:
-    found = bar.xpath(f"*[local-name()='desc'][@class='{name}']")
-    return found[0].text or "" if found else ""
 
 
 def _step_of(distances: Collection[float], highest: float) -> float:

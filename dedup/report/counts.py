@@ -1,8 +1,8 @@
 """The counters of a crawl, all of which are below ``dedup/`` in its stats."""
 
+from collections import defaultdict
 from typing import Any, Protocol
 
-from dedup.report.report import ItemCounts, PageCounts, Savings
 from dedup.rule import Kind
 
 COUNTER_OF = {
@@ -32,10 +32,10 @@ class Counters:
     """Counters that live by themselves, where Scrapy's stats do in a crawl."""
 
     def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, Any] = defaultdict(int)
 
     def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
-        self._values[key] = self._values.get(key, start) + count
+        self._values[key] += count
 
     def set_value(self, key: str, value: Any) -> None:
         self._values[key] = value
@@ -47,47 +47,38 @@ class Counters:
         return self._values
 
 
-class CounterReader:
-    """Reads the counters of *stats*."""
+def counted(stats: StatCollector, seconds: float) -> dict[str, Any]:
+    """Return what *stats* of a crawl of so many *seconds* have of a `Report`, by its keys."""
 
-    def __init__(self, stats: StatCollector) -> None:
-        self._stats = stats
+    def value(name: str) -> Any:
+        return stats.get_value(f"dedup/{name}", 0)
 
-    def value(self, name: str) -> Any:
-        """Return the counter ``dedup/<name>``."""
-        return self._stats.get_value(f"dedup/{name}", 0)
-
-    def below(self, name: str) -> dict[str, int]:
-        """Return the counters whose names begin with ``dedup/<name>/``, by the rest of these."""
+    def below(name: str) -> dict[str, int]:
         prefix = f"dedup/{name}/"
-        return {
-            key.removeprefix(prefix): value
-            for key, value in sorted(self._stats.get_stats().items())
-            if key.startswith(prefix)
-        }
+        values = sorted(stats.get_stats().items())
+        return {key.removeprefix(prefix): n for key, n in values if key.startswith(prefix)}
 
-    def pages(self, seconds: float) -> PageCounts:
-        """Return the verdicts on pages in a crawl of so many *seconds*."""
-        judged = self.value("pages")
-        counts = {name: self.value(name) for name in COUNTER_OF.values()}
-        per_second = round(judged / seconds, 2) if seconds else None
-        return PageCounts(
-            judged=judged, **counts, skipped=self.below("skipped"), per_second=per_second
-        )
-
-    def items(self) -> ItemCounts:
-        """Return what became of items."""
-        return ItemCounts(
-            dropped=self.value("items/dropped"),
-            marked=self.value("items/marked"),
-            unmarked=self.value("items/unmarked"),
-            unknown=self.value("items/unknown"),
-        )
-
-    def savings(self) -> Savings:
-        """Return what duplicates did not cost."""
-        return Savings(
-            bytes=self.value("bytes_saved"),
-            pages_not_read_again=self.value("bodies_repeated") - self.value("bodies_read_again"),
-            seconds=round(self.value("seconds_saved"), 3),
-        )
+    judged = value("pages")
+    distances = sorted((float(distance), n) for distance, n in below("distance").items())
+    return {
+        "pages": {
+            "judged": judged,
+            **{name: value(name) for name in COUNTER_OF.values()},
+            "skipped": below("skipped"),
+            "per_second": round(judged / seconds, 2) if seconds else None,
+        },
+        "items": {
+            name: value(f"items/{name}") for name in ("dropped", "marked", "unmarked", "unknown")
+        },
+        "objections": below("objections"),
+        "weak": below("weak"),
+        "links_held_back": value("links_held_back"),
+        "distances": {f"{distance:g}": n for distance, n in distances},
+        "saved": {
+            "bytes": value("bytes_saved"),
+            "pages_not_read_again": value("bodies_repeated") - value("bodies_read_again"),
+            "seconds": round(value("seconds_saved"), 3),
+        },
+        **{name: below(name) for name in ("claims", "store", "unread")},
+        "errors": value("errors"),
+    }

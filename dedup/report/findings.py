@@ -1,10 +1,12 @@
 """What a report means, and what to do next: sentences with figures, and settings to copy."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dedup.report.report import FieldDifference, Report
+from dedup.report.charts import numbered, threshold_of
+from dedup.report.report import Report
 from dedup.report.sample import priority
 from dedup.report.templating import cut_url, messages
 from dedup.text import printable
@@ -12,6 +14,7 @@ from dedup.units import Count, format_seconds
 
 _LOG_LINES = 3
 _LONGEST_URL = 100
+_PLACEHOLDER = re.compile(r"(\{\w+\}|\*|…)")  # of `url_pattern`
 # Fewer pages may be chance.
 _FEW = 5
 _SECONDS_WAITED = 1.0
@@ -71,7 +74,7 @@ def _items(report: Report) -> Finding | None:
     )
 
 
-def _told(field: FieldDifference) -> str:
+def _told(field: Report) -> str:
     values = printable(field.one)
     if field.other is not None:
         values += f" / {printable(field.other)}"
@@ -79,7 +82,7 @@ def _told(field: FieldDifference) -> str:
 
 
 def _is_strict(report: Report) -> bool:
-    return report.settings.get("DEDUP_EVIDENCE") == "strict"
+    return bool(report.settings.get("DEDUP_EVIDENCE") == "strict")
 
 
 def _one_text(report: Report) -> Finding | None:
@@ -100,23 +103,23 @@ def _other_titles(report: Report) -> Finding | None:
     if titles.different < max(_FEW, _SHARE_OF_OTHER_TITLES * titles.compared):
         return None
     values = titles.different, titles.compared
-    return Finding("other_titles", values, 'DEDUP_EVIDENCE = "strict"', "other-titles")
+    return Finding("other_titles", values, 'DEDUP_EVIDENCE = "strict"', "groups")
 
 
 def _no_valley(report: Report) -> Finding | None:
-    threshold = report.settings.get("DEDUP_MAX_DISTANCE")
+    threshold, distances = threshold_of(report), numbered(report.distances)
     nearest = report.nearest_kept
-    if not isinstance(threshold, int | float) or not nearest.sample or not report.distances:
+    if threshold is None or not nearest.sample or not distances:
         return None
     width = max(1.0, threshold / 3) if threshold >= 1 else threshold / 4
     scale = nearest.pages / nearest.sample
-    below = sum(n for d, n in report.distances.items() if threshold - width < d)
-    beyond = sum(n for d, n in nearest.distances.items() if d <= threshold + width)
+    below = sum(n for d, n in distances.items() if threshold - width < d)
+    beyond = sum(n for d, n in numbered(nearest.distances).items() if d <= threshold + width)
     estimate = round(scale * beyond)
     if min(below, beyond) < _FEW or 4 * min(below, estimate) < max(below, estimate):
         return None
     # Never a higher one: that would drop more.
-    valley = _valley(report.distances, threshold - width, below)
+    valley = _valley(distances, threshold - width, below)
     setting = 'DEDUP_ACTION = "mark"' if valley is None else f"DEDUP_MAX_DISTANCE = {valley}"
     return Finding("no_valley", (f"{threshold:g}", below, estimate), setting, "near-misses")
 
@@ -184,6 +187,33 @@ def _one_pattern(report: Report) -> Finding | None:
     return Finding("one_pattern", values, setting, "url_patterns")
 
 
+def _copies_only(report: Report) -> Finding | None:
+    """Find URLs of which all pages are copies, such as print views."""
+    patterns = [
+        name
+        for name in report.url_patterns.largest
+        if _FEW <= name.pages == name.duplicates and "?" not in name.name
+    ]
+    if not patterns:
+        return None
+    [most, *_] = patterns
+    setting = f"LinkExtractor(deny=[{_expression(most.name)!r}])"
+    values = most.pages, printable(cut_url(most.name), _LONGEST_URL)
+    return Finding("copies_only", values, setting, "url_patterns")
+
+
+def _expression(pattern: str) -> str:
+    r"""Return the regular expression of URLs with a pattern of `url_pattern`.
+
+    >>> _expression("a.org/print/{n}/*.html")
+    '^https?://a\\.org/print/[^/]+/[^/?]*\\.html$'
+    """
+    parts = _PLACEHOLDER.split(pattern)
+    free = {"*": "[^/?]*", "…": ".+"}
+    told = (free.get(p, "[^/]+") if n % 2 else re.escape(p) for n, p in enumerate(parts))
+    return f"^https?://{''.join(told)}$".replace("\\-", "-")
+
+
 def _preferred(report: Report) -> Finding | None:
     if not report.preferred.duplicates:
         return None
@@ -197,6 +227,7 @@ _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
     _one_text,
     _no_valley,
     _weak,
+    _copies_only,
     _one_pattern,
     _second_opinion,
     _url_parts,

@@ -1,38 +1,30 @@
 """The report, and the texts behind it, as one HTML file that needs no network."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from dedup.atomic_file import replacing
+from dedup.lost_text import LostText
 from dedup.report import templating
-from dedup.report.copies import CopyOf
+from dedup.report.charts import charts, shares, threshold_of
 from dedup.report.diffs import Diffs
+from dedup.report.events import Copy
 from dedup.report.findings import findings
-from dedup.report.group_rows import GroupRows
 from dedup.report.report import Report
+from dedup.report.sample import priority
 from dedup.report.texts import TextStore
+from dedup.text import printable
 
-_GROUPS_WITHOUT_SCRIPT = 30
-_COPIES_WITHOUT_SCRIPT = 5
+_BYTES = 1_900_000
+_BYTES_OF_A_COPY = 500  # without its URL and its title
+_ROWS = 12
+_LONGEST_TITLE = 200
 
 
-def write_html(
-    report: Report,
-    texts: TextStore,
-    path: Path,
-    *,
-    copies: Iterable[CopyOf] = (),
-    copies_in: str = "",
-    crawls: int | None = None,
-    index: str = "",
-) -> None:
-    """Write *report* to *path*.
-
-    *texts* are those of the pages whose differences can be shown; *copies* all duplicates, and
-    *copies_in* the name of the file that has them; *crawls*: how many the report is of, if it is of
-    a ledger; *index*: the address of the page of all reports. Raises OSError.
-    """
-    content = as_html(report, texts, copies=copies, copies_in=copies_in, crawls=crawls, index=index)
+def write_html(report: Report, texts: TextStore, path: Path, **others: Any) -> None:
+    """Write *report* to *path*; *others* are those of `as_html`. Raises OSError."""
+    content = as_html(report, texts, **others)
     with replacing(path) as file:
         # Surrogates cannot be encoded: a URL may hold one.
         file.write(content.encode("utf-8", "replace"))
@@ -42,23 +34,27 @@ def as_html(
     report: Report,
     texts: TextStore,
     *,
-    copies: Iterable[CopyOf] = (),
+    copies: Iterable[Copy] | None = None,
     copies_in: str = "",
     crawls: int | None = None,
     index: str = "",
 ) -> str:
-    """Return *report* as HTML; see `write_html`."""
-    from dedup.report import figures  # with lxml, which commands that write none do without
+    """Return *report* as HTML.
 
-    diffs = Diffs(texts)
-    lossiest = [
-        (page, diffs.add(page.original, page.url))
-        for page in (report.dropped_text.lossiest if report.dropped_text else ())
-    ]
+    *texts* are those of the pages whose differences can be shown; *copies* all duplicates, those
+    first that are shown where not all can be: by default those that the report names; *copies_in*
+    the name of the file that has them; *crawls*: how many the report is of, if it is of a ledger;
+    *index*: the address of the page of all reports.
+    """
+    diffs, text = Diffs(texts), report.dropped_text
     near_misses = [(pair, diffs.add(pair.url, pair.other)) for pair in report.near_misses]
-    groups = GroupRows(report, texts, diffs)
-    groups.add_all(copies)
-    rows = groups.rows
+    groups, left_out = _groups(_copies_of(report) if copies is None else copies, diffs)
+    sizes = {group.original: group.duplicates for group in report.largest_groups}
+    for group in groups:
+        group["count"] = max(group["count"], sizes.get(group["url"], 0))
+    lossiest = [
+        (page, diffs.add(page.original, page.url)) for page in (text.lossiest if text else ())
+    ]
     advice = report.url_advice.advice if report.url_advice else ()
     # Where there is one host only, its name tells nothing.
     only_host = report.hosts.largest[0].name if report.hosts.names == 1 else ""
@@ -70,40 +66,26 @@ def as_html(
             "crawls": crawls,
             "index": index,
             "findings": findings(report),
-            "threshold": figures.threshold_of(report),
+            "threshold": threshold_of(report),
             "title": f"{report.spider} {report.started[:10]}",
-            "shares": figures.share_of_each_kind(report.pages),
-            "charts": figures.draw_charts(report),
-            "is_sample": figures.is_sample(report),
+            "restore": _restore(report),
+            "shares": shares(report),
+            "charts": charts(report),
             "tables": [
-                (
-                    "hosts",
-                    "host",
-                    [] if only_host else figures.bars_of_names(report.hosts),
-                    report.hosts.names,
-                ),
+                ("hosts", "host", [] if only_host else _bars(report.hosts), report.hosts.names),
                 (
                     "url_patterns",
                     "url_pattern",
-                    figures.bars_of_names(report.url_patterns, only_host),
+                    _bars(report.url_patterns, only_host),
                     report.url_patterns.names,
                 ),
             ],
-            "stages": list(figures.bars_of_stages(report.seconds_per_page)),
-            "first_groups": [
-                (
-                    row["url"],
-                    row["title"],
-                    row["count"],
-                    [row["url"][: copy[0]] + copy[1] for copy in row["copies"]][
-                        :_COPIES_WITHOUT_SCRIPT
-                    ],
-                )
-                for row in rows[:_GROUPS_WITHOUT_SCRIPT]
-            ],
-            "left_out": (groups.copies_left_out, groups.groups_left_out),
+            "groups": groups,
+            "left_out": left_out,
             "copies_in": copies_in,
             "lossiest": lossiest,
+            "lost": round(text.share * text.sequences) if text else 0,
+            "lost_percent": text and LostText(text.sequences, text.share, text.error).percent,
             "near_misses": near_misses,
             "advised": [item for item in advice if item.is_advised],
             "considered": [item for item in advice if not item.is_advised],
@@ -111,10 +93,85 @@ def as_html(
             "deny": [item.deny for item in advice if item.deny],
             "texts_lost": max(report.texts_lost, texts.lost),
             "data": {
-                "groups": rows,
-                "patterns": groups.patterns,
                 "diffs": diffs.parts,
                 "messages": {name: text for name, text in messages if name.startswith("js_")},
             },
         },
     )
+
+
+def _copies_of(report: Report) -> Iterator[Copy]:
+    for group in report.largest_groups:
+        for copy in group.first:
+            yield Copy(group.original, copy.url, copy.verdict, copy.distance, copy.title)
+
+
+def _groups(copies: Iterable[Copy], diffs: Diffs) -> tuple[list[dict[str, Any]], int]:
+    """Return the groups with as many of the *copies* as there is room for, and how many have none.
+
+    The largest group comes first.
+    """
+    groups: dict[str, dict[str, Any]] = {}
+    size = left_out = 0
+    for copy in copies:
+        title = printable(copy.title or "", _LONGEST_TITLE)
+        if size > _BYTES:
+            left_out += 1
+            if copy.original in groups:
+                groups[copy.original]["count"] += 1
+            continue
+        group = groups.get(copy.original)
+        if group is None:
+            group = groups[copy.original] = {
+                "id": f"{priority(copy.original):016x}",
+                "url": copy.original,
+                "title": printable(copy.original_title or "", _LONGEST_TITLE),
+                "count": 0,
+                "copies": [],
+                "text": None,
+            }
+        is_exact = copy.verdict == "exact-duplicate" or copy.distance is None
+        if not is_exact:
+            difference = diffs.add(copy.original, copy.url)
+        elif (difference := group["text"]) is None:
+            difference = group["text"] = diffs.add_text(copy.original)
+        group["count"] += 1
+        group["copies"].append(
+            {
+                "url": copy.url,
+                "title": "" if title == group["title"] else title,
+                "distance": None if is_exact else copy.distance,
+                "retitled": copy.retitled,
+                "diff": difference,
+            }
+        )
+        for text in (copy.url, copy.url, title):
+            size += len(text.encode("utf-8", "replace"))
+        size += _BYTES_OF_A_COPY
+    return sorted(groups.values(), key=lambda group: -group["count"]), left_out
+
+
+def _restore(report: Report) -> str:
+    """Return the command that brings back all that was dropped; empty where nobody kept it."""
+    settings = report.settings
+    dropped, ledger = settings.get("DEDUP_DUPLICATES"), settings.get("DEDUP_INDEX")
+    if not dropped:
+        return ""
+    is_file = ledger and "://" not in str(ledger)
+    known = f" --ledger {ledger}" if is_file else ""
+    return f"dedup restore {dropped}{known} -o restored.jsonl"
+
+
+def _bars(counts: Report, prefix: str = "") -> list[dict[str, Any]]:
+    """Return the names with the most pages, without their common *prefix*, and bars in percent."""
+    names = counts.largest[:_ROWS]
+    most = max((name.pages for name in names), default=1)
+    return [
+        {
+            **name,
+            "name": templating.cut_url(name.name.removeprefix(prefix)),
+            "width": 100 * name.pages / most,
+            "percent": 100 * name.duplicates / name.pages,
+        }
+        for name in names
+    ]

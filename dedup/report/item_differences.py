@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.item_values import ItemValues
 from dedup.limits import shorten
 from dedup.record import keys_of
-from dedup.report.report import FieldDifference, ItemDifferences
 
 _REMEMBERED = 10_000
 _NONE: frozenset[bytes] = frozenset()
@@ -77,14 +76,21 @@ class DifferenceCounts:
             if known is None or (known[1] is None and other is not None):
                 self._values[field] = one, other
 
-    def result(self) -> ItemDifferences | None:
+    def result(self) -> dict[str, Any] | None:
         """Return the fields in which most pages differ; ``None`` if no page does."""
         if self._example is None:
             return None
-        fields = tuple(
-            FieldDifference(field, pages, *self._values[field])
-            for field, pages in self._fields.most_common(_FIELDS_SHOWN)
-        )
-        shown = {field.name for field in fields}
-        helped = sum(pages for names, pages in self._sets.items() if names <= shown)
-        return ItemDifferences(self._pages, helped, fields, *self._example)
+        shown = dict(self._fields.most_common(_FIELDS_SHOWN))
+        fields = [
+            {"name": field, "pages": pages, "one": one, "other": other}
+            for field, pages in shown.items()
+            for one, other in [self._values[field]]
+        ]
+        url, original = self._example
+        return {
+            "pages": self._pages,
+            "in_fields": sum(n for names, n in self._sets.items() if names <= shown.keys()),
+            "fields": fields,
+            "url": url,
+            "original": original,
+        }

@@ -18,7 +18,7 @@ def write_json(report: Report, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     started = report.started.replace("+00:00", "Z").replace(":", "")
     site = _NOT_IN_NAMES.sub("_", site_of(report))[:50]
-    text = json.dumps(report.as_json(), ensure_ascii=False, indent=1, default=str)
+    text = json.dumps(report, ensure_ascii=False, indent=1)
     text = _NOT_ASCII.sub(lambda match: "".join(map(_escape, match[0])), text)
     number = 1
     while True:
@@ -43,8 +43,8 @@ def site_of(report: Report) -> str:
     for host in report.hosts.largest[:1]:
         judged = report.pages.judged - sum(report.pages.skipped.values())
         if host.name.strip(".") and 2 * host.pages >= judged:
-            return host.name
-    return report.spider
+            return str(host.name)
+    return str(report.spider)
 
 
 def _escape(character: str) -> str:

@@ -1,10 +1,10 @@
 """How much text the drops of a crawl lose, from the verdicts and from what is stored."""
 
 from collections.abc import Hashable
+from typing import Any
 
 from dedup.limits import shorten_url
 from dedup.lost_text import SEQUENCES_OF_A_SAMPLE, LostTextSample, Sequences
-from dedup.report.report import DroppedText, LossyPage
 from dedup.report.sample import priority
 from dedup.rule import Kind, Verdict
 
@@ -89,8 +89,11 @@ class Losses:
             self._sample.add_kept(sequences)
             self._meet(url)
 
-    def result(self) -> DroppedText:
-        """Return the estimate, with the drops that lost most; call it once, at the end."""
+    def result(self) -> dict[str, Any]:
+        """Return the estimate, with the drops that lost most; call it once, at the end.
+
+        By the keys of a report's ``dropped_text``.
+        """
         for url, original, sequences in self._waiting:
             if self._has_met(original):
                 self._add_drop(url, original, sequences)
@@ -98,18 +101,23 @@ class Losses:
                 self._not_looked_at += 1
         self._waiting = []
         text = self._sample.result()
-        return DroppedText(
-            pages=self._looked_at,
-            pages_of_earlier_crawls=self._not_looked_at,
-            sequences=text.sequences,
-            share=round(text.share, 6),
-            error=round(text.error, 6),
-            is_stored=not self._drops,
-            lossiest=tuple(
-                LossyPage(drop.key, drop.original, round(drop.lost), drop.sequences)
+        return {
+            "pages": self._looked_at,
+            "pages_of_earlier_crawls": self._not_looked_at,
+            "sequences": text.sequences,
+            "share": round(text.share, 6),
+            "error": round(text.error, 6),
+            "is_stored": not self._drops,
+            "lossiest": [
+                {
+                    "url": drop.key,
+                    "original": drop.original,
+                    "lost": round(drop.lost),
+                    "sequences": drop.sequences,
+                }
                 for drop in self._sample.lossiest(_PAGES_NAMED)
-            ),
-        )
+            ],
+        }
 
     def _add_drop(self, url: str, original: str, sequences: Sequences) -> None:
         self._looked_at += 1

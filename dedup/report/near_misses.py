@@ -1,14 +1,13 @@
 """Kept pages that are just no near-duplicates of each other."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 from dedup.evidence import Objection
 from dedup.record import PageRecord
-from dedup.report.distances import round_up, sort_distances
-from dedup.report.report import NearestKept, NearMiss
 from dedup.report.sample import Sample
 from dedup.rule import Rule
 
@@ -16,7 +15,7 @@ _SAMPLE = 500
 _SECONDS = 1.5
 _PAIRS_SHOWN = 50
 
-NOTHING_NEAR = NearestKept(0, 0, 0, {})
+NOTHING_NEAR = {"sample": 0, "pages": 0, "within": 0, "distances": {}}
 
 
 class Neighbours(Protocol):
@@ -74,7 +73,7 @@ class KeptPages:
                 by_scope[record.scope].append(record)
         return by_scope
 
-    def near_misses(self, detector: KeptIndex) -> tuple[NearestKept, tuple[NearMiss, ...]]:
+    def near_misses(self, detector: KeptIndex) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the distances of the nearest other page beyond the threshold; the nearest pairs.
 
         The search ends after 1.5 s, whatever it has not come to by then.
@@ -82,7 +81,7 @@ class KeptPages:
         neighbours = detector.neighbours
         by_scope = self._by_scope(detector.rule)
         distances: Counter[float] = Counter()
-        pairs: dict[frozenset[str], NearMiss] = {}
+        pairs: dict[frozenset[str], dict[str, Any]] = {}
         compared, deadline = 0, monotonic() + _SECONDS
         for scope, records in by_scope.items():
             if monotonic() > deadline:
@@ -92,17 +91,22 @@ class KeptPages:
                 compared += 1
                 if match:
                     other, distance, objection = match
-                    distances[round_up(distance)] += 1
-                    pair = frozenset((record.key, other))
-                    miss = NearMiss(record.key, other, round(distance, 4), objection)
-                    pairs.setdefault(pair, miss)
+                    distances[math.ceil(100 * distance) / 100] += 1
+                    miss = {
+                        "url": record.key, "other": other, "distance": round(distance, 4),
+                        "objection": objection,
+                    }  # fmt: skip
+                    pairs.setdefault(frozenset((record.key, other)), miss)
                 if monotonic() > deadline:
                     break
-        nearest = sorted(pairs.values(), key=lambda pair: pair.distance)[:_PAIRS_SHOWN]
+        nearest = sorted(pairs.values(), key=lambda pair: pair["distance"])[:_PAIRS_SHOWN]
         long_enough = sum(map(len, by_scope.values()))
         # The share of long enough pages is taken to be that of the sample.
         pages_in_all = round(self._sample.added * long_enough / max(1, len(self._sample)))
-        nearest_kept = NearestKept(
-            compared, pages_in_all, neighbours.distance, sort_distances(distances)
-        )
-        return nearest_kept, tuple(nearest)
+        nearest_kept = {
+            "sample": compared,
+            "pages": pages_in_all,
+            "within": neighbours.distance,
+            "distances": {f"{distance:g}": distances[distance] for distance in sorted(distances)},
+        }
+        return nearest_kept, nearest

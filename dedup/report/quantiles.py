@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from typing import Any
 
 _STEP = math.log(1.02)
 
@@ -34,3 +35,13 @@ class Quantiles:
             if seen >= share * self.count:
                 return math.exp((bucket + 0.5) * _STEP)
         return None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a report says of a stage."""
+        median, p95 = self.quantile(0.5), self.quantile(0.95)
+        return {
+            "pages": self.count,
+            "median": None if median is None else round(median, 6),
+            "p95": None if p95 is None else round(p95, 6),
+            "sum": round(self.sum, 6),
+        }

@@ -1,5 +1,6 @@
 """Counts what dedup does in a crawl."""
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -9,38 +10,27 @@ from typing import Any
 from dedup.limits import LONGEST_LINE, shorten, shorten_url
 from dedup.logs import get_logger
 from dedup.page import Page
-from dedup.report.copies import copy_of
-from dedup.report.counts import COUNTER_OF, CounterReader, StatCollector
-from dedup.report.details import Details
-from dedup.report.distances import round_up, sort_distances
-from dedup.report.first_pages import FirstPreferred, FirstRevisits
-from dedup.report.groups import Groups
+from dedup.record import PageRecord
+from dedup.report.counts import COUNTER_OF, StatCollector, counted
+from dedup.report.events import PageEvents
 from dedup.report.item_differences import Difference, DifferenceCounts
 from dedup.report.losses import Losses
-from dedup.report.near_misses import NOTHING_NEAR, KeptIndex
+from dedup.report.near_misses import NOTHING_NEAR, KeptIndex, KeptPages
 from dedup.report.quantiles import Quantiles
-from dedup.report.report import (
-    DroppedText,
-    IndexSize,
-    LedgerUse,
-    NearMiss,
-    Report,
-    StageTime,
-)
-from dedup.report.tally import Tally
+from dedup.report.report import Report
+from dedup.report.second_opinion import second_opinion
+from dedup.report.texts import TextStore
 from dedup.rule import Kind, Verdict
-from dedup.scopes import host
 from dedup.stores.base import StoreState
-from dedup.url_advice.contents import Content
+from dedup.url_advice.contents import Content, Contents
 
 logger = get_logger(__name__)
 
-_GROUPS_SHOWN = 1000
 _LOST = ("pages", "pages_of_earlier_crawls", "sequences", "share", "error")
 
 
 class Summary:
-    """Counts in the crawl's own stats, and here what these cannot hold.
+    """Counts in the crawl's own stats, and in `PageEvents` what these cannot hold.
 
     A failure to count costs figures, and never the item that is counted: `count`, `record` and
     `record_time` raise nothing.
@@ -52,30 +42,34 @@ class Summary:
         settings: Mapping[str, Any],
         *,
         drops: bool = True,
-        details: Details | None = None,
         losses: Losses | None = None,
+        texts: TextStore | None = None,
+        contents: Contents | None = None,
+        min_tokens: int = 20,
     ) -> None:
         """Start to count into *stats*.
 
         *settings* are shown in the report as they are; *drops*: duplicates are not stored. Without
-        *details*, the report has what the table in the log shows; without *losses*, nothing of the
-        text of dropped pages.
+        *losses*, the report has nothing of the text of dropped pages. *texts* is given the texts of
+        pages; *contents* their contents, for URL advice: sketches of pages of fewer tokens than
+        *min_tokens* are not compared. Without it, nobody will see a report, but for the table in
+        the log: there is no advice, and no near misses are sought.
         """
         self._stats = stats
-        self._counts = CounterReader(stats)
         self._settings = settings
         self._drops = drops
-        self._details = details
         self._losses = losses
+        self._texts = texts
+        self._contents = contents
+        self._min_tokens = min_tokens
         self._started = datetime.now(UTC)
         self._start = monotonic()
         self._stages: dict[str, Quantiles] = {}
-        self._groups = Groups()
         self._differences = DifferenceCounts()
-        self._revisits = FirstRevisits()
-        self._preferred = FirstPreferred()
-        self._hosts = Tally()
+        self._kept = KeptPages()
         self._has_failed = False
+        self.events = PageEvents()
+        """The pages."""
 
     @contextmanager
     def _figures_only(self) -> Iterator[None]:
@@ -112,19 +106,39 @@ class Summary:
         the page that it repeats do not.
         """
         with self._figures_only():
-            self.count("pages")
-            if verdict.kind is Kind.SKIPPED:
-                self.count(f"skipped/{verdict.reason}")
-            else:
-                self._count_verdict(verdict, shorten_url(url), size, page.title if page else None)
-                if difference:
-                    self._differences.add(difference, shorten_url(url), verdict.original)
-                if self._losses is not None and page is not None and page.sequences:
-                    self._losses.page_is_judged(verdict, shorten_url(url), page.sequences)
-            if page and page.evidence and page.evidence.weakness:
-                self.count(f"weak/{page.evidence.weakness}")
-            if self._details is not None:
-                self._details.record(verdict, url, page, scope, content)
+            self._count(verdict, size, page)
+            whole_url, url, scope = url, shorten_url(url), shorten_url(scope)
+            self.events.add(verdict, url, page)
+            if difference:
+                self._differences.add(difference, url, verdict.original)
+            if self._losses is not None and page is not None and page.sequences:
+                self._losses.page_is_judged(verdict, url, page.sequences)
+            if self._contents is None:
+                return
+            if content is None:
+                content = _content_of(verdict, url, page, scope, self._min_tokens)
+            self._contents.add(whole_url, content)
+            if page is not None and verdict.kind in (Kind.NEW, Kind.CHANGED):
+                self._kept.add(page.record.under(url, scope))
+            if page is not None and self._texts is not None:
+                self._texts.record(verdict, url, page)
+
+    def _count(self, verdict: Verdict, size: int, page: Page | None) -> None:
+        self.count("pages")
+        if verdict.kind is Kind.SKIPPED:
+            self.count(f"skipped/{verdict.reason}")
+        else:
+            self.count(COUNTER_OF[verdict.kind])
+        if verdict.objection:
+            self.count(f"objections/{verdict.objection.replace(' ', '_')}")
+        if page and page.evidence and page.evidence.weakness:
+            self.count(f"weak/{page.evidence.weakness}")
+        if verdict.is_duplicate and self._drops:
+            self.count("bytes_saved", size)
+        if verdict.kind is Kind.NEAR:
+            self.count(f"distance/{math.ceil(100 * (verdict.distance or 0)) / 100:g}")
+        if verdict.preferred:
+            self.count("preferred")
 
     def claim_begins(self, claim: Hashable, url: str, page: Page) -> None:
         """Take note that *page* at *url* is about to be stored, under *claim*."""
@@ -139,30 +153,6 @@ class Summary:
             if self._losses is not None:
                 self._losses.claim_ends(claim, is_stored=is_stored)
 
-    def _count_verdict(self, verdict: Verdict, url: str, size: int, title: str | None) -> None:
-        self.count(COUNTER_OF[verdict.kind])
-        if verdict.objection:
-            self.count(f"objections/{verdict.objection.replace(' ', '_')}")
-        if verdict.is_duplicate:
-            self._count_duplicate(verdict, url, size, title)
-        self._revisits.add(verdict, url)
-        self._hosts.add(host(url), is_duplicate=verdict.is_duplicate)
-
-    def _count_duplicate(self, verdict: Verdict, url: str, size: int, title: str | None) -> None:
-        if self._drops:
-            self.count("bytes_saved", size)
-        if verdict.kind is Kind.NEAR:
-            self.count(f"distance/{round_up(verdict.distance or 0):g}")
-        original = verdict.original
-        if verdict.preferred and original:
-            self.count("preferred")
-            self._preferred.add(original, verdict.preferred)
-        if original is not None and original != url:  # several items may have one URL
-            copy = copy_of(verdict, url, title)
-            self._groups.add(original, copy)
-            if self._details is not None:
-                self._details.add_copy(original, copy)
-
     def record_time(self, stage: str, seconds: float) -> None:
         """Count what one page took in *stage*."""
         with self._figures_only():
@@ -173,8 +163,7 @@ class Summary:
 
         Raises LedgerError if that cannot be asked: the report has other words for the pages.
         """
-        if self._details is not None:
-            await self._details.fetch_near_misses(detector)
+        await self._kept.fetch_near_misses(detector)
 
     def finish(
         self,
@@ -190,84 +179,100 @@ class Summary:
         remembered of pages outside of it.
         """
         seconds = monotonic() - self._start
-        details = Details() if self._details is None else self._details
-        method = method_name(self._settings)
-        index = IndexSize(0, other_bytes)
-        nearest_kept, near_misses = NOTHING_NEAR, tuple[NearMiss, ...]()
-        url_advice = second_opinion = None
-        if detector is not None:
-            index = IndexSize(len(detector), detector.nbytes + other_bytes)
-            with self._figures_only():
-                nearest_kept, near_misses = details.near_misses(detector)
-                second_opinion = details.second_opinion(near_misses, method)
-        with self._figures_only():
-            url_advice = details.url_advice()
-        self._stats.set_value("dedup/index/pages", index.pages)
-        self._stats.set_value("dedup/index/bytes", index.bytes)
-        if texts_lost := details.texts_lost():
+        pages = 0 if detector is None else len(detector)
+        index_bytes = other_bytes + (0 if detector is None else detector.nbytes)
+        self._stats.set_value("dedup/index/pages", pages)
+        self._stats.set_value("dedup/index/bytes", index_bytes)
+        texts_lost = 0 if self._texts is None else self._texts.lost
+        if texts_lost:
             self._stats.set_value("dedup/texts_lost", texts_lost)
-        return Report(
-            spider=spider,
-            started=self._started.isoformat(timespec="seconds"),
-            seconds=round(seconds, 3),
-            settings={name: _bound(value) for name, value in self._settings.items()},
-            pages=self._counts.pages(seconds),
-            items=self._counts.items(),
-            dropped_text=self._dropped_text(),
-            objections=self._counts.below("objections"),
-            weak=self._counts.below("weak"),
-            item_differences=self._differences.result(),
-            links_held_back=self._counts.value("links_held_back"),
-            preferred=self._preferred.preferred(self._counts.value("preferred")),
-            revisits=self._revisits.revisits(),
-            ledger=None if store is None else _ledger_use(store, self._counts),
-            distances=_distances(self._counts),
-            nearest_kept=nearest_kept,
-            near_misses=near_misses,
-            second_opinion=second_opinion,
-            timeline=details.timeline(),
-            lengths=details.lengths(),
-            groups=len(self._groups),
-            largest_groups=self._groups.largest(_GROUPS_SHOWN),
-            duplicates_by_host=self._hosts.duplicates(),
-            hosts=self._hosts.counts(),
-            url_patterns=details.url_patterns(),
-            near_patterns=details.near_patterns(),
-            titles=details.titles(),
-            url_advice=url_advice,
-            saved=self._counts.savings(),
-            seconds_per_page={stage: _stage_time(times) for stage, times in self._stages.items()},
-            index=index,
-            claims=self._counts.below("claims"),
-            store=self._counts.below("store"),
-            unread=self._counts.below("unread"),
-            errors=self._counts.value("errors"),
-            texts_lost=texts_lost,
+        gathered: dict[str, Any] = {
+            "nearest_kept": NOTHING_NEAR, "near_misses": [], "second_opinion": None,
+            "url_advice": None, "dropped_text": None, **PageEvents().figures(),
+        }  # fmt: skip
+        with self._figures_only():
+            gathered |= self.events.figures()
+        if detector is not None and self._contents is not None:
+            with self._figures_only():
+                gathered |= self._near_misses(detector)
+        with self._figures_only():
+            if self._contents is not None:
+                gathered["url_advice"] = self._contents.advice()
+        with self._figures_only():
+            gathered["dropped_text"] = self._dropped_text()
+        numbers = counted(self._stats, seconds)
+        if store is not None:
+            written = {"written": "checkpoints", "failed": "failed_checkpoints"}
+            numbers["ledger"] = {
+                "path": store.path,
+                "crawl": store.run,
+                "resumed": store.is_resumed,
+                **{
+                    key: self._stats.get_value(f"dedup/checkpoints/{name}", 0)
+                    for name, key in written.items()
+                },
+                "pages_not_written": store.unpublished,
+            }
+        return Report.of(
+            {
+                "spider": spider,
+                "started": self._started.isoformat(timespec="seconds"),
+                "seconds": round(seconds, 3),
+                "settings": {name: _bound(value) for name, value in self._settings.items()},
+                "ledger": None,
+                **numbers,
+                "item_differences": self._differences.result(),
+                **gathered,
+                "seconds_per_page": {name: time.as_json() for name, time in self._stages.items()},
+                "index": {"pages": pages, "bytes": index_bytes},
+                "texts_lost": texts_lost,
+            }
         )
 
-    def _dropped_text(self) -> DroppedText | None:
-        text = None
-        with self._figures_only():
-            if self._losses is not None:
-                text = self._losses.result()
-                for name in _LOST:
-                    self._stats.set_value(f"dedup/lost/{name}", getattr(text, name))
+    def _near_misses(self, detector: KeptIndex) -> dict[str, Any]:
+        nearest_kept, pairs = self._kept.near_misses(detector)
+        method = method_name(self._settings)
+        opinion = None if self._texts is None else second_opinion(pairs, self._texts, method)
+        # What is farther is not just beyond the threshold.
+        threshold = self._settings.get("DEDUP_MAX_DISTANCE")
+        upto = 2 * threshold or 1 if isinstance(threshold, int | float) else math.inf
+        near_misses = [pair for pair in pairs if pair["distance"] <= upto]
+        return {
+            "nearest_kept": nearest_kept, "near_misses": near_misses, "second_opinion": opinion,
+        }  # fmt: skip
+
+    def _dropped_text(self) -> dict[str, Any] | None:
+        if self._losses is None:
+            return None
+        text = self._losses.result()
+        for name in _LOST:
+            self._stats.set_value(f"dedup/lost/{name}", text[name])
         return text
 
+    def close(self) -> None:
+        """Forget the pages."""
+        self.events.close()
 
-def _distances(counts: CounterReader) -> dict[float, int]:
-    return sort_distances({float(d): n for d, n in counts.below("distance").items()})
 
+def _content_of(
+    verdict: Verdict, url: str, page: Page | None, scope: str, min_tokens: int
+) -> Content | None:
+    """Return the content of *url*, ``None`` if it was not compared.
 
-def _ledger_use(store: StoreState, counts: CounterReader) -> LedgerUse:
-    return LedgerUse(
-        path=store.path,
-        crawl=store.run,
-        resumed=store.is_resumed,
-        checkpoints=counts.value("checkpoints/written"),
-        failed_checkpoints=counts.value("checkpoints/failed"),
-        pages_not_written=store.unpublished,
-    )
+    Where its text is unknown, the verdict says whose text is equal, or near.
+    """
+    if verdict.kind is Kind.SKIPPED:
+        return None
+    if page and page.evidence and page.evidence.weakness:
+        # Its main text is no evidence: it is the same as what shows the same.
+        return Content(page.evidence.view, scope)
+    record = page.record if page else PageRecord()
+    sketch = record.sketch if record.tokens >= min_tokens else None
+    if record.digest:
+        return Content(record.digest, scope, sketch)
+    if verdict.kind is Kind.NEAR:
+        return Content(url, scope, None, verdict.original)
+    return Content(verdict.original or url, scope, sketch)
 
 
 def method_name(settings: Mapping[str, Any]) -> str:
@@ -280,16 +285,3 @@ def _bound(value: Any) -> Any:
     """Return the value of a setting, a long one as the beginning of its text."""
     text = str(value)
     return value if len(text) <= LONGEST_LINE else shorten(text)
-
-
-def _stage_time(times: Quantiles) -> StageTime:
-    return StageTime(
-        pages=times.count,
-        median=_round(times.quantile(0.5)),
-        p95=_round(times.quantile(0.95)),
-        sum=round(times.sum, 6),
-    )
-
-
-def _round(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 6)

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from scrapy import Spider
 
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report import index_page
-from dedup.report.copies import CopyLog, name_of_copies
 from dedup.report.findings import findings, lines_of
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
@@ -33,7 +31,6 @@ async def end_crawl(
     summary: Summary,
     texts: TextStore,
     keeper: Keeper,
-    copies: CopyLog | None,
     other_bytes: int,
 ) -> str:
     """Make the last checkpoint, write the reports, and return the text for the log.
@@ -56,7 +53,6 @@ async def end_crawl(
 
     checkpoints = keeper.checkpoints
     report: Report | None = None
-    form: dict[str, Any] | None = None
     lines: list[str] = []
     if checkpoints:
         with step("the last checkpoint"):
@@ -70,27 +66,27 @@ async def end_crawl(
     with step("the numbers of the report"):
         name = shorten(str(spider.name))
         report = summary.finish(keeper.detector, other_bytes, keeper.state, spider=name)
-        form = report.as_json()
     if report:
         with step("the table of the report"):
-            lines.append(as_text(report, DedupSettings.defaults(), width=log_width()))
+            lines.append(as_text(report, width=log_width()))
         with step("what is found"):
             lines += lines_of(findings(report))
     if checkpoints:
-        await checkpoints.leave(str(reason), form, texts)
+        await checkpoints.leave(str(reason), report, texts)
     if report and settings.report:
         with step("the report"):
             path = write_json(report, settings.report)
             lines.append(f"The report: {printable(str(path), None)}")
             page, beside = path.with_suffix(".html"), None
-            if copies:
-                with step("the copies"):
-                    beside = copies.publish(path.with_name(name_of_copies(path)))
+            with step("the copies"):
+                beside = summary.events.write_copies(path.with_suffix(".copies.jsonl"))
             write_html(
-                report, texts, page, copies=copies or (),
+                report, texts, page, copies=summary.events.copies(),
                 copies_in=beside.name if beside else "", index=index_page.NAME,
             )  # fmt: skip
             lines[-1] = f"The report: {printable(str(page), None)}"
             with step("the page of all reports"):
                 index_page.add_to_index(report, page)
+    elif report:
+        lines.append('For a report with every page that was dropped, set DEDUP_REPORT = "reports"')
     return Lines("\n".join(lines))

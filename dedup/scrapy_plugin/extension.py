@@ -111,7 +111,6 @@ class Extension(PartsOwner):
                     summary=parts.summary,
                     texts=parts.reporting.texts,
                     keeper=parts.keeper,
-                    copies=parts.reporting.copies,
                     other_bytes=parts.bodies.nbytes,
                 )
 

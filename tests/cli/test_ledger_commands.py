@@ -106,7 +106,7 @@ def test_a_report_of_all_crawls_tells_what_their_ledger_does(town, tmp_path, cap
     assert re.search(r'<th scope="row">2</th><td>1</td><td>0</td>', html)
     lengths = html[html.index('id="lengths"') :].partition("</figure>")[0]
     assert '<li class="duplicates">' not in lengths
-    for unknown in ("not stored", 'id="timeline"', "a second"):
+    for unknown in ("not stored again", 'id="timeline"', "a second"):
         assert unknown not in html
 
 
@@ -416,7 +416,7 @@ def test_near_misses_of_a_ledger_are_sought_in_their_scope(tmp_path, capsys):
         spider = spider_over(*(url + path for path in pages))
         crawl(spider, DEDUP_INDEX=ledger, DEDUP_MAX_DISTANCE=1, DEDUP_SCOPE="host")
     assert run(capsys, "report", ledger, "-o", html)[0] == 0
-    assert '<span class="distance">2</span>' in html.read_text()
+    assert '<span class="badge">2</span>' in html.read_text()
 
 
 def test_what_a_ledger_had_once_is_no_content_of_now(tmp_path, capsys):

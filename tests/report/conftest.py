@@ -5,7 +5,7 @@ from report_of import SETTINGS
 
 from dedup.detector import Detector
 from dedup.methods import SimHash
-from dedup.report import Details, Summary, TextStore
+from dedup.report import Summary, TextStore
 from dedup.report.counts import Counters
 from dedup.url_advice import Contents
 
@@ -25,7 +25,8 @@ def stats():
 @pytest.fixture
 def summary(stats):
     """A summary of a crawl whose report somebody will see."""
-    return Summary(stats, SETTINGS, details=Details(contents=Contents()))
+    with closing(Summary(stats, SETTINGS, contents=Contents())) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """Reports of crawls that never were."""
 
+from contextlib import closing
+
 from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
-from dedup.report import Details, Summary
+from dedup.report import Report, Summary
 from dedup.report.counts import Counters
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
@@ -18,15 +20,61 @@ def page(text, title=None, language=None):
     return Page(read.record, text, title, language)
 
 
-def report_of(pages, texts=None):
-    """The report of a crawl over (url, page) in their order, whose texts go to *texts*."""
-    details = Details(texts=texts, contents=Contents())
-    summary, detector = Summary(Counters(), SETTINGS, details=details), Detector(SimHash())
+def summary_of(pages, texts=None):
+    """The summary of a crawl over (url, page) in their order, and the detector that judged them."""
+    summary = Summary(Counters(), SETTINGS, texts=texts, contents=Contents())
+    detector = Detector(SimHash())
     for url, read in pages:
         verdict = detector.judge(read.record.under(url))
         summary.record(verdict, url, len(read.text or ""), read)
     summary.record_time("extraction", 0.01)
-    return summary.finish(detector, spider="test")
+    return summary, detector
+
+
+def report_of(pages, texts=None):
+    """The report of such a crawl, whose texts go to *texts*."""
+    summary, detector = summary_of(pages, texts)
+    with closing(summary):
+        return summary.finish(detector, spider="test")
+
+
+def changed(report, **values):
+    """The same report with other *values*."""
+    return Report.of({**report, **values})
+
+
+def names(count, *rows):
+    """What a report says of *count* hosts or patterns; *rows*: name, pages, duplicates."""
+    keys = ("name", "pages", "duplicates")
+    return {"names": count, "largest": [dict(zip(keys, row, strict=True)) for row in rows]}
+
+
+def nearest(sample, pages, distances):
+    return {"sample": sample, "pages": pages, "within": 16, "distances": distances}
+
+
+def stage(pages, median, p95, total):
+    return {"pages": pages, "median": median, "p95": p95, "sum": total}
+
+
+def lossy(url, original, lost, sequences):
+    return {"url": url, "original": original, "lost": lost, "sequences": sequences}
+
+
+def dropped_text(pages, earlier, sequences, share, error, is_stored, *lossiest):
+    return {
+        "pages": pages,
+        "pages_of_earlier_crawls": earlier,
+        "sequences": sequences,
+        "share": share,
+        "error": error,
+        "is_stored": is_stored,
+        "lossiest": list(lossiest),
+    }
+
+
+def miss(url, other, distance, objection=None):
+    return Report(url=url, other=other, distance=distance, objection=objection)
 
 
 def new():

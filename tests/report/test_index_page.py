@@ -3,27 +3,25 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from browsers import chromium, console, show
-from report_of import report_of
+from report_of import changed, dropped_text, names, report_of
 
 from dedup.report import index_page
 from dedup.report.index_page import add_to_index
-from dedup.report.report import DroppedText, NameCount, NameCounts
 
 EMPTY = report_of([])
 
 
 def crawl_of(host, judged, *, spider="site", near=0, day=1, lost=None):
-    pages = replace(EMPTY.pages, judged=judged, new=judged - near, near_duplicates=near)
-    text = None if lost is None else DroppedText(1, 0, 100, lost, 0.01, False, ())
-    return replace(
+    pages = changed(EMPTY.pages, judged=judged, new=judged - near, near_duplicates=near)
+    text = None if lost is None else dropped_text(1, 0, 100, lost, 0.01, False)
+    return changed(
         EMPTY,
         spider=spider,
         pages=pages,
-        hosts=NameCounts(1, (NameCount(host, judged, 0),)),
+        hosts=names(1, (host, judged, 0)),
         started=f"2026-01-{day:02}T03:04:05+00:00",
         dropped_text=text,
     )

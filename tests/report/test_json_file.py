@@ -1,19 +1,17 @@
 """The file of the numbers."""
 
 import json
-from dataclasses import replace
 
 import pytest
-from report_of import report_of
+from report_of import changed, names, report_of
 
 from dedup.report import write_json
-from dedup.report.report import NameCount, NameCounts
 
-REPORT = replace(report_of([]), spider="news", started="2026-01-02T03:04:05+00:00")
+REPORT = changed(report_of([]), spider="news", started="2026-01-02T03:04:05+00:00")
 
 
 def test_it_is_named_after_the_site_and_the_start_and_overwrites_nothing(tmp_path):
-    paths = [write_json(replace(REPORT, errors=n), tmp_path / "new") for n in range(3)]
+    paths = [write_json(changed(REPORT, errors=n), tmp_path / "new") for n in range(3)]
     start = "news-2026-01-02T030405Z"
     assert [path.name for path in paths] == [f"{start}.json", f"{start}-2.json", f"{start}-3.json"]
     assert [json.loads(path.read_text())["errors"] for path in paths] == [0, 1, 2]
@@ -21,9 +19,9 @@ def test_it_is_named_after_the_site_and_the_start_and_overwrites_nothing(tmp_pat
 
 def test_the_site_is_the_host_of_most_pages_or_else_the_spider(tmp_path):
     def name(*hosts):
-        counts = NameCounts(len(hosts), tuple(NameCount(*host, 0) for host in hosts))
-        pages = replace(REPORT.pages, judged=sum(pages for _, pages in hosts))
-        path = write_json(replace(REPORT, hosts=counts, pages=pages), tmp_path)
+        counts = names(len(hosts), *((*host, 0) for host in hosts))
+        pages = changed(REPORT.pages, judged=sum(pages for _, pages in hosts))
+        path = write_json(changed(REPORT, hosts=counts, pages=pages), tmp_path)
         return path.name.partition("-2026")[0]
 
     assert name(("shop.example:8000", 9), ("b.example", 2)) == "shop.example_8000"
@@ -34,11 +32,11 @@ def test_the_site_is_the_host_of_most_pages_or_else_the_spider(tmp_path):
 
 @pytest.mark.parametrize("spider", ["../a b", "x" * 300, "爬虫" * 200, ""])
 def test_any_name_of_a_spider_makes_a_name_of_a_file_in_the_folder(tmp_path, spider):
-    path = write_json(replace(REPORT, spider=spider), tmp_path)
+    path = write_json(changed(REPORT, spider=spider), tmp_path)
     assert path.parent == tmp_path
     assert json.loads(path.read_text("utf-8"))["spider"] == spider
 
 
 def test_a_url_that_cannot_be_encoded_is_written_escaped(tmp_path):
-    path = write_json(replace(REPORT, duplicates_by_host={"http://a/é\ud800": 1}), tmp_path)
+    path = write_json(changed(REPORT, duplicates_by_host={"http://a/é\ud800": 1}), tmp_path)
     assert json.loads(path.read_text("utf-8"))["duplicates_by_host"] == {"http://a/é\ud800": 1}

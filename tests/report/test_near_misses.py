@@ -1,11 +1,11 @@
 """Pages that are just no near-duplicates."""
 
-from report_of import SETTINGS, judged, page
+from report_of import SETTINGS, judged, nearest, page
 from texts import article
 
 from dedup.methods import SimHash
-from dedup.report import Details, Summary
-from dedup.report.report import NearestKept
+from dedup.report import Summary
+from dedup.url_advice import Contents
 
 FAR = " ".join(
     "other" if place % 25 == 0 else word for place, word in enumerate(article(1).split())
@@ -24,7 +24,7 @@ def test_near_misses_are_pages_just_beyond_the_threshold(summary, detector):
     (pair,) = report.near_misses
     assert {pair.url, pair.other} == {"http://a/0", "http://a/1"}
     assert 3 < pair.distance == distance_of(article(1), FAR)
-    assert report.nearest_kept == NearestKept(3, 3, within=16, distances={pair.distance: 2})
+    assert report.nearest_kept == nearest(3, 3, {f"{pair.distance}": 2})
 
 
 def test_near_misses_are_sought_in_their_own_scope(summary, detector):
@@ -35,30 +35,30 @@ def test_near_misses_are_sought_in_their_own_scope(summary, detector):
 def test_near_misses_are_not_sought_in_other_scopes(summary, detector):
     judged(summary, detector, article(1), scope="one")
     judged(summary, detector, FAR, scope="another")
-    assert summary.finish(detector).near_misses == ()
+    assert summary.finish(detector).near_misses == []
 
 
 def test_near_misses_of_a_large_crawl_are_sought_for_a_sample(detector, monkeypatch, stats):
     monkeypatch.setattr("dedup.report.near_misses._SAMPLE", 10)
-    summary = Summary(stats, SETTINGS, details=Details())
+    summary = Summary(stats, SETTINGS, contents=Contents())
     judged(summary, detector, *(article(n) for n in range(30)), "too short")
-    nearest = summary.finish(detector).nearest_kept
-    assert nearest.sample in (9, 10)
-    assert nearest.pages in (28, 31)
+    kept = summary.finish(detector).nearest_kept
+    assert kept.sample in (9, 10)
+    assert kept.pages in (28, 31)
 
 
 def test_the_sample_stands_for_the_pages_that_are_long_enough(detector, monkeypatch, stats):
     monkeypatch.setattr("dedup.report.near_misses._SAMPLE", 10)
-    summary = Summary(stats, SETTINGS, details=Details())
+    summary = Summary(stats, SETTINGS, contents=Contents())
     judged(summary, detector, *(text for n in range(30) for text in (article(n), f"short {n}")))
-    nearest = summary.finish(detector).nearest_kept
-    assert 0 < nearest.sample < 10
-    assert nearest.pages == 60 * nearest.sample / 10
+    kept = summary.finish(detector).nearest_kept
+    assert 0 < kept.sample < 10
+    assert kept.pages == 60 * kept.sample / 10
 
 
 def test_near_misses_that_there_was_no_time_for_stand_for_pages_too(summary, detector, monkeypatch):
     monkeypatch.setattr("dedup.report.near_misses._SECONDS", 0)
     judged(summary, detector, *map(article, range(20)))
-    nearest = summary.finish(detector).nearest_kept
-    assert nearest.sample <= 1
-    assert nearest.pages == 20
+    kept = summary.finish(detector).nearest_kept
+    assert kept.sample <= 1
+    assert kept.pages == 20

@@ -2,29 +2,19 @@
 
 import json
 import tracemalloc
-from dataclasses import replace
+from contextlib import closing
 from datetime import datetime
-from unittest.mock import ANY
 
 import pytest
-from report_of import SETTINGS, exact, near, new, page
+from report_of import SETTINGS, exact, judged, near, new, stage
 from texts import article
 
+from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.page import Page, PageReader
 from dedup.record import PageRecord
-from dedup.report import Details, Report, Summary, as_text
+from dedup.report import Report, Summary, as_text
 from dedup.report.counts import Counters
-from dedup.report.report import (
-    Copy,
-    Group,
-    ItemCounts,
-    NameCounts,
-    NearestKept,
-    Savings,
-    StageTime,
-    VerdictTimeline,
-)
 from dedup.rule import Kind, Verdict
 from dedup.url_advice import Contents
 
@@ -59,7 +49,7 @@ def test_verdicts_are_counted_in_the_stats(summary, stats):
 
 
 def test_the_report_of_an_empty_crawl_has_all_parts(summary, detector):
-    numbers = summary.finish(detector, spider="mine").as_json()
+    numbers = summary.finish(detector, spider="mine")
     assert datetime.fromisoformat(numbers.pop("started")).utcoffset() is not None
     assert 0 <= numbers.pop("seconds") < 5
     assert numbers.pop("index") == {"pages": 0, "bytes": detector.nbytes}
@@ -115,17 +105,15 @@ def test_the_report_tells_groups_hosts_and_distances(summary, detector):
     summary.record(near("http://a/1", 3), "http://B:81/3", 30)
     summary.record(near("http://c/", 1), "http://b:81/4", 40)
     report = summary.finish(detector)
-    first = (
-        Copy("http://a/2", "exact-duplicate", 0),
-        Copy("http://B:81/3", "near-duplicate", 3),
-    )
-    other = (Copy("http://b:81/4", "near-duplicate", 1),)
-    assert report.largest_groups == (
-        Group("http://a/1", 2, first),
-        Group("http://c/", 1, other),
-    )
+    assert [
+        (group.original, group.duplicates, [(copy.url, copy.distance) for copy in group.first])
+        for group in report.largest_groups
+    ] == [
+        ("http://a/1", 2, [("http://a/2", 0), ("http://B:81/3", 3)]),
+        ("http://c/", 1, [("http://b:81/4", 1)]),
+    ]
     assert report.duplicates_by_host == {"b:81": 2, "a": 1}
-    assert report.distances == {1: 1, 3: 1}
+    assert report.distances == {"1": 1, "3": 1}
     assert report.groups == 2
 
 
@@ -143,8 +131,8 @@ def test_other_counters_reach_the_report(summary, detector):
     summary.count("bodies_repeated")
     summary.count("seconds_saved", 0.25)
     report = summary.finish(detector)
-    assert report.items == ItemCounts(dropped=1, marked=1, unmarked=1, unknown=1)
-    assert report.saved == Savings(bytes=0, pages_not_read_again=1, seconds=0.25)
+    assert set(report["items"].values()) == {1}
+    assert report.saved == {"bytes": 0, "pages_not_read_again": 1, "seconds": 0.25}
     assert (report.links_held_back, report.errors) == (1, 1)
     assert report.unread == {"timeout": 2}
 
@@ -165,7 +153,7 @@ def test_a_stage_whose_times_could_not_be_counted_has_none(summary, detector, mo
         patched.setattr("dedup.report.quantiles.Quantiles.add", fail)
         summary.record_time("index", 0.5)
     report = summary.finish(detector)
-    assert report.seconds_per_page == {"index": StageTime(0, None, None, 0)}
+    assert report.seconds_per_page == {"index": stage(0, None, None, 0)}
 
 
 def test_the_size_of_the_index_is_in_report_and_stats(summary, stats, detector):
@@ -188,11 +176,9 @@ def test_the_report_can_be_written_as_json(summary, detector):
     summary.record(Verdict(Kind.SKIPPED, "simhash", reason="empty"), "", 0)
     summary.record_time("sketch", 0.5)
     report = summary.finish(detector)
-    numbers = report.as_json()
-    read_again = json.loads(json.dumps(numbers))
-    assert Report.from_json(read_again) == report
-    assert read_again.pop("distances") == {"3": 1}
-    assert read_again == {key: value for key, value in numbers.items() if key != "distances"}
+    assert Report.from_json(json.loads(json.dumps(report))) == report
+    assert report.distances == {"3": 1}
+    assert report.largest_groups[0].original == "http://a/\ud800"
 
 
 def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(summary, detector):
@@ -200,7 +186,7 @@ def test_a_page_that_is_met_twice_is_a_duplicate_and_no_group(summary, detector)
     summary.record(exact("http://a/"), "http://a/", 10)
     report = summary.finish(detector)
     assert (report.pages.exact_duplicates, report.saved.bytes) == (1, 10)
-    assert (report.groups, report.largest_groups) == (0, ())
+    assert (report.groups, report.largest_groups) == (0, [])
 
 
 def test_nothing_is_saved_where_duplicates_are_stored(stats, detector):
@@ -223,41 +209,21 @@ def test_no_more_than_1000_changed_pages_are_named(summary, detector):
     assert len(report.revisits.changed) == 1000
 
 
-def test_without_details_nothing_is_gathered_that_the_table_does_not_show(stats, detector):
-    summary, detailed = Summary(stats, SETTINGS), Summary(Counters(), SETTINGS, details=Details())
-    for each in (summary, detailed):
-        each.record(new(), "http://a/1", 100, page(article(1)))
-        each.record(exact("http://a/1"), "http://a/2", 20, page(article(1)))
-    assert summary.finish(detector, spider="mine") == replace(
-        detailed.finish(detector, spider="mine"),
-        started=ANY,
-        seconds=ANY,
-        pages=ANY,
-        timeline=VerdictTimeline(tuple(kind.value for kind in Kind), 1, ()),
-        lengths=(),
-        nearest_kept=NearestKept(0, 0, 16, {}),
-        near_misses=(),
-        url_patterns=NameCounts(0, ()),
-        near_patterns=NameCounts(0, ()),
-        url_advice=None,
-    )
-
-
-def test_without_details_the_table_is_the_same(stats, detector, open_store):
-    details = Details(texts=open_store(9), contents=Contents())
+def test_where_nobody_sees_a_report_only_the_table_is_gathered(stats, detector):
     tables = []
-    for each in (Summary(stats, SETTINGS), Summary(Counters(), SETTINGS, details=details)):
-        for n in range(20):
-            each.record(new(), f"http://a/{n}", 100, page(article(n)))
-            each.record(exact(f"http://a/{n}"), f"http://a/{n}?print=1", 20, page(article(n)))
-        report = each.finish(detector)
-        tables.append(as_text(replace(report, pages=replace(report.pages, per_second=1))))
+    for contents in (None, Contents()):
+        with closing(Summary(stats, SETTINGS, contents=contents)) as summary:
+            judged(summary, detector, article(1), article(1), article(2))
+            report = summary.finish(detector)
+        assert (report.url_advice is None) == (contents is None)
+        assert (report.nearest_kept.sample > 0) == (contents is not None)
+        tables.append(as_text(report).partition("group")[2])
+        detector, stats = Detector(SimHash()), Counters()
     assert tables[0] == tables[1]
 
 
 @pytest.mark.slow
-def test_without_details_a_page_takes_no_memory(stats):
-    """Hosts and groups do, and are bounded."""
+def test_a_page_takes_no_memory(stats):
     summary = Summary(stats, SETTINGS)
 
     def record(numbers):

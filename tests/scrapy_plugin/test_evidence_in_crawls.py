@@ -215,7 +215,7 @@ def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
     assert [mark["objection"] for mark in marks] == [None, None, "other title"]
     assert [mark["original"] for mark in marks] == [None, f"{url}/one", f"{url}/one"]
     assert result.stats["dedup/objections/other_title"] == 1
-    [table] = [message for message in result.messages(20) if "Duplicates in this" in message]
+    [table] = [message for message in result.messages(20) if "Dedup report" in message]
     [row] = [line for line in table.splitlines() if "new, though alike" in line]
     assert "1 (33.3%): other title" in row
     [numbers], [html] = tmp_path.glob("*.json"), tmp_path.glob("*Z.html")

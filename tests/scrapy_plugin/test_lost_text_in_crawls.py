@@ -94,11 +94,7 @@ def test_the_table_in_the_log_says_it():
         result = crawled(SITE, url)
     said = table(result)
     total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
-    assert (
-        f"{total} three-word sequences, {100 * gone / total:.1f} % of them nowhere stored" in said
-    )
-    assert "extracted, dropped" in said
-    assert f"{gone} of the {len(sequences(SITE['/more']))} of http:" in said
+    assert f"text dropped {gone} of {total} word sequences are nowhere else" in said
 
 
 def test_a_page_that_is_marked_would_be_lost():
@@ -107,8 +103,7 @@ def test_a_page_that_is_marked_would_be_lost():
     assert len(result.items) == 4
     total, gone = exact([SITE["/a"], SITE["/other"]], [SITE["/same"], SITE["/more"]])
     assert (lost(result)["sequences"], lost(result)["share"]) == (total, round(gone / total, 6))
-    assert "extracted, marked" in table(result)
-    assert "nowhere else stored" in table(result)
+    assert f"text marked {gone} of {total} word sequences" in table(result)
 
 
 class Failing:
@@ -206,7 +201,6 @@ def test_a_copy_of_what_only_an_earlier_crawl_met_is_left_out_and_counted(tmp_pa
         "share": 0,
         "error": 0,
     }
-    assert "without copies of pages that only earlier crawls met: 1" in table(result)
 
 
 @pytest.mark.slow

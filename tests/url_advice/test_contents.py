@@ -9,7 +9,7 @@ from texts import article, edited
 from dedup.detector import Detector
 from dedup.methods import METHODS, SimHash
 from dedup.page import PageReader
-from dedup.report import Details, Summary
+from dedup.report import Summary
 from dedup.report.counts import Counters
 from dedup.rule import Kind
 from dedup.url_advice import Content, Contents
@@ -133,7 +133,7 @@ def test_a_crawl_in_another_order_gives_the_same_advice():
     for seed in range(8):
         random.Random(seed).shuffle(pages)
         detector, contents = Detector(SimHash()), Contents(SimHash())
-        summary = Summary(Counters(), {}, details=Details(contents=contents))
+        summary = Summary(Counters(), {}, contents=contents)
         verdicts = {}
         for url, page in pages:
             verdicts[url] = detector.judge(page.record.under(url))

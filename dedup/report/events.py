@@ -1,0 +1,260 @@
+"""What became of the pages of a crawl, as rows of a temporary table: figures are queries."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dedup.atomic_file import replacing
+from dedup.limits import shorten
+from dedup.page import Page
+from dedup.readable_url import readable_url
+from dedup.report.url_pattern import url_pattern
+from dedup.rule import Kind, Verdict
+from dedup.scopes import host
+from dedup.text import from_utf8, to_utf8
+
+_ROWS_WAITING = 500
+_BUCKETS = 60
+_NAMES_SHOWN, _HOSTS_SHOWN = 50, 1000
+_REVISITS_SHOWN = _PREFERRED_SHOWN = _GROUPS_SHOWN = 1000
+_COPIES_SHOWN = 20
+_LONGEST_TITLE = 200
+
+_TEXTS = ("kind", "url", "original", "preferred", "host", "pattern", "name")
+_OTHERS = ("distance", "tokens", "title", "headline")
+_COLUMNS = ", ".join((*_TEXTS, *_OTHERS))
+# As bytes, since a URL may have surrogates, which SQLite refuses.
+_INSERT = (
+    f"INSERT INTO pages ({_COLUMNS}) VALUES "
+    f"({', '.join(['CAST(? AS TEXT)'] * len(_TEXTS) + ['?'] * len(_OTHERS))})"
+)
+_DUPLICATE = "kind IN ('exact-duplicate', 'near-duplicate')"
+# Several items may have one URL: then a page repeats itself.
+_COPY = f"{_DUPLICATE} AND original <> url"
+# The titles or headlines of a copy and its original: 1 if all that both have differ, else 0, NULL
+# if there are none to compare.
+_RETITLED = (
+    "1 - coalesce(max(copy.title = kept.title, copy.headline = kept.headline), "
+    "copy.title = kept.title, copy.headline = kept.headline)"
+)
+_KEPT = (
+    "pages AS kept ON kept.number = (SELECT min(number) FROM pages WHERE url = copy.original "
+    "AND kind IN ('new', 'changed', 'unchanged') AND coalesce(title, headline, name) IS NOT NULL)"
+)
+
+
+class Copy(NamedTuple):
+    """A duplicate, and the page that it repeats.
+
+    *retitled*: its title and headline are others; ``None`` where nobody knows.
+    """
+
+    original: str
+    url: str
+    verdict: str
+    distance: float | None
+    title: str | None = None
+    original_title: str | None = None
+    retitled: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a report says of it in a group."""
+        return {
+            "url": self.url,
+            "verdict": self.verdict,
+            "distance": self.distance,
+            "title": self.title,
+            "readable": readable(self.url),
+        }
+
+
+def readable(url: str) -> str | None:
+    """Return *url* with the letters that it escapes, ``None`` where there are none."""
+    shown = readable_url(url)
+    return None if shown == url else shown
+
+
+class PageEvents:
+    """The pages of a crawl in the order in which they were judged.
+
+    They are in a temporary file of SQLite, which the process deletes, and so take no memory.
+    SQLITE_TMPDIR or TMPDIR says where it is. Raises sqlite3.Error if that cannot be used.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Any, ...]] = []
+
+    @cached_property
+    def _database(self) -> sqlite3.Connection:
+        database = sqlite3.connect("", isolation_level=None)
+        database.text_factory = from_utf8
+        database.create_function("bits", 1, int.bit_length)
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute(f"CREATE TABLE pages (number INTEGER PRIMARY KEY, {_COLUMNS})")
+        database.execute("CREATE INDEX by_url ON pages (url)")
+        database.execute(f"CREATE INDEX by_original ON pages (original) WHERE {_DUPLICATE}")
+        return database
+
+    def add(self, verdict: Verdict, url: str, page: Page | None) -> None:
+        """Add the *verdict* on *page* at *url*."""
+        evidence = page.evidence if page else None
+        title = page.title if page else None
+        texts = (
+            verdict.kind.value, url, verdict.original, verdict.preferred, host(url),
+            url_pattern(url), shorten(title, _LONGEST_TITLE) if title else None,
+        )  # fmt: skip
+        self._waiting.append((
+            *(text if text is None else to_utf8(text) for text in texts), verdict.distance,
+            page.record.tokens if page else None,
+            evidence.title or None if evidence else None,
+            evidence.headline or None if evidence else None,
+        ))  # fmt: skip
+        if len(self._waiting) >= _ROWS_WAITING:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows, self._waiting = self._waiting, []
+        if rows:
+            self._database.execute("BEGIN")
+            self._database.executemany(_INSERT, rows)
+            self._database.execute("COMMIT")
+
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        self._flush()
+        return self._database.execute(query, values).fetchall()
+
+    def figures(self) -> dict[str, Any]:
+        """Return what the pages show, by the keys of a `Report`."""
+        [[pages]] = self._rows("SELECT count(*) FROM pages")
+        [[preferred]] = self._rows("SELECT count(preferred) FROM pages")
+        [[groups]] = self._rows(f"SELECT count(DISTINCT original) FROM pages WHERE {_COPY}")
+        by_host = self._rows(
+            f"SELECT host, count(*) FROM pages WHERE {_DUPLICATE} GROUP BY 1 "
+            f"ORDER BY 2 DESC, min(number) LIMIT {_HOSTS_SHOWN}"
+        )
+        [[compared, different]] = self._rows(
+            f"SELECT count(*), coalesce(sum({_RETITLED}), 0) FROM pages AS copy JOIN {_KEPT} "
+            f"WHERE copy.{_DUPLICATE} AND coalesce(copy.title, copy.headline) IS NOT NULL "
+            "AND coalesce(kept.title, kept.headline) IS NOT NULL"
+        )
+        return {
+            "preferred": {"duplicates": preferred, "first": self._preferred()},
+            "revisits": {kind: self._revisits(kind) for kind in (Kind.UNCHANGED, Kind.CHANGED)},
+            "timeline": self._timeline(pages),
+            "lengths": self._lengths(),
+            "groups": groups,
+            "largest_groups": self._groups(),
+            "duplicates_by_host": dict(by_host),
+            "hosts": self._names("host", _DUPLICATE),
+            "url_patterns": self._names("pattern", _DUPLICATE),
+            "near_patterns": self._names("pattern", "kind = 'near-duplicate'"),
+            "titles": {"compared": compared, "different": different},
+        }
+
+    def _preferred(self) -> list[dict[str, Any]]:
+        # Of each original the last one, which is the best.
+        rows = self._rows(
+            f"SELECT original, (SELECT preferred FROM pages AS later WHERE later.{_DUPLICATE} "
+            "AND later.original = pages.original AND preferred IS NOT NULL "
+            "ORDER BY number DESC LIMIT 1) FROM pages WHERE preferred IS NOT NULL "
+            f"GROUP BY 1 ORDER BY min(number) LIMIT {_PREFERRED_SHOWN}"
+        )
+        return [{"original": original, "url": url} for original, url in rows]
+
+    def _revisits(self, kind: str) -> list[dict[str, Any]]:
+        query = f"SELECT url, distance FROM pages WHERE kind = ? LIMIT {_REVISITS_SHOWN}"
+        return [{"url": url, "distance": at} for url, at in self._rows(query, kind)]
+
+    def _timeline(self, pages: int) -> dict[str, Any]:
+        width = 1
+        while width * _BUCKETS < pages:
+            width *= 2
+        kinds = [kind.value for kind in Kind]
+        buckets = [[0] * len(kinds) for _ in range(-(-pages // width))]
+        query = "SELECT (number - 1) / ?, kind, count(*) FROM pages GROUP BY 1, 2"
+        for bucket, kind, count in self._rows(query, width):
+            buckets[bucket][kinds.index(kind)] = count
+        return {"kinds": kinds, "pages_per_bucket": width, "buckets": buckets}
+
+    def _lengths(self) -> list[dict[str, Any]]:
+        """Return how many pages have how many tokens; each bucket is as wide as all before it."""
+        rows = self._rows(
+            f"SELECT bits(tokens), sum(NOT {_DUPLICATE}), sum({_DUPLICATE}) FROM pages "
+            "WHERE tokens IS NOT NULL AND kind NOT IN ('skipped', 'repeated') GROUP BY 1"
+        )
+        counts = {bits: numbers for bits, *numbers in rows}
+        return [
+            dict(zip(("from", "to", "kept", "duplicates"), numbers, strict=True))
+            for bits in range(max(counts, default=-1) + 1)
+            for numbers in [((1 << bits) >> 1, max(0, (1 << bits) - 1), *counts.get(bits, (0, 0)))]
+        ]
+
+    def _names(self, column: str, counted: str) -> dict[str, Any]:
+        """Return the hosts or URL patterns with the most pages, and what is *counted* of these."""
+        rows = self._rows(
+            f"SELECT {column}, count(*), sum({counted}) FROM pages WHERE kind <> 'skipped' "
+            f"GROUP BY 1 ORDER BY 2 DESC, min(number) LIMIT {_NAMES_SHOWN}"
+        )
+        names = f"SELECT count(DISTINCT {column}) FROM pages WHERE kind <> 'skipped'"
+        keys = ("name", "pages", "duplicates")
+        largest = [dict(zip(keys, row, strict=True)) for row in rows]
+        return {"names": self._rows(names)[0][0], "largest": largest}
+
+    def _groups(self) -> list[dict[str, Any]]:
+        sizes = self._rows(
+            f"SELECT original, count(*) FROM pages WHERE {_COPY} GROUP BY 1 "
+            f"ORDER BY 2 DESC, min(number) LIMIT {_GROUPS_SHOWN}"
+        )
+        return [
+            {
+                "original": original,
+                "duplicates": size,
+                "first": [copy.as_json() for copy in self._copies_of(original)],
+                "readable": readable(original),
+            }
+            for original, size in sizes
+        ]
+
+    def _copies_of(self, original: str) -> Iterator[Copy]:
+        query = (
+            "SELECT original, url, kind, distance, name FROM pages WHERE original = CAST(? AS TEXT)"
+            f" AND {_COPY} ORDER BY number LIMIT {_COPIES_SHOWN}"
+        )
+        return (Copy(*row) for row in self._rows(query, to_utf8(original)))
+
+    def copies(self) -> Iterator[Copy]:
+        """Yield all duplicates: of the largest groups first, but at first 20 of each group."""
+        self._flush()
+        query = (
+            f"SELECT copy.original, copy.url, copy.kind, copy.distance, copy.name, "
+            f"kept.name, {_RETITLED} "
+            "FROM (SELECT *, count(*) OVER (PARTITION BY original) AS size, row_number() "
+            "OVER (PARTITION BY original ORDER BY number) AS place, min(number) "
+            f"OVER (PARTITION BY original) AS age FROM pages WHERE {_COPY}) AS copy "
+            f"LEFT JOIN {_KEPT} "
+            f"ORDER BY place > {_COPIES_SHOWN}, size DESC, age, place"
+        )
+        for row in self._database.execute(query):
+            yield Copy(*row)
+
+    def write_copies(self, path: Path) -> Path | None:
+        """Write all duplicates as lines of JSON; return *path*, ``None`` if there are none.
+
+        Raises OSError.
+        """
+        copies = self.copies()
+        first = next(copies, None)
+        if first is None:
+            return None
+        with replacing(path) as file:
+            for copy in (first, *copies):
+                line = {"original": copy.original, **copy.as_json()}
+                file.write(json.dumps(line).encode() + b"\n")
+        return path
+
+    def close(self) -> None:
+        if "_database" in vars(self):
+            self._database.close()
