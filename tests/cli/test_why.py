@@ -18,7 +18,7 @@ PAGES = {
     "/equal": page(article(1), title="The first"),
     "/b": page(article(2)),
     "/c": page(article(3)),
-    "/empty": "<p>",
+    "/empty": "",
     "/%E8%8C%B6?x=1": page(article(4)),
     "/titled": page(edited(article(1)), title="Another").replace("<h1>", "<h1>Other "),
 }
