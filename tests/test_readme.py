@@ -49,7 +49,7 @@ def test_every_argument_of_the_spider_is_documented():
 
 def test_every_setting_is_documented_with_its_default():
     shown = DedupSettings.from_settings(Settings()).shown
-    documented = dict(re.findall(r"## (DEDUP_\w+)\n\nType: .*?Default: `([^`]*)`", SETTINGS))
+    documented = dict(re.findall(r"^\| `(DEDUP_\w+)` \| `([^`]*)` \|", SETTINGS, re.MULTILINE))
     assert {name: eval(default) for name, default in documented.items()} == dict(
         shown
     )  # eval: the defaults are Python literals
