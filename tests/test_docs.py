@@ -434,7 +434,7 @@ RESULTS: dict[str, Callable[[Path], None]] = {
     "README.md": check_readme,
     "docs/fleet.md": check_fleet,
     "docs/first-steps.md": check_readme,
-    "docs/ledger.md": check_ledger,
+    "docs/revisits.md": check_ledger,
     "docs/scan.md": check_scan,
 }
 """What has to be there after the last block."""
