@@ -52,7 +52,6 @@ NOT_RUN = {
     "docs/fleet.md: apt install redis": "installs software, as root",
     "docs/fleet.md: apt install postgresql": "installs software, as root",
     "docs/fleet.md: redis-server": "the server of this session has these options",
-    "docs/fleet.md: services:": "needs Docker",
     "docs/fleet.md: python benchmarks/fleet.py": "takes half an hour",
     'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
     "test_recipes.py, in a browser",
