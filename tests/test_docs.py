@@ -53,10 +53,10 @@ NOT_RUN = {
     "docs/fleet.md: apt install postgresql": "installs software, as root",
     "docs/fleet.md: redis-server": "the server of this session has these options",
     "docs/fleet.md: python benchmarks/fleet.py": "takes half an hour",
-    'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
+    'docs/recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
     "test_recipes.py, in a browser",
-    'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
-    'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nREDIS_URL': "run by "
+    'docs/recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
+    'docs/recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nREDIS_URL': "run by "
     "test_scrapy_redis.py, with a server",
     "docs/scale.md: dedup scan s3a:": "needs a cluster",
     "docs/scale.md: spark-submit": "needs a cluster",
@@ -367,13 +367,10 @@ def write_method(folder: Path) -> None:
     (folder / "pages.jsonl").write_text("".join(lines))
 
 
-RECIPE_PAGES = ("recipes", "more-recipes")
-
-
 def write_scopes(folder: Path) -> None:
     """Write the functions that the recipes show."""
     (folder / "my_project").mkdir()
-    blocks = [block for name in RECIPE_PAGES for block in blocks_of(f"docs/{name}.md")]
+    blocks = blocks_of("docs/recipes.md")
     functions = "\n".join(b.text for b in blocks if b.language == "python" and "def " in b.text)
     (folder / "my_project" / "scopes.py").write_text(functions)
 
@@ -381,7 +378,6 @@ def write_scopes(folder: Path) -> None:
 INPUTS: dict[str, Callable[[Path], None]] = {
     "docs/commands.md": write_pages_to_calibrate,
     "docs/methods.md": write_method,
-    "docs/more-recipes.md": write_scopes,
     "docs/recipes.md": write_scopes,
     "docs/scan.md": write_files_to_scan,
 }
@@ -534,7 +530,7 @@ RECIPES = [
 def test_the_recipes_keep_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_scopes(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in RECIPE_PAGES)
+    told = (ROOT / "docs" / "recipes.md").read_text()
     for scope, pages, kept in RECIPES:
         if "language_of_path" not in scope:
             assert f"DEDUP_SCOPE = {json.dumps(scope)}" in told
