@@ -82,7 +82,7 @@ INSTEAD = {
     "python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e . && ": "",
     "mkdir ../town && cd ../town && python3 -m venv --without-pip .venv\n"
-    "python3 -m pip --python .venv/bin/python install -q ../scrapy-dedup": "",
+    "python3 -m pip --python .venv/bin/python install -q ../scrapy-dedup": "rm scrapy.cfg",
     # A site on loopback.
     "https://docs.example.com/": "{site}/",
 }
@@ -175,13 +175,7 @@ class Session:
     """Runs the blocks of a document, one after the other, in *folder*."""
 
     def __init__(
-        self,
-        folder: Path,
-        site: str,
-        ports: tuple[int, int],
-        redis: RedisServer | None,
-        *,
-        starts_a_project: bool,
+        self, folder: Path, site: str, ports: tuple[int, int], redis: RedisServer | None
     ) -> None:
         self._folder = folder
         self._demo = DemoServer()
@@ -203,8 +197,7 @@ class Session:
             _write_command(commands / "sqlite3", f'exec "{sys.executable}" -c "{SQLITE}" "$@"')
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
         self._environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-        if not starts_a_project:
-            (folder / "scrapy.cfg").write_text("[settings]\ndefault = crawler.settings\n")
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = crawler.settings\n")
 
     def run(self, block: Block) -> None:
         runs = {"sh": self._run_sh, "python": self._run_python, "sql": self._run_sql}
@@ -485,10 +478,9 @@ def test_every_block_works(
     if document in INPUTS:
         INPUTS[document](tmp_path)
     blocks = blocks_of(document)
-    starts = any("scrapy startproject" in block.text for block in blocks)
     with ExitStack() as ending:
         redis = ending.enter_context(documented_redis(document)) if document in WITH_REDIS else None
-        session = Session(tmp_path, site, ports, redis, starts_a_project=starts)
+        session = Session(tmp_path, site, ports, redis)
         ending.enter_context(closing(session))
         for block in blocks:
             if block.reason:

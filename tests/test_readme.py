@@ -72,7 +72,7 @@ def test_every_dependency_has_its_reason():
 def test_the_chinese_readme_shows_the_same():
     """Its code and figures are those of the English pages that tell the same."""
     chinese = (ROOT / "README.zh.md").read_text()
-    names = ("first-steps", "how-it-works", "methods")
+    names = ("first-steps", "methods")
     english = README + "".join((ROOT / "docs" / f"{name}.md").read_text() for name in names)
     for pattern in (r"```\w+\n.*?```", r"\d[\d,.]*\d|\d"):
         found = re.compile(pattern, re.DOTALL).findall
