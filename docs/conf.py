@@ -8,13 +8,11 @@ from contextlib import redirect_stdout, suppress
 from io import StringIO
 
 from docutils import nodes
-from scrapy.settings import Settings
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from dedup import __version__
 from dedup.cli import COMMANDS, main
-from dedup.scrapy_plugin.settings import DedupSettings
 
 project = "scrapy-dedup"
 author = "The scrapy-dedup authors"
@@ -37,15 +35,6 @@ html_copy_source = False
 html_show_copyright = False
 
 
-class SettingsTable(SphinxDirective):
-    """``{settings-table}``: every setting with its default, as the code has them."""
-
-    def run(self) -> list[nodes.Node]:
-        shown = DedupSettings.from_settings(Settings()).shown
-        rows = [f"| [{name}](#{name.lower()}) | `{shown[name]!r}` |" for name in sorted(shown)]
-        return self.parse_text_to_nodes("\n".join(["| setting | default |", "|---|---|", *rows]))
-
-
 class CommandsHelp(SphinxDirective):
     """``{commands-help}``: what ``dedup COMMAND --help`` prints, for every command."""
 
@@ -60,6 +49,5 @@ class CommandsHelp(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     os.environ["COLUMNS"] = "88"
-    app.add_directive("settings-table", SettingsTable)
     app.add_directive("commands-help", CommandsHelp)
     return {"parallel_read_safe": True}

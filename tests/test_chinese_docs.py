@@ -67,11 +67,8 @@ def test_a_page_names_no_setting_that_there_is_not(name: str):
 
 def test_the_settings_and_their_defaults_are_those_of_the_english_page():
     english, chinese = (
-        re.findall(rf"^## (DEDUP_\w+)\n\n{of}.*?`([^`]*)`(?:（|。| \(|\.|,)", text, re.MULTILINE)
-        for text, of in (
-            ((ROOT / "docs" / "settings.md").read_text(), "Type: .*?Default: "),
-            ((FOLDER / "settings.md").read_text("utf-8"), "类型：.*?默认："),
-        )
+        re.findall(r"^\| `(DEDUP_\w+)` \| `([^`]*)` \|", path.read_text("utf-8"), re.MULTILINE)
+        for path in (ROOT / "docs" / "settings.md", FOLDER / "settings.md")
     )
     assert len(english) == len(DedupSettings.defaults())
     assert chinese == english

@@ -52,12 +52,11 @@ NOT_RUN = {
     "docs/fleet.md: apt install redis": "installs software, as root",
     "docs/fleet.md: apt install postgresql": "installs software, as root",
     "docs/fleet.md: redis-server": "the server of this session has these options",
-    "docs/fleet.md: services:": "needs Docker",
     "docs/fleet.md: python benchmarks/fleet.py": "takes half an hour",
-    'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
+    'docs/recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nDOWNLOAD': "run by "
     "test_recipes.py, in a browser",
-    'docs/more-recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
-    'docs/more-recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nREDIS_URL': "run by "
+    'docs/recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
+    'docs/recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nREDIS_URL': "run by "
     "test_scrapy_redis.py, with a server",
     "docs/scale.md: dedup scan s3a:": "needs a cluster",
     "docs/scale.md: spark-submit": "needs a cluster",
@@ -83,7 +82,7 @@ INSTEAD = {
     "python3 -m venv --without-pip .venv && python3 -m pip --python .venv/bin/python "
     "install -q -e . && ": "",
     "mkdir ../town && cd ../town && python3 -m venv --without-pip .venv\n"
-    "python3 -m pip --python .venv/bin/python install -q ../scrapy-dedup": "",
+    "python3 -m pip --python .venv/bin/python install -q ../scrapy-dedup": "rm scrapy.cfg",
     # A site on loopback.
     "https://docs.example.com/": "{site}/",
 }
@@ -176,13 +175,7 @@ class Session:
     """Runs the blocks of a document, one after the other, in *folder*."""
 
     def __init__(
-        self,
-        folder: Path,
-        site: str,
-        ports: tuple[int, int],
-        redis: RedisServer | None,
-        *,
-        starts_a_project: bool,
+        self, folder: Path, site: str, ports: tuple[int, int], redis: RedisServer | None
     ) -> None:
         self._folder = folder
         self._demo = DemoServer()
@@ -204,8 +197,7 @@ class Session:
             _write_command(commands / "sqlite3", f'exec "{sys.executable}" -c "{SQLITE}" "$@"')
         path = f"{commands}{os.pathsep}{os.environ['PATH']}"
         self._environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-        if not starts_a_project:
-            (folder / "scrapy.cfg").write_text("[settings]\ndefault = crawler.settings\n")
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = crawler.settings\n")
 
     def run(self, block: Block) -> None:
         runs = {"sh": self._run_sh, "python": self._run_python, "sql": self._run_sql}
@@ -368,13 +360,10 @@ def write_method(folder: Path) -> None:
     (folder / "pages.jsonl").write_text("".join(lines))
 
 
-RECIPE_PAGES = ("recipes", "more-recipes")
-
-
 def write_scopes(folder: Path) -> None:
     """Write the functions that the recipes show."""
     (folder / "my_project").mkdir()
-    blocks = [block for name in RECIPE_PAGES for block in blocks_of(f"docs/{name}.md")]
+    blocks = blocks_of("docs/recipes.md")
     functions = "\n".join(b.text for b in blocks if b.language == "python" and "def " in b.text)
     (folder / "my_project" / "scopes.py").write_text(functions)
 
@@ -382,7 +371,6 @@ def write_scopes(folder: Path) -> None:
 INPUTS: dict[str, Callable[[Path], None]] = {
     "docs/commands.md": write_pages_to_calibrate,
     "docs/methods.md": write_method,
-    "docs/more-recipes.md": write_scopes,
     "docs/recipes.md": write_scopes,
     "docs/scan.md": write_files_to_scan,
 }
@@ -434,7 +422,7 @@ RESULTS: dict[str, Callable[[Path], None]] = {
     "README.md": check_readme,
     "docs/fleet.md": check_fleet,
     "docs/first-steps.md": check_readme,
-    "docs/ledger.md": check_ledger,
+    "docs/revisits.md": check_ledger,
     "docs/scan.md": check_scan,
 }
 """What has to be there after the last block."""
@@ -490,10 +478,9 @@ def test_every_block_works(
     if document in INPUTS:
         INPUTS[document](tmp_path)
     blocks = blocks_of(document)
-    starts = any("scrapy startproject" in block.text for block in blocks)
     with ExitStack() as ending:
         redis = ending.enter_context(documented_redis(document)) if document in WITH_REDIS else None
-        session = Session(tmp_path, site, ports, redis, starts_a_project=starts)
+        session = Session(tmp_path, site, ports, redis)
         ending.enter_context(closing(session))
         for block in blocks:
             if block.reason:
@@ -535,7 +522,7 @@ RECIPES = [
 def test_the_recipes_keep_what_they_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write_scopes(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    told = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in RECIPE_PAGES)
+    told = (ROOT / "docs" / "recipes.md").read_text()
     for scope, pages, kept in RECIPES:
         if "language_of_path" not in scope:
             assert f"DEDUP_SCOPE = {json.dumps(scope)}" in told

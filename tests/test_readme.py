@@ -49,7 +49,7 @@ def test_every_argument_of_the_spider_is_documented():
 
 def test_every_setting_is_documented_with_its_default():
     shown = DedupSettings.from_settings(Settings()).shown
-    documented = dict(re.findall(r"## (DEDUP_\w+)\n\nType: .*?Default: `([^`]*)`", SETTINGS))
+    documented = dict(re.findall(r"^\| `(DEDUP_\w+)` \| `([^`]*)` \|", SETTINGS, re.MULTILINE))
     assert {name: eval(default) for name, default in documented.items()} == dict(
         shown
     )  # eval: the defaults are Python literals
@@ -72,7 +72,7 @@ def test_every_dependency_has_its_reason():
 def test_the_chinese_readme_shows_the_same():
     """Its code and figures are those of the English pages that tell the same."""
     chinese = (ROOT / "README.zh.md").read_text()
-    names = ("first-steps", "how-it-works", "results")
+    names = ("first-steps", "methods")
     english = README + "".join((ROOT / "docs" / f"{name}.md").read_text() for name in names)
     for pattern in (r"```\w+\n.*?```", r"\d[\d,.]*\d|\d"):
         found = re.compile(pattern, re.DOTALL).findall
@@ -139,7 +139,7 @@ def test_the_method_that_the_documentation_shows_is_one():
 
 
 def test_the_index_documentation_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    text = (ROOT / "docs" / "fingerprint-index.md").read_text()
+    text = (ROOT / "docs" / "methods.md").read_text().partition("## The index")[2]
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for snippet in re.findall(r"```python\n(.*?)```", text, re.DOTALL):

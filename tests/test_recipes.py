@@ -1,4 +1,4 @@
-"""Recipes with other plug-ins do what docs/more-recipes.md says, in processes of their own.
+"""Recipes with other plug-ins do what docs/recipes.md says, in processes of their own.
 
 The settings are those of the recipes, to the letter.
 """
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(
     r"^```python\n(.*?)^```$",
-    (ROOT / "docs" / "more-recipes.md").read_text(),
+    (ROOT / "docs" / "recipes.md").read_text(),
     re.DOTALL | re.MULTILINE,
 )
 RUN = """

@@ -1,4 +1,4 @@
--- The ledger of scrapy-dedup. docs/ledger.md says what can be asked of it.
+-- The ledger of scrapy-dedup. docs/revisits.md says what can be asked of it.
 -- All times are seconds since 1970-01-01 UTC.
 
 -- What the file is for, as JSON: 'identity' is what the stored sketches depend on, 'used by' the
