@@ -1,6 +1,6 @@
 """Crawl labelled sites with the shipped spider, and judge what was dropped.
 
-    python benchmarks/drops.py SITE... [--method simhash verified] [--evidence normal off]
+    python benchmarks/drops.py SITE... [--method simhash verified] [--evidence on off]
         [--items text fields cells]
 
 SITE is a folder with www/ (the site), seeds.txt, docs.jsonl and pairs.tsv, as for sites.py. A drop
@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("sites", type=Path, nargs="+", metavar="SITE")
     parser.add_argument("--method", nargs="+", default=["simhash"])
-    parser.add_argument("--evidence", nargs="+", default=["normal"])
+    parser.add_argument("--evidence", nargs="+", default=["on"])
     parser.add_argument("--items", nargs="+", default=["url"], choices=("url", *ITEMS))
     arguments = parser.parse_args()
     for method, evidence, items in product(arguments.method, arguments.evidence, arguments.items):
@@ -57,7 +57,7 @@ def crawl(
         stored, dropped = Path(name) / "stored.jsonl", Path(name) / "dropped.jsonl"
         seeds = ",".join(root + seed for seed in (site / "seeds.txt").read_text().split())
         settings = {
-            "DEDUP_METHOD": method, "DEDUP_EVIDENCE": evidence, "DEDUP_DUPLICATES": dropped,
+            "DEDUP_METHOD": method, "DEDUP_EVIDENCE": evidence == "on", "DEDUP_DUPLICATES": dropped,
             "DEDUP_REPORT": "", "LOG_LEVEL": "ERROR",
         }  # fmt: skip
         options = [part for pair in settings.items() for part in ("-s", "{}={}".format(*pair))]

@@ -31,7 +31,7 @@ from w3lib.encoding import html_to_unicode
 
 import dedup
 from dedup import extraction
-from dedup.evidence import DEMANDS, NORMAL, Demands, Evidence, Names, evidence_of, objection
+from dedup.evidence import NORMAL, Demands, Evidence, Names, evidence_of, objection
 from dedup.lost_text import LostTextSample, sequences_of
 from dedup.methods import METHODS, Method
 from dedup.methods.base import KeyMethod
@@ -45,8 +45,8 @@ SWEEPS: dict[str, Demands | None] = {
     "today": None,
     **{f"coverage {c}": NORMAL._replace(coverage=c) for c in (0.3, 0.4, 0.5, 0.6, 0.7)},
     **{f"longer {x}": NORMAL._replace(longer=x) for x in (1.1, 1.5, 2.0)},
-    **{f"titles under {n}": NORMAL._replace(titled_tokens=n) for n in (0, 100, None)},
-    **DEMANDS,
+    **{f"titles under {n}": NORMAL._replace(titled_tokens=n) for n in (0, 100)},
+    "normal": NORMAL,
 }
 T = TypeVar("T")
 Text = tuple[str, str | None, str | None]
@@ -66,7 +66,7 @@ def main() -> int:
     parser.add_argument("sites", type=Path, nargs="+")
     parser.add_argument("--method", nargs="+", default=["simhash", "verified"])
     parser.add_argument("--orders", type=int, default=2)
-    parser.add_argument("--demands", nargs="+", default=["today", "normal", "strict"])
+    parser.add_argument("--demands", nargs="+", default=["today", "normal"])
     parser.add_argument("--show", type=int, default=0, help="how many wrong drops are shown")
     parser.add_argument("--lost", action="store_true", help="compare the estimates of lost text")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "dedup-evidence")

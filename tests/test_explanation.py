@@ -4,7 +4,7 @@ import pytest
 from cases import each
 from texts import ENGLISH, edited
 
-from dedup.evidence import STRICT, Evidence
+from dedup.evidence import NORMAL, Evidence
 from dedup.explanation import Explanation, Feature, Side, judge
 from dedup.extraction import Extraction
 from dedup.methods import METHODS, SimHash
@@ -204,7 +204,9 @@ def test_a_page_may_be_a_copy_by_its_own_word(one, other, expected, copy):
     assert explanation.judgement.verdict == expected
     believed = explanation.copy_by_its_own_word
     assert (believed and believed.source) == (copy and f"http://a/{copy}")
-    strict = Explanation(one, other, SimHash(), Rule(2, demands=STRICT))
+    strict = Explanation(
+        one, other, SimHash(), Rule(2, demands=NORMAL._replace(titled_tokens=10**6))
+    )
     assert strict.copy_by_its_own_word is None
 
 

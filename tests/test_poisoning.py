@@ -221,7 +221,7 @@ def test_a_fingerprint_can_be_made_of_chosen_words_but_for_a_secret(forgery):
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_page_is_not_dropped_for_a_forged_one_with_a_secret(forgery, workers, monkeypatch):
     pages = [page(text).encode() for text in (forgery, article(1))]
-    settings = {"DEDUP_WORKERS": workers, "DEDUP_EVIDENCE": "off"}  # which would keep it, too
+    settings = {"DEDUP_WORKERS": workers, "DEDUP_EVIDENCE": False}  # which would keep it, too
     stored, result = crawl_both(*pages, **settings)
     assert (stored, result.stats["dedup/near_duplicates"]) == ([1], 1)
     monkeypatch.setenv("DEDUP_SECRET", SECRET)

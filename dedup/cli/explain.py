@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("other", metavar="B", help="the file or URL to compare it with")
     add_method(parser)
     add_extractor(parser)
-    add_evidence(parser, default="normal")
+    add_evidence(parser, default="on")
     parser.add_argument("--ledger", type=place_of, metavar="LEDGER",
         help="look up the URLs A and B in this ledger, a file or the URL of a shared store, "
         "instead of fetching them")  # fmt: skip

@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"which of several near records to keep: {', '.join(CRITERIA)} (default: first), or "
         "import paths; several in order of precedence")  # fmt: skip
     add_method(parser)
-    add_evidence(parser, default="normal")
+    add_evidence(parser, default="on")
     parser.add_argument("--scope", metavar="NAME",
         help="what must be equal in records that are compared, as in DEDUP_SCOPE")  # fmt: skip
     add_extractor(parser)

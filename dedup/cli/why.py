@@ -17,7 +17,7 @@ from dedup.cli.files import add_json, check_outputs, write_json
 from dedup.cli.ledgers import method_of_ledger, open_ledger, place_of, setting_of_crawls
 from dedup.cli.terminal import console
 from dedup.dropped import UnreadableLine, read_dropped
-from dedup.evidence import DEMANDS, Objection
+from dedup.evidence import NORMAL, Objection
 from dedup.history import (
     DroppedHistory,
     Event,
@@ -112,8 +112,9 @@ class _Ledger:
         current = [page for page in versions if page.ended is None]
         if method is None or not current:
             return
-        demands = DEMANDS.get(setting_of_crawls(crawls, "DEDUP_EVIDENCE", "normal"))
-        rule = Rule(setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20), demands=demands)
+        has_evidence = setting_of_crawls(crawls, "DEDUP_EVIDENCE", True) not in (False, "off")
+        demands = NORMAL if has_evidence else None
+        rule = Rule(setting_of_crawls(crawls, "DEDUP_MIN_TOKENS", 20), demands)
         view, scopes = self._view_of_all(method, rule)
         own = {page.number for page in versions}
         last = self._reader.last

@@ -12,7 +12,6 @@ from dedup.evidence.names import Names
 from dedup.evidence.objection import (
     DEMANDS,
     NORMAL,
-    STRICT,
     Demands,
     Objection,
     names_differ,
@@ -25,7 +24,6 @@ __all__ = [
     "NAMES",
     "NORMAL",
     "SIZE_OF_EVIDENCE",
-    "STRICT",
     "VIEW",
     "Demands",
     "Evidence",

@@ -14,25 +14,22 @@ class Demands(NamedTuple):
     times as much text as its original, or more, has content of its own; near-duplicates of which
     one has so many times as many tokens are none. *titled_tokens* and *titled_coverage*: an equal
     main text of fewer tokens, or of a smaller share of its page, is not enough, since the title may
-    be what counts then; ``None``: no main text is.
+    be what counts then.
     """
 
     coverage: float
     longer: float
-    titled_tokens: int | None
+    titled_tokens: int
     titled_coverage: float = 0.9
 
     def are_met_by_text(self, tokens: int, coverage: float) -> bool:
         """Return whether an equal main text is enough, whatever the names of its pages are."""
-        if self.titled_tokens is None:
-            return False
         return tokens >= self.titled_tokens and coverage >= self.titled_coverage
 
 
 NORMAL = Demands(coverage=ENOUGH_COVERAGE, longer=1.25, titled_tokens=50)
-STRICT = Demands(coverage=0.7, longer=1.1, titled_tokens=None)
-DEMANDS: dict[str, Demands | None] = {"normal": NORMAL, "strict": STRICT, "off": None}
-"""What is demanded, by the names in settings; ``None`` demands nothing."""
+DEMANDS: dict[str, Demands | None] = {"on": NORMAL, "off": None}
+"""What is demanded, by the names that commands have for it; ``None`` demands nothing."""
 
 
 class Objection(StrEnum):

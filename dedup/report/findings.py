@@ -81,10 +81,6 @@ def _told(field: Report) -> str:
     return f"{printable(field.name)} ({field.pages:,}×: {values})"
 
 
-def _is_strict(report: Report) -> bool:
-    return bool(report.settings.get("DEDUP_EVIDENCE") == "strict")
-
-
 def _one_text(report: Report) -> Finding | None:
     for group in report.largest_groups[:1]:
         exact = sum(copy.verdict == "exact-duplicate" for copy in group.first)
@@ -98,12 +94,12 @@ def _one_text(report: Report) -> Finding | None:
 
 def _other_titles(report: Report) -> Finding | None:
     titles = report.titles
-    if titles is None or _is_strict(report):
+    if titles is None:
         return None
     if titles.different < max(_FEW, _SHARE_OF_OTHER_TITLES * titles.compared):
         return None
     values = titles.different, titles.compared
-    return Finding("other_titles", values, 'DEDUP_EVIDENCE = "strict"', "groups")
+    return Finding("other_titles", values, "", "groups")
 
 
 def _no_valley(report: Report) -> Finding | None:

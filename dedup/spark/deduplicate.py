@@ -37,7 +37,7 @@ def deduplicate(
     scope: Any = None,
     keep: Any = "first",
     order_by: str | Sequence[str] | None = None,
-    evidence: str = "normal",
+    evidence: bool = True,
     extractor: str | Extractor = "trafilatura",
     page_timeout: float = 30.0,
     secret: str | None = None,
@@ -70,7 +70,7 @@ def deduplicate(
         raise ValueError(f"the DataFrame has columns of the result already: {', '.join(taken)}")
     chosen = method_of(method, args, secret, simplify_chinese=simplify_chinese)
     reader = reader_of(columns, chosen, extractor, scope, keep, page_timeout)
-    rule = rule_of(min_tokens, evidence)
+    rule = rule_of(min_tokens, evidence=evidence)
     own_order = {f"__dedup_order{place}": name for place, name in enumerate(columns.order)}
     content_hash = F.xxhash64(column(columns.content)) if record is None else F.lit(0)
     with clear_errors():

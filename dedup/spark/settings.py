@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dedup.evidence import DEMANDS
+from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.methods import Method
 from dedup.methods.arguments import check_arguments
@@ -112,8 +112,6 @@ def reader_of(
     return RowReader(reader, preference, made_with)
 
 
-def rule_of(min_tokens: int, evidence: str) -> Rule:
-    """Return the rule; raises ValueError for an *evidence* that does not exist."""
-    if evidence not in DEMANDS:
-        raise ValueError(f"evidence must be one of {', '.join(DEMANDS)}, got {evidence!r}")
-    return Rule(min_tokens=min_tokens, demands=DEMANDS[evidence])
+def rule_of(min_tokens: int, *, evidence: bool) -> Rule:
+    """Return the rule of an argument of `deduplicate`."""
+    return Rule(min_tokens, NORMAL if evidence else None)

@@ -508,8 +508,7 @@ def test_evidence_is_demanded_by_explain_as_in_a_crawl_and_by_nobody_if_it_is_of
         explained = json_of(capsys, "explain", *files, "--extractor", PARAGRAPHS, *arguments)
         return explained["judgement"]["verdict"]
 
-    assert verdict() == verdict("--evidence", "normal") == "kept (other title)"
-    assert verdict("--evidence", "strict") == "kept (other title)"
+    assert verdict() == verdict("--evidence", "on") == "kept (other title)"
     assert verdict("--evidence", "off") == "duplicate"
 
 
@@ -530,12 +529,12 @@ def test_evidence_is_demanded_by_evaluate_if_it_is_asked_for(tmp_path, capsys):
         return scores["pairs_found"]
 
     assert found() == found("--evidence", "off") == 1
-    assert found("--evidence", "normal") == found("--evidence", "strict") == 0
-    code, out, _ = run(capsys, "evaluate", folder, "--evidence", "normal", "--min-tokens", 0)
+    assert found("--evidence", "on") == 0
+    code, out, _ = run(capsys, "evaluate", folder, "--evidence", "on", "--min-tokens", 0)
     assert (code, out.splitlines()[-1]) == (
         0, "titled: no evidence, for no page was read from HTML (--extractor)",
     )  # fmt: skip
-    options = ("--extractor", PARAGRAPHS, "--evidence", "normal")
+    options = ("--extractor", PARAGRAPHS, "--evidence", "on")
     assert "no evidence" not in run(capsys, "evaluate", folder, *options)[1]
 
 
@@ -570,7 +569,7 @@ def test_a_shell_completes_commands_options_and_choices(capsys):
     assert (code, err) == (0, "")
     assert completed(script, "dedup", "cal") == ["calibrate"]
     assert completed(script, "dedup", "scan", "--evi") == ["--evidence"]
-    assert completed(script, "dedup", "scan", "--evidence", "st") == ["strict"]
+    assert completed(script, "dedup", "scan", "--evidence", "of") == ["off"]
 
 
 def test_without_the_library_for_completion_it_is_said_how_to_install_it(capsys, monkeypatch):

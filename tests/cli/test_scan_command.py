@@ -79,7 +79,7 @@ def test_every_form_gives_the_same_records(tmp_path, capsys, name):
         "kept_empty": 1, "kept_short": 1, "kept_unread": 0, "kept_without_scope": 0,
         "kept_by_evidence": {}, "weak": {}, "bad": 0, "first_bad": None,
         "first_unread": None, "links_left_out": 0, "method": "simhash", "keep": "first",
-        "evidence": "normal", "with_evidence": 0,
+        "evidence": "on", "with_evidence": 0,
         "from_ledger": 0,
         "bytes_read": sum(map(len, contents(path).values())) or path.stat().st_size,
     }  # fmt: skip

@@ -45,19 +45,16 @@ def test_both_are_explained_as_a_crawl_would_see_them(tmp_path, capsys):
     one.write_text(SITE["/cn"], "utf-8")
     other.write_text(SITE["/tw"], "utf-8")
     verdicts = []
-    strict = ("--simplify-chinese", "--evidence", "strict")  # which asks for the title
-    for options in ((), ("--simplify-chinese",), strict):
+    for options in ((), ("--simplify-chinese",)):
         code, out, _ = run(capsys, "explain", one, other, "--json", "-", *options)
         assert code == 0
         verdicts.append(json.loads(out)["judgement"]["verdict"])
-    assert verdicts == ["different", "duplicate", "duplicate"]
+    assert verdicts == ["different", "duplicate"]
     # Of so many pages, a crawl knows that a title which two have is not that of the site.
     others = {f"/{n}": page(article(n), title=f"Page {n}") for n in range(8)}
     with served(others | SITE) as url:
-        for evidence in ("normal", "strict"):
-            settings = {"DEDUP_METHOD": SIMPLIFYING, "DEDUP_EVIDENCE": evidence}
-            spider = spider_over(*(url + path for path in (*others, *SITE)))
-            assert len(crawl(spider, **settings).items) == len(others) + 1
+        spider = spider_over(*(url + path for path in (*others, *SITE)))
+        assert len(crawl(spider, DEDUP_METHOD=SIMPLIFYING).items) == len(others) + 1
 
 
 def test_methods_are_scored_with_it(tmp_path, capsys):

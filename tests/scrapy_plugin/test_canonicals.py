@@ -162,13 +162,6 @@ class TestItIsKept:
         site = {"/red": copy, "/blue": page(short, title="Blue")}
         assert sorted(run(site, "/red", "/blue").stored) == ["/blue", "/red"]
 
-    def test_if_that_has_another_title_and_the_evidence_is_to_be_strict(self):
-        site = {"/red": naming("/blue", COPY, title="Red"), "/blue": page(TEXT, title="Blue")}
-        assert sorted(run(site, "/red", "/blue", DEDUP_EVIDENCE="strict").stored) == [
-            "/blue",
-            "/red",
-        ]
-
     def test_if_that_is_the_home_page_and_has_another_title(self):
         site = {"/": page(TEXT, title="Blue"), "/red": naming("/", COPY, title="Red")}
         assert sorted(run(site, "/", "/red").stored) == ["/", "/red"]

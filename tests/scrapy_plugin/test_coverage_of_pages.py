@@ -32,7 +32,7 @@ def weak(result: Crawl) -> dict[str, int]:
     return {k.removeprefix(prefix): n for k, n in result.stats.items() if k.startswith(prefix)}
 
 
-@pytest.mark.parametrize("evidence", ["normal", "off"])
+@pytest.mark.parametrize("evidence", [True, False])
 def test_an_item_says_how_much_of_its_page_was_extracted(evidence: str):
     site = {"/whole": page(article(1)), "/teaser": page(f"{article(2)} {TEASER}")}
     with served(site) as url:

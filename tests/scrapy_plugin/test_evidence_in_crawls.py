@@ -11,7 +11,7 @@ from web import served
 
 from dedup.cli import main
 
-SETTINGS = ("normal", "strict", "off")
+SETTINGS = (True, False)
 TAGS = "alder birch cedar elm fir hazel larch maple oak pine rowan willow".split()
 
 
@@ -94,8 +94,8 @@ def objections(result: Crawl) -> dict[str, int]:
     return {k.removeprefix(prefix): n for k, n in result.stats.items() if k.startswith(prefix)}
 
 
-@pytest.mark.parametrize(("evidence", "kept"), [("normal", 4), ("strict", 4), ("off", 1)])
-def test_archives_of_which_only_the_tag_cloud_is_extracted_are_kept(evidence: str, kept: int):
+@pytest.mark.parametrize(("evidence", "kept"), [(True, 4), (False, 1)])
+def test_archives_of_which_only_the_tag_cloud_is_extracted_are_kept(evidence: bool, kept: int):
     """A copy that is equal but for its footer is dropped all the same."""
     site = {f"/{n}": archive(n) for n in range(4)} | {"/copy": archive(2, "Another footer")}
     with served(site) as url:
@@ -111,12 +111,11 @@ def test_archives_of_which_only_the_tag_cloud_is_extracted_are_kept(evidence: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("evidence", "times", "is_kept"), [
-    ("normal", 1.3, True), ("strict", 1.3, True), ("off", 1.3, False),
-    ("normal", 1.15, False), ("strict", 1.15, True), ("normal", 1.0, False),
+    (True, 1.3, True), (False, 1.3, False), (True, 1.15, False), (True, 1.0, False),
 ])  # fmt: skip
 @pytest.mark.parametrize("is_first", [False, True])
 def test_a_page_that_is_much_longer_than_its_near_original_is_kept(
-    evidence: str, times: float, is_kept: bool, is_first: bool
+    evidence: bool, times: float, is_kept: bool, is_first: bool
 ):
     text = article(1, 400)
     longer = f"{text} {' '.join(text.split()[: round(400 * (times - 1))])}"
@@ -131,11 +130,11 @@ def test_a_page_that_is_much_longer_than_its_near_original_is_kept(
 
 
 @pytest.mark.parametrize(("words", "kept"), [
-    (45, {"normal": 2, "strict": 2, "off": 1}), (60, {"normal": 1, "strict": 2, "off": 1}),
+    (45, {True: 2, False: 1}), (60, {True: 1, False: 1}),
 ])  # fmt: skip
 @pytest.mark.parametrize("evidence", SETTINGS)
 def test_equal_main_texts_under_another_title_and_headline_are_two_pages_if_they_are_short(
-    words: int, kept: dict[str, int], evidence: str
+    words: int, kept: dict[bool, int], evidence: bool
 ):
     """The headline is no part of what is extracted here."""
     text = article(1, words)
@@ -165,13 +164,12 @@ def extract_paragraph(html: str) -> Any:
 
 
 @pytest.mark.parametrize(("evidence", "title", "kept"), [
-    ("normal", "A statement", ["/comment", "/whole"]),
-    ("strict", "A statement", ["/comment", "/whole"]),
-    ("normal", "Of the mill", ["/comment", "/whole", "/statement"]),
-    ("off", "Of the mill", ["/comment", "/whole"]),
+    (True, "A statement", ["/comment", "/whole"]),
+    (True, "Of the mill", ["/comment", "/whole", "/statement"]),
+    (False, "Of the mill", ["/comment", "/whole"]),
 ])  # fmt: skip
 def test_a_statement_that_a_comment_quotes_is_dropped_but_no_page_that_quotes_another(
-    evidence: str, title: str, kept: list[str]
+    evidence: bool, title: str, kept: list[str]
 ):
     """However short it is beside it; under another title and headline it is another page."""
     statement, comment = article(1, 150), article(2, 300)
@@ -196,8 +194,8 @@ EDITED = {
 }
 
 
-@pytest.mark.parametrize(("evidence", "kept"), [("normal", 2), ("strict", 2), ("off", 1)])
-def test_a_near_page_under_another_title_is_kept_and_a_copy_is_not(evidence: str, kept: int):
+@pytest.mark.parametrize(("evidence", "kept"), [(True, 2), (False, 1)])
+def test_a_near_page_under_another_title_is_kept_and_a_copy_is_not(evidence: bool, kept: int):
     with served(EDITED) as url:
         stored, _, result = crawled(EDITED, url, DEDUP_EVIDENCE=evidence, DEDUP_MAX_DISTANCE=8)
     assert stored == ["/one", "/other"][:kept]
@@ -226,7 +224,7 @@ def test_stats_table_report_and_mark_say_why_a_page_was_kept(tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("evidence", SETTINGS)
 def test_a_crawl_with_a_ledger_judges_as_one_that_met_all_pages_itself(
-    tmp_path: Path, evidence: str
+    tmp_path: Path, evidence: bool
 ):
     """The evidence of stored pages is in the ledger."""
     site = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
@@ -238,7 +236,7 @@ def test_a_crawl_with_a_ledger_judges_as_one_that_met_all_pages_itself(
         again, _, result = crawled(site, url, **settings)
     assert first == ["/one"]
     assert sorted(first + again) == sorted(at_once)
-    assert len(dropped) == {"normal": 1, "strict": 1, "off": 3}[evidence]
+    assert len(dropped) == (1 if evidence else 3)
     assert result.stats["dedup/unchanged"] == 1
 
 
@@ -263,7 +261,7 @@ EXTRACT = f"{__name__}.extract_cloud"
 @pytest.mark.slow
 @pytest.mark.parametrize("evidence", SETTINGS)
 def test_a_scan_of_the_html_judges_as_the_crawl_does(
-    tmp_path: Path, evidence: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, evidence: bool, capsys: pytest.CaptureFixture[str]
 ):
     site = {**EDITED, "/long": page(f"{article(1)} {article(1, 70)}", title="The ferry")}
     with served(site) as url:
@@ -271,7 +269,16 @@ def test_a_scan_of_the_html_judges_as_the_crawl_does(
         lines = [json.dumps({"url": url + path, "html": html}) for path, html in site.items()]
     pages, out, figures = (tmp_path / name for name in ("pages.jsonl", "out.jsonl", "figures.json"))
     pages.write_text("\n".join(lines) + "\n")
-    command = ["scan", pages, "-o", out, "--html-field", "html", "--evidence", evidence]
+    command = [
+        "scan",
+        pages,
+        "-o",
+        out,
+        "--html-field",
+        "html",
+        "--evidence",
+        "on" if evidence else "off",
+    ]
     command += ["--args", '{"max_distance": 15}', "--json", figures]
     assert main(list(map(str, command))) == 0
     kept = [json.loads(line)["url"].removeprefix(url) for line in out.read_text().splitlines()]
@@ -279,7 +286,7 @@ def test_a_scan_of_the_html_judges_as_the_crawl_does(
     by_evidence = json.loads(figures.read_text())["kept_by_evidence"]
     assert {name.replace(" ", "_"): n for name, n in by_evidence.items()} == objections(result)
     printed = capsys.readouterr().out
-    assert ("no duplicates: other title" in printed) == (evidence != "off")
+    assert ("no duplicates: other title" in printed) == evidence
 
 
 def test_a_crawl_of_several_pages_at_a_time_names_the_page_whatever_becomes_of_it():

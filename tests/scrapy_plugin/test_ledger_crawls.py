@@ -910,7 +910,7 @@ def test_two_names_of_a_ledger_are_one(site, ledger, tmp_path):
 def test_a_shorter_least_length_holds_for_stored_pages_too(site, ledger):
     site[0]["/b"] = page("A few words only, indeed.")
     run(site, "/short", ledger=ledger)
-    loose = {"DEDUP_MAX_DISTANCE": 40, "DEDUP_EVIDENCE": "off"}  # they differ in length and title
+    loose = {"DEDUP_MAX_DISTANCE": 40, "DEDUP_EVIDENCE": False}  # they differ in length and title
     second = run(site, "/b", ledger=ledger, DEDUP_MIN_TOKENS=1, **loose)
     assert counts(second)["near_duplicates"] == 1
     third = run(site, "/b", ledger=ledger, **loose)

@@ -238,7 +238,7 @@ def test_hostile_pages_are_counted_and_cost_no_items():
     with served(site) as url:
         result = crawled(
             site, url, DEDUP_EXTRACTOR=lambda html: html, limits={"MAX_PAGE_BYTES": 20_000_000},
-            DEDUP_EVIDENCE="off", DOWNLOAD_MAXSIZE=0, DOWNLOAD_WARNSIZE=0, keep_log=False,
+            DEDUP_EVIDENCE=False, DOWNLOAD_MAXSIZE=0, DOWNLOAD_WARNSIZE=0, keep_log=False,
         )  # fmt: skip
     assert "dedup/errors" not in result.stats
     found = lost(result)

@@ -57,16 +57,6 @@ def test_the_first_one_is_stored_in_its_own_script():
     assert TRADITIONAL_CHINESE[:40] in stored["/tw"]["text"]
 
 
-def test_pages_of_two_titles_are_two_in_both_scripts():
-    stored, _ = crawled("/cn", "/other", DEDUP_METHOD=SIMPLIFYING, DEDUP_EVIDENCE="strict")
-    assert list(stored) == ["/cn", "/other"]
-    # Headlines are not converted, and of a host with so few pages, one of two names is not enough.
-    stored, _ = crawled("/cn", "/tw", DEDUP_METHOD=SIMPLIFYING, DEDUP_EVIDENCE="strict")
-    assert list(stored) == ["/cn", "/tw"]
-    stored, _ = crawled("/cn", "/no-headline", DEDUP_METHOD=SIMPLIFYING, DEDUP_EVIDENCE="strict")
-    assert list(stored) == ["/cn"]
-
-
 def test_a_ledger_and_a_record_are_for_one_of_both(tmp_path):
     without = {"DEDUP_INDEX": str(tmp_path / "pages.sqlite")}
     with_it = {**without, "DEDUP_METHOD": SIMPLIFYING}

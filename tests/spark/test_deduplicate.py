@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from texts import article, edited, page
 
-from dedup.evidence import DEMANDS
+from dedup.evidence import NORMAL
 from dedup.extraction import trafilatura
 from dedup.methods import METHODS, SimHash
 from dedup.plugins import load_preference
@@ -120,7 +120,7 @@ def collection_of(seed, is_html):
     keep=st.sampled_from(["first", "longest", "newest,longest", "shorter-url,newest"]),
     seeds=st.sets(st.integers(0, 10**6), min_size=12, max_size=12),
     is_html=st.booleans(),
-    evidence=st.sampled_from(["normal", "strict", "off"]),
+    evidence=st.booleans(),
     min_tokens=st.sampled_from([20, 0, 40]),
 )
 def test_random_collections_have_the_verdicts_of_a_scan(
@@ -133,7 +133,7 @@ def test_random_collections_have_the_verdicts_of_a_scan(
     expected = scanned(
         tmp_path_factory.mktemp("scan"), rows, Fields("content", is_html, date=date, with_all=True),
         METHODS[name](), keep, scope=Scope.of("field:site"),
-        rule=Rule(min_tokens, demands=DEMANDS[evidence]),
+        rule=Rule(min_tokens, demands=NORMAL if evidence else None),
     )  # fmt: skip
     got = deduplicate(
         frame(spark, rows, random.Random(min(seeds))), order_by="place", method=name, keep=keep,
@@ -227,7 +227,6 @@ def test_what_makes_no_sense_is_refused(spark):
             "method must be an import path or one of simhash, .*did you mean simhash",
         ),
         ({"text": "text", "page_timeout": 0}, "page_timeout must be from 1 to 86400 seconds, got"),
-        ({"text": "text", "evidence": "some"}, "evidence must be one of normal, strict, off"),
         ({"text": "text", "method": SimHash(), "args": {"max_distance": 1}}, "has its own already"),
     ]:
         with pytest.raises(ValueError, match=message):

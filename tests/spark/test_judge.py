@@ -10,7 +10,7 @@ import judged
 import pytest
 from cases import sampled
 
-from dedup.evidence import NORMAL, STRICT
+from dedup.evidence import NORMAL
 from dedup.methods import METHODS, SimHash
 from dedup.rule import Rule
 from dedup.spark import judge
@@ -33,7 +33,12 @@ def judged_by_spark(spark, method, rule, collection, **options):
     "name", sampled(METHODS, "simhash", "minhash", "verified", "containment", "exact")
 )
 @pytest.mark.parametrize(
-    "rule", [Rule(), Rule(min_tokens=90, demands=STRICT), Rule(0, demands=None)]
+    "rule",
+    [
+        Rule(),
+        Rule(min_tokens=90, demands=NORMAL._replace(titled_tokens=10**6)),
+        Rule(0, demands=None),
+    ],
 )
 def test_random_collections_are_judged_as_in_a_scan(spark, name, rule):
     """Many small ones, each in a scope of its own, are judged at once: a job takes seconds."""

@@ -11,7 +11,7 @@ from scrapy import Spider
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 
-from dedup.evidence import DEMANDS
+from dedup.evidence import NORMAL
 from dedup.extraction import Extractor
 from dedup.logs import get_logger
 from dedup.methods.base import Method
@@ -123,7 +123,7 @@ class DedupSettings:
     workers: Annotated[int, whole_number(1, at_least=0)]
     enabled: Annotated[bool, switch(True)]
     min_tokens: Annotated[int, whole_number(20, at_least=0)]
-    evidence: Annotated[str, choice(tuple(DEMANDS))]
+    evidence: Annotated[bool, switch(True)]
     scope: Annotated[Scope, scope()]
     action: Annotated[str, choice(("drop", "mark"))]
     follow_duplicates: Annotated[bool, switch(True)]
@@ -264,7 +264,7 @@ class DedupSettings:
     @property
     def rule(self) -> Rule:
         """The rule by which pages are judged."""
-        return Rule(self.min_tokens, DEMANDS[self.evidence])
+        return Rule(self.min_tokens, NORMAL if self.evidence else None)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def test_the_defaults_are_those_of_the_documentation():
         "DEDUP_ITEM_FIELD": "",
         "DEDUP_ENABLED": True,
         "DEDUP_MIN_TOKENS": 20,
-        "DEDUP_EVIDENCE": "normal",
+        "DEDUP_EVIDENCE": True,
         "DEDUP_SCOPE": "crawl",
         "DEDUP_ACTION": "drop",
         "DEDUP_FOLLOW_DUPLICATES": True,
