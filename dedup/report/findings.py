@@ -24,6 +24,7 @@ _SHARE_OF_ONE_PATTERN = 0.9
 _SHARE_OF_WEAK_PAGES = 0.05
 _SHARE_OF_OTHER_TITLES = 0.05
 _SHARE_OF_ONE_TEXT = 0.05
+_LEAST_ALARMING, _SHARE_ALARMING = 100, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,26 @@ def lines_of(found: list[Finding]) -> Iterator[str]:
     for finding in found[:_LOG_LINES]:
         setting = "" if "\n" in finding.setting else finding.setting
         yield f"{finding}{f' Try {printable(setting, None)}' if setting else ''}"
+
+
+def _alarm(report: Report) -> Finding | None:
+    """Find that nearly everything was dropped, and what is the likeliest reason."""
+    pages = report.pages
+    dropped = pages.exact_duplicates + pages.near_duplicates
+    is_kept = report.settings.get("DEDUP_ACTION") == "mark"
+    if is_kept or pages.judged < _LEAST_ALARMING or dropped <= _SHARE_ALARMING * pages.judged:
+        return None
+    for group in report.largest_groups[:1]:
+        if 2 * group.duplicates > dropped:
+            url = printable(cut_url(group.original), _LONGEST_URL)
+            return Finding("alarm_of_one_page", (dropped, pages.judged, url), "", "groups")
+    kind = "near" if pages.near_duplicates > pages.exact_duplicates else "exact"
+    return Finding(f"alarm_of_{kind}", (dropped, pages.judged), "", "groups")
+
+
+def is_alarm(found: list[Finding]) -> bool:
+    """Return whether the first finding is that nearly everything was dropped."""
+    return bool(found) and found[0].name.startswith("alarm")
 
 
 def _items(report: Report) -> Finding | None:
@@ -218,6 +239,7 @@ def _preferred(report: Report) -> Finding | None:
 
 
 _FINDERS: tuple[Callable[[Report], Finding | None], ...] = (
+    _alarm,
     _items,
     _other_titles,
     _one_text,

@@ -8,7 +8,7 @@ from scrapy import Spider
 from dedup.limits import shorten
 from dedup.logs import get_logger
 from dedup.report import index_page
-from dedup.report.findings import findings, lines_of
+from dedup.report.findings import findings, is_alarm, lines_of
 from dedup.report.html import write_html
 from dedup.report.json_file import write_json
 from dedup.report.report import Report
@@ -70,7 +70,11 @@ async def end_crawl(
         with step("the table of the report"):
             lines.append(as_text(report, width=log_width()))
         with step("what is found"):
-            lines += lines_of(findings(report))
+            found = findings(report)
+            lines += lines_of(found)
+            if is_alarm(found):
+                summary.count("alarm")
+                logger.warning("%s", found[0])
     if checkpoints:
         await checkpoints.leave(str(reason), report, texts)
     if report and settings.report:

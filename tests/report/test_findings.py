@@ -69,7 +69,28 @@ def differences(pages, in_fields):
     }  # fmt: skip
 
 
+def dropped(exact, near, judged=100):
+    return {**PAGES, "judged": judged, "exact_duplicates": exact, "near_duplicates": near}
+
+
 FOUND = {
+    "alarm_of_exact": (
+        {"pages": dropped(80, 11)},
+        "",
+        "groups",
+        [
+            {"pages": dropped(80, 10)},
+            {"pages": dropped(80, 10, 99)},
+            {"pages": dropped(80, 11), "settings": {**SETTINGS, "DEDUP_ACTION": "mark"}},
+        ],
+    ),
+    "alarm_of_near": ({"pages": dropped(11, 80)}, "", "groups", [{"pages": dropped(11, 79)}]),
+    "alarm_of_one_page": (
+        {**group(60, *["near-duplicate"] * 20), "pages": dropped(11, 80)},
+        "",
+        "groups",
+        [{**group(45, *["near-duplicate"] * 20), "pages": dropped(11, 80)}],
+    ),
     "items": (
         {"item_differences": differences(12, 12)},
         'DEDUP_IGNORE_FIELDS = ["views"]',
