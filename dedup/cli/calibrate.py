@@ -47,8 +47,10 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", type=place_of, metavar="INPUT",
         help="a JSONL file with a page per line, or a ledger that stores texts")  # fmt: skip
-    parser.add_argument("--field", default="text", help="the field of the text (default: text)")
-    parser.add_argument("--key", default="url",
+    parser.add_argument(
+        "--text-field", default="text", help="the field of the text (default: text)"
+    )
+    parser.add_argument("--key-field", default="url",
         help="the field that identifies a page (default: url)")  # fmt: skip
     add_methods(parser)
     parser.add_argument("--pairs", type=int, default=60, metavar="N",
@@ -151,7 +153,7 @@ def _distinct_pages(options: argparse.Namespace) -> tuple[list[str], list[Docume
     """
     by_text: dict[str, tuple[str, Document]] = {}
     texts: dict[str, str] = {}
-    for key, text in _records(options.input, options.field, options.key):
+    for key, text in _records(options.input, options.text_field, options.key_field):
         # A feed that every crawl appends to has each version of a page.
         texts.pop(key, None)
         texts[key] = text
@@ -162,7 +164,7 @@ def _distinct_pages(options: argparse.Namespace) -> tuple[list[str], list[Docume
     if len(by_text) < 2:
         raise CommandError(
             f"{options.input} has {len(by_text)} different texts of {options.min_tokens} tokens or "
-            f"more in the field {options.field!r}; there is nothing to compare"
+            f"more in the field {options.text_field!r}; there is nothing to compare"
         )
     keys, documents = zip(*by_text.values(), strict=True)
     return list(keys), list(documents)

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", type=Path, metavar="INPUT",
         help="a JSONL file, one document per line, or a text file, one document")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--field", default="text", help="the field of JSONL (default: text)")
+    parser.add_argument("--text-field", default="text", help="the field of JSONL (default: text)")
     parser.add_argument("--at-least", type=int, default=2, metavar="N",
         help="omit words in fewer documents; they count as rare (default: 2)")  # fmt: skip
     add_overwrite(parser)
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
 
         def documents() -> Iterator[Document]:
             nonlocal lines_without_text
-            for text in _texts(options.inputs, options.field):
+            for text in _texts(options.inputs, options.text_field):
                 advance()
                 if text is None:
                     lines_without_text += 1
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
         skipped = Count(lines_without_text)
         print(
             f"{skipped:line was skipped, without|lines were skipped, without} text in the field "
-            f"{options.field!r}"
+            f"{options.text_field!r}"
         )
 
 

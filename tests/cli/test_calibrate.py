@@ -202,8 +202,14 @@ WRONG = [
     (["--pairs-out", "new", "--precision", "nan"], "--precision must be from 0 to 1, got nan"),
     (["--pairs-out", "new", "--method", "x"], "--method must be"),
     (["--pairs-out", "new", "--args", '{"bits": 1}'], "--args: simhash: bits must be"),
-    (["--pairs-out", "new", "--key", "name"], "pages.jsonl, line 1: the key 'name' must be a str"),
-    (["--pairs-out", "new", "--field", "body"], "0 different texts of 20 tokens or more in the"),
+    (
+        ["--pairs-out", "new", "--key-field", "name"],
+        "pages.jsonl, line 1: the key 'name' must be a str",
+    ),
+    (
+        ["--pairs-out", "new", "--text-field", "body"],
+        "0 different texts of 20 tokens or more in the",
+    ),
     (["--pairs-out", "new", "--min-tokens", "301"], "0 different texts of 301 tokens or more"),
 ]
 

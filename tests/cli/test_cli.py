@@ -293,7 +293,7 @@ def test_lines_and_texts_may_begin_with_a_mark_and_the_field_be_named(tmp_path, 
     (tmp_path / "items.NDJSON").write_text("\n".join(lines), "utf-8-sig")
     (tmp_path / "page.txt").write_text("three here", "utf-8-sig")
     inputs, path = [tmp_path / "items.NDJSON", tmp_path / "page.txt"], tmp_path / "lexicon"
-    arguments = ("--field", "body", "--at-least")
+    arguments = ("--text-field", "body", "--at-least")
     code, out, _ = run(capsys, "lexicon", *inputs, "-o", path, *arguments, 1)
     assert (code, out.partition(": ")[2][:25]) == (0, "3 words of 3 documents, d")
     assert load_lexicon(str(path)).frequencies == {"three": 3, "here": 2, "words": 1}
