@@ -1,5 +1,6 @@
 """A collection and a method -> precision, recall, F1 and cost."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from time import process_time
@@ -71,16 +72,22 @@ def evaluate(
 ) -> Evaluation:
     """Find the pairs of *collection* with *method* and its index; compare them with the labels.
 
+    Equal texts are found whatever the method says of them, as in a crawl and a scan.
+
     *progress* is called for every page. *demands*: what is asked of the evidence of a pair, as in
     a crawl; ``None`` for nothing, so that the method alone is scored.
     """
     index = index_for(method)
     documents = collection.documents
     copies: set[Pair] = set()  # those that would be dropped, each with what was stored before
+    equal: defaultdict[str, list[int]] = defaultdict(list)
     seconds = 0.0
     order = order_to_compare(method, documents)
     for number in order:
         before = process_time()
+        if text := documents[number].text:
+            copies.update((number, other) for other in equal[text])
+            equal[text].append(number)
         sketch = method.sketch(documents[number])
         if sketch is not None:
             copies.update((number, match.page) for match in index.query_all(sketch))

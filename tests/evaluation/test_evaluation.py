@@ -154,3 +154,14 @@ def test_names_that_the_pages_of_a_host_share_say_nothing(site, demands):
     collection = Collection("site", keys, texts, {}, evidence)
     found = evaluate(collection, Verified(max_distance=0.5), demands=demands).pairs_found
     assert found == (0 if demands and "example" in site else 45)
+
+
+@pytest.mark.parametrize("name", ["spotsigs", "feature-code", "segments"])
+def test_equal_texts_are_found_though_the_method_has_no_sketch_of_them(tmp_path, name):
+    text = "水 电 气 " * 8
+    collection = read_collection(
+        write(tmp_path / "short", {"a": text, "b": text}, [("a", "b", "dup")]), min_tokens=0
+    )
+    method = METHODS[name]()
+    scores = evaluate(collection, method)
+    assert (scores.pairs_found, scores.missed_pairs) == (1, [])
