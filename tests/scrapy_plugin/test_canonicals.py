@@ -546,7 +546,7 @@ def test_every_content_is_stored_that_is_stored_without(pages, concurrent):
     st.sampled_from([1, 8]),
 )
 def test_where_canonicals_are_true_they_are_kept(groups, random, concurrent):
-    """A group: its canonical page, and copies, some with other words, in any order."""
+    """A group: its canonical page, and copies, some with other words, linked in any order."""
     site, canonicals = {}, []
     for number, copies in enumerate(groups, 1):
         canonicals.append(f"/{number}")
@@ -557,5 +557,6 @@ def test_where_canonicals_are_true_they_are_kept(groups, random, concurrent):
             site[f"/{number}/copy/{copy}"] = naming(f"/{number}", text)
     paths = list(site)
     random.shuffle(paths)
-    result = run(site, *paths, CONCURRENT_REQUESTS=concurrent)
-    assert sorted(result.stored) == canonicals
+    site["/"] = page("All of them.", *paths)
+    result = run(site, "/", spider={"parse": links_of}, CONCURRENT_REQUESTS=concurrent)
+    assert sorted(result.stored) == ["/", *canonicals]

@@ -286,7 +286,7 @@ def test_links_of_duplicates_of_others_are_not_followed(site: str, index: str):
 def test_near_misses_are_named_by_the_urls_that_others_have_stored(
     tmp_path: Path, site: str, index: str, pages: dict[str, Any]
 ):
-    pages["/far"] = page(replaced(article(1), 60))
+    pages["/far"] = page(replaced(article(1), 3))
     settings = {"DEDUP_INDEX": index, "DEDUP_REPORT": str(tmp_path / "reports")}
     fleet_crawl(site, "/0", **settings, DEDUP_MAX_DISTANCE=1)
     crawled = fleet_crawl(site, "/far", **settings, DEDUP_MAX_DISTANCE=1)
