@@ -382,7 +382,9 @@ def test_a_crawl_that_is_closed_does_not_wait_for_the_store(
     assert crawled.stats["finish_reason"] == "closespider_timeout"
     assert stored(crawled, site)[:2] == ["/0", "/1"]
     assert len(crawled.items) == crawled.stats["response_received_count"]
-    assert crawled.dedup_stats["skipped/unchecked"] == len(crawled.items) - 1
+    # The page before the outage may be asked about when it has begun.
+    unchecked = crawled.dedup_stats["skipped/unchecked"]
+    assert len(crawled.items) - 1 <= unchecked <= len(crawled.items)
     assert not back
     server.start()  # as the fixture ends it
 
