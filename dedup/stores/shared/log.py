@@ -10,7 +10,7 @@ from dedup.stores.base import DuplicateNote, Texts
 if TYPE_CHECKING:
     from dedup.stores.shared.columns import Entries
 
-FORMAT = 3
+FORMAT = 4
 """The version of what is in a log; a log of another one is refused."""
 LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
