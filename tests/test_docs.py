@@ -62,7 +62,6 @@ NOT_RUN = {
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
     "docs/scan.md: dedup scan s3a:": "needs a cluster",
     "docs/scan.md: spark-submit": "needs a cluster",
-    "docs/scan.md: python -m venv": "makes an environment",
 }
 """Blocks that are not run, by how they begin, and why."""
 
