@@ -110,7 +110,7 @@ def test_the_api_reference_has_the_public_names(pages: dict[str, html.HtmlElemen
         *(f"dedup.scrapy_plugin.{name}" for name in dedup.scrapy_plugin.__all__),
         *(f"dedup.index.{name}" for name in dedup.index.__all__),
     }
-    assert names <= anchors(pages["api.html"])
+    assert names <= anchors(pages["python.html"])
     for name in dedup.scrapy_plugin.__all__:
         assert isclass(getattr(dedup.scrapy_plugin, name))
 
