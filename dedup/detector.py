@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from dedup.claim import Claim
 from dedup.earlier import Earlier, EarlierPages
-from dedup.evidence import Objection
 from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
@@ -183,23 +182,28 @@ class Detector:
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
         verdict, replaces = earlier.replaced_by(record, self._met_again)
+        claim = own.claim or await self.follower.claim(Claimed(record), view)
         if own.claim:
-            claim = own.claim
-            if record.item not in claim.items:
-                claim.items.append(record.item)
+            claim.add_item(record.item)
         else:
-            claim = await self.follower.claim(Claimed(record), view)
             claim.replaces = tuple(replaces)
-        if look and not own.claim and view.claims_so_far > claims_so_far + 1:
-            # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
-            look = view.look(record, apart_from, claim.number, own_names)
-            if not look.is_of_new_page:
-                self.release(claim)
-                return await self._barred(record, look, earlier)
+            if look and view.claims_so_far > claims_so_far + 1:
+                # Others claimed meanwhile, who had looked, too. The lowest number holds.
+                look = view.look(record, apart_from, claim.number, own_names)
+                if not look.is_of_new_page:
+                    self.release(claim)
+                    return await self._barred(record, look, earlier)
+        return await self._claimed(claim, verdict, look, reason)
+
+    async def _claimed(
+        self, claim: Claim, verdict: Verdict, look: Look | None, reason: str | None
+    ) -> Reservation:
+        """Return what is said of a page that may be stored."""
         if reason:
             return Reservation(self.skipped(reason), claim)
         if look and look.objection and verdict.kind is Kind.NEW:
-            verdict = await self._objected(look.objection, look.page)
+            original = await self._key(look.page)
+            verdict = Verdict(Kind.NEW, self._method.name, original, objection=look.objection)
             return Reservation(verdict, claim, look.page)
         return Reservation(verdict, claim)
 
@@ -265,10 +269,6 @@ class Detector:
         claim = Claim(Claimed(record))
         self.follower.late_claims.add(claim)
         return Reservation(self.skipped(UNCHECKED), claim)
-
-    async def _objected(self, objection: Objection, number: int) -> Verdict:
-        """Return the verdict on a new page whose main text matches that of page *number*."""
-        return Verdict(Kind.NEW, self._method.name, await self._key(number), objection=objection)
 
     async def _barred(self, record: PageRecord, look: Look, earlier: EarlierPages) -> Reservation:
         """Return what is said of a page which may not be stored now, looked for beside *earlier*.

@@ -165,8 +165,14 @@ class SharedStore(Store):
             await self.join(self._spider)
         if self._has_to_read:
             raise HistoryChangedError(f"{self.name} was reset")
-        with self._noting_outage():
-            events = await self._tail.exchange(self.run, claims, news)
+        try:
+            with self._noting_outage():
+                events = await self._tail.exchange(self.run, claims, news)
+        except (StoreDownError, HistoryChangedError):
+            raise
+        except Exception as error:  # refused, for whatever reason: all of it waits
+            self.is_down, self._up_since = True, math.inf
+            raise StoreDownError(f"{self.name} refuses an exchange: {error}") from error
         self._is_up()
         return events
 
