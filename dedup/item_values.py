@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from dedup.evidence import Evidence, digest_of_name
+from dedup.evidence import Evidence, digest_of_name, digest_of_title
 from dedup.record import MOST_VALUES, SIZE_OF_VALUE
 
 LONG_TEXT = 300
@@ -264,7 +264,7 @@ class PageOfItem:
         return (
             0 < len(self._headline) <= len(text) <= LONG_TEXT
             and self._headline in _squeeze(text)
-            and digest_of_name(text) in self._names
+            and not self._names.isdisjoint((digest_of_name(text), digest_of_title(text)))
         )
 
     @cached_property
@@ -280,7 +280,14 @@ class PageOfItem:
         for title in _TITLE.findall(self._html)[:1]:
             found += [title, *_BETWEEN_NAMES.split(title)]
         names = map(unescape, found)
-        return next((_squeeze(name) for name in names if digest_of_name(name) == digest), "")
+        return next(
+            (
+                _squeeze(name)
+                for name in names
+                if digest in (digest_of_name(name), digest_of_title(name))
+            ),
+            "",
+        )
 
     @cached_property
     def _names(self) -> set[bytes]:
