@@ -4,7 +4,7 @@ from typing import Any
 
 from scrapy.http import Response
 
-from dedup.extraction import language_of_script
+from dedup.extraction import language_of_text
 from dedup.page import Page
 from dedup.scopes import Scope
 from dedup.scrapy_plugin.bodies import reason_not_to_read
@@ -40,7 +40,7 @@ class ItemScopes:
         """Return the scope of *item* with a *text* of its own."""
         language = text.language
         if self._scope.needs_language and language is None:  # text does not declare it
-            language = language_of_script(text.text or "")
+            language = language_of_text(text.text or "")
         return self._of(item, url, language)
 
     def _of(self, item: Any, url: str, language: str | None) -> str | None:
