@@ -11,7 +11,7 @@ from scrapy.utils.response import get_base_url
 from dedup.canonical import canonical_of
 from dedup.preference import are_same_url
 from dedup.scopes import domain
-from dedup.scrapy_plugin.gone import GoneResponses
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.notices import Notices
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ class Canonicals:
     def __init__(
         self,
         crawler: "Crawler",
-        gone: GoneResponses,
         notices: Notices,
         *,
         timeout: float,
@@ -51,7 +50,6 @@ class Canonicals:
     ) -> None:
         """Create it; *timeout*: seconds. *count* is called with the names of counters."""
         self._crawler = crawler
-        self._gone = gone
         self._notices = notices
         self._timeout = timeout
         self._count = count
@@ -74,7 +72,7 @@ class Canonicals:
             return None
         return url if domain(url) == domain(response.url) else None
 
-    def request_comes(self, request: Request, *, is_accepted: bool) -> None:
+    def request_comes(self, request: Request, is_accepted: bool) -> None:
         """*request* has come to the scheduler, which takes it, or filters it."""
         for url in request.meta.get("redirect_urls", ())[-1:]:
             self.request_ends(Request(url))
@@ -136,7 +134,7 @@ class Canonicals:
                 self._count("canonicals/late")
                 return
             calls = self._to_call.setdefault(canonical, [])
-            await self._gone.wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), calls.append)
+            await wait_for_call(min(left, _SECONDS_BETWEEN_LOOKS), calls.append)
             if canonical not in self._arrived and not self._may_come:
                 return
 

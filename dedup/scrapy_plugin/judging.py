@@ -228,8 +228,6 @@ class Judge:
         if claim:
             passage.claim = claim
             self._summary.claim_begins(claim, key, page)
-            if passage.visit:  # should nobody tell what becomes of the item
-                passage.visit.claims.append(claim)
         return Judgement(verdict, page, record=record)
 
     async def _kept_on_failure(self, judging: Awaitable[Judgement], key: str) -> Judgement:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
 from typing import TypeAlias
+from weakref import WeakSet
 
 from scrapy.http import Response
 
@@ -15,10 +16,10 @@ from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.notices import Notices
-from dedup.scrapy_plugin.outages import Outages
 from dedup.scrapy_plugin.own_word import OwnWord, without_names
 from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.preferred import PreferredUrls
+from dedup.scrapy_plugin.store_outage import StoreOutage
 from dedup.scrapy_plugin.visits import Visit, Visits
 from dedup.scrapy_plugin.wishes import Wishes
 from dedup.stores import LedgerError, StoreDownError
@@ -30,7 +31,7 @@ _UNRESOLVED = "unresolved"
 _OPEN_BATCH = "open_batch"
 _OPEN_BATCHES = (
     "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
-    '(dedup/skipped/open_batch). DEDUP_COMMIT = "passed" has them dropped at once'
+    "(dedup/skipped/open_batch). commit=passed in the URL of DEDUP_INDEX has them dropped at once"
 )
 _SECONDS_IN_A_CIRCLE = 10.0
 """How long a page waits for one that may wait for it; pages are mostly stored within these."""
@@ -51,7 +52,7 @@ class Reservations:
         summary: Summary,
         notices: Notices,
         join: Callable[[], Awaitable[object]],
-        outages: Outages,
+        outage: StoreOutage,
         canonicals: Canonicals | None = None,
     ) -> None:
         """Create it; a page waits *timeout* seconds; *join* is called before each is compared.
@@ -64,8 +65,9 @@ class Reservations:
         self._summary = summary
         self._notices = notices
         self._join = join
-        self._outages = outages
+        self._outage = outage
         self._canonicals = canonicals
+        self._given_up: WeakSet[Claim] = WeakSet()  # for which somebody has waited in vain
         self._own_word = OwnWord(detector.rule)
         self._preferred = PreferredUrls(preference, detector.store, notices)
 
@@ -177,9 +179,7 @@ class Reservations:
                     record, again=again, own_names=lambda: said.names, own=own
                 )
             except StoreDownError as error:
-                self._outages.begin(error)
-                if await self._outages.wait():
-                    continue
+                self._outage.begin(error)
                 return self._detector.unchecked(record)
             except LedgerError:
                 if not self._detector.store.is_shared:
@@ -190,16 +190,20 @@ class Reservations:
             if reservation.verdict:
                 return reservation
             assert reservation.claim
-            left = until - monotonic()
-            if visit and self._visits.may_be_awaited(reservation.claim, visit):
-                left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
-            if reservation.claim.is_put_off:
+            claim, left = reservation.claim, until - monotonic()
+            if left <= 0 or claim in self._given_up:
+                self._given_up.add(claim)
+                claim.put_off()
+                return Reservation(self._detector.skipped(_UNRESOLVED))
+            if claim.is_put_off:
                 self._notices.tell_once(_OPEN_BATCHES)
                 return Reservation(self._detector.skipped(_OPEN_BATCH))
-            if left <= 0 or self._visits.is_waiting(reservation.claim, visit):
+            if visit and self._visits.may_be_awaited(claim, visit):
+                left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
+            if left <= 0 or self._visits.is_waiting(claim, visit):
                 return Reservation(self._detector.skipped(_UNRESOLVED))
             self._summary.count("claims/waited")
-            await self._visits.wait_for(reservation.claim, left, visit)
+            await self._visits.wait_for(claim, left, visit)
 
     def _ended(self, reservation: Reservation) -> Ended:
         """Return what *reservation* has, and count where nobody could wait for it."""
