@@ -15,9 +15,9 @@ from dedup.scrapy_plugin import limits
 from dedup.scrapy_plugin.bodies import reason_not_to_read
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.plain_requests import is_plain_link
+from dedup.scrapy_plugin.request_options import request_options
 from dedup.scrapy_plugin.response_pages import ResponsePages
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
-from dedup.scrapy_plugin.wishes import wishes_of
 from dedup.workers.base import ReadError
 
 _OWN_HOST = "page.invalid"
@@ -88,7 +88,7 @@ class Links:
 
     async def _record_of(self, response: Response) -> PageRecord | None:
         """Return the record of the page of *response*, ``None`` if that is not compared."""
-        if not (self._settings.enabled and wishes_of(response, self._notices).is_on):
+        if not (self._settings.enabled and request_options(response, self._notices).is_on):
             return None
         if reason_not_to_read(response, limits.MAX_PAGE_BYTES):
             return None

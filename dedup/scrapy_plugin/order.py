@@ -38,11 +38,12 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
     def pqfactory(self, slot: str, startprios: Iterable[int] = ()) -> ScrapyPriorityQueue:
         queue = super().pqfactory(slot, startprios)
         if self._plugin:
-            queue.priority = partial(self._level, self._plugin, queue)  # type: ignore[method-assign]
+            # All that decides the order in a queue; its queues hold nothing else of a request.
+            queue.priority = partial(self._level, self._plugin, {*startprios})  # type: ignore[method-assign]
         return queue
 
-    def _level(self, plugin: Extension, queue: ScrapyPriorityQueue, request: Request) -> int:
-        """Return the place of *request* in *queue*, lower is earlier.
+    def _level(self, plugin: Extension, levels: set[int], request: Request) -> int:
+        """Return the place of *request* in a queue with *levels* so far, lower is earlier.
 
         If there are too many levels already, that of the next worse one.
         """
@@ -53,9 +54,9 @@ class PreferenceQueue(DownloaderAwarePriorityQueue):
             plugin.notices.count_error("the preference of <%s>", request.url)
             rank = 0
         level = rank - request.priority * preference.limit
-        levels = {*queue.queues, *queue._start_queues}
         most = max(_LEAST_LEVELS, _MOST_LEVELS // max(1, len(self.pqueues)))
         if level in levels or len(levels) < most:
+            levels.add(level)
             return level
         of_equal_priority = [one for one in levels if one // preference.limit == -request.priority]
         worse = [one for one in of_equal_priority if one > level]
