@@ -10,7 +10,6 @@ from log_servers import LogServer
 from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.sqlite_file import LedgerError
 from dedup.stores import StoreDownError
-from dedup.stores.shared.columns import ListedEntries
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import (
     LEASE,
@@ -201,7 +200,7 @@ class MemoryLog(Log):
         async with self._visit() as server:
             entries = [server.entry(position) for position in range(1, len(server.log) + 1)]
         for start in range(0, len(entries), 10):
-            yield ListedEntries.of(entries[start : start + 10])
+            yield entries[start : start + 10]
 
     async def entries(self, after):
         async with self._visit() as server:

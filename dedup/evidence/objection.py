@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from dedup.evidence.evidence import ENOUGH_COVERAGE, Evidence
-from dedup.evidence.names import Names
+from dedup.evidence.evidence import ENOUGH_COVERAGE, Evidence, segments_of
+from dedup.evidence.names import KnownNames
 
 
 class Demands(NamedTuple):
@@ -51,14 +51,13 @@ def objection(
     is_exact: bool,
     finds_parts: bool = False,
     demands: Demands = NORMAL,
-    names: Names | None = None,
-    host: str = "",
+    names: KnownNames | None = None,
 ) -> Objection | None:
     """Return what speaks against dropping *page* for *original*, whose main texts match.
 
     *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
-    *finds_parts*: they match if the page stands in the original, however long that is. *names*
-    knows what the pages of *host* share in their titles. ``None`` is a text of which nobody saw the
+    *finds_parts*: they match if the page stands in the original, however long that is. *names*:
+    what is known of those of *page*. A page that is ``None`` is a text of which nobody saw the
     page, which shows nothing that could be compared. The first of these holds:
 
     1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
@@ -82,7 +81,7 @@ def objection(
     length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
     if length is Objection.LONGER or (length and not finds_parts):
         return length
-    return Objection.TITLE if names_differ(page, original, names, host) else None
+    return Objection.TITLE if names_differ(page, original, names) else None
 
 
 def _least_coverage(*pages: Evidence | None) -> float:
@@ -96,17 +95,19 @@ def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection
     return Objection.SHORTER if original_tokens >= longer * tokens else None
 
 
-def names_differ(
-    one: Evidence, other: Evidence, names: Names | None = None, host: str = ""
-) -> bool:
+def names_differ(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool:
     """Return whether neither the titles nor the headlines of two pages agree.
 
-    What one of them lacks does not count; without anything to compare, they do not differ. A name
-    that both have because most pages of the host have it says nothing.
+    They agree if the original's has all segments that are the page's own. What one of them lacks
+    does not count; without anything to compare, they do not differ. Nor does a common name that
+    both have, since most pages of the host have it.
     """
-    pairs = [
-        (first, second)
-        for first, second in ((one.title, other.title), (one.headline, other.headline))
-        if first and second and not (first == second and names and names.is_common(host, first))
-    ]
-    return bool(pairs) and all(first != second for first, second in pairs)
+    agreements = []
+    for name, other in ((page.title, original.title), (page.headline, original.headline)):
+        segments, others = set(segments_of(name)), set(segments_of(other))
+        is_common = known is not None and name in known.common
+        if name and other and not (is_common and name == other):
+            own = segments if known is None else segments & known.own
+            is_equal = bool(own) and own <= others and len(others) <= len(segments)
+            agreements.append(is_equal and not is_common)
+    return bool(agreements) and not any(agreements)

@@ -9,7 +9,7 @@ from scrapy.http import Response, TextResponse
 
 from dedup.detector import Detector, storable
 from dedup.evidence import Objection
-from dedup.extraction import language_of_script
+from dedup.extraction import language_of_text
 from dedup.item_values import (
     ALL_FIELDS,
     NOTHING,
@@ -229,7 +229,7 @@ class Judge:
         page = await self._pages.read_field(value)
         language = page.language
         if self._settings.scope.needs_language and language is None:  # text does not declare it
-            language = language_of_script(page.text or "")
+            language = language_of_text(page.text or "")
         scope = self._scope_of(item, key, language)
         if scope is None:
             return Judgement(self._detector.skipped("no_scope"), page)

@@ -1,7 +1,15 @@
 import pytest
 from cases import each
 
-from dedup.evidence import NORMAL, Evidence, Names, Objection, objection
+from dedup.evidence import (
+    NORMAL,
+    Evidence,
+    KnownNames,
+    Objection,
+    digest_of_name,
+    digest_of_title,
+    objection,
+)  # fmt: skip
 
 PAGE = Evidence(1, b"the view of one.", 1000, b"name", b"head")
 OTHER = PAGE._replace(view=b"of another page.")
@@ -101,25 +109,48 @@ def test_an_equal_long_text_is_enough_only_if_it_is_nearly_all_of_its_page():
     assert said(shows_the_same, OTHER, is_exact=True, tokens=500) is None
 
 
-def test_a_name_that_a_host_gives_to_many_pages_says_nothing():
-    names = Names()
+def test_a_common_name_says_nothing():
+    names = KnownNames(own=frozenset([b"else", b"head"]), common=frozenset([b"head"]))
     page = PAGE._replace(title=b"else")
-    for number in range(20):
-        assert said(page, OTHER, names=names, host="a") is (Objection.TITLE if number else None)
-        names.learn("a", PAGE._replace(title=b"%4d" % number))
-    assert said(page, OTHER, names=names, host="b") is None
+    assert said(page, OTHER, names=names) is Objection.TITLE
+    assert said(page, OTHER, names=names._replace(common=frozenset())) is None
+    assert said(page, OTHER) is None
 
 
 def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the_headline():
     def asked(headline, other_headline):
-        names = Names()
-        page = Evidence(1, bytes(16), 100, b"site", headline)
-        other = Evidence(1, b"1" * 16, 100, b"site", other_headline)
-        for _ in range(10):
-            names.learn("host", page._replace(headline=b""))
-        options = {"tokens": 100, "original_tokens": 100, "is_exact": False}
-        return objection(page, other, **options, names=names, host="host")
+        names = KnownNames(frozenset([headline]), common=frozenset([b"site"]))
+        page, other = (
+            own._replace(title=b"site", headline=head)
+            for own, head in ((PAGE, headline), (OTHER, other_headline))
+        )
+        return said(page, other, names=names)
 
     assert asked(b"", b"") is None
     assert asked(b"same", b"same") is None
     assert asked(b"one", b"two") is Objection.TITLE
+
+
+@each(
+    ("title", "other", "own", "agree"),
+    [
+        ("Ferry | Town", "Ferry | Town", ["Ferry"], True),
+        # The site, or the version, is another, or not named; the name may stand at the end.
+        ("Ferry | Town", "Ferry | Archive", ["Ferry"], True),
+        ("Ferry (version 1)", "Ferry (version 2)", ["Ferry"], True),
+        ("Town | Ferry", "Ferry – Archive", ["Ferry"], True),
+        ("Ferry | Town", "Ferry", ["Ferry"], True),
+        # What the original has more may tell what it is about.
+        ("Ferry", "Ferry | Town", ["Ferry"], False),
+        ("Ferry | Town", "Ferry | Timetable | Town", ["Ferry"], False),
+        ("Ferry | Town", "Ferry | Archive", ["Ferry", "Town"], False),
+        ("Ferry | Town", "Tram | Town", ["Ferry"], False),
+    ],
+)
+def test_titles_agree_in_what_is_the_pages_own(title, other, own, agree):
+    names = KnownNames(frozenset(map(digest_of_name, own)), frozenset())
+    page, original = (
+        shown._replace(title=digest_of_title(of_page), headline=b"")
+        for shown, of_page in ((PAGE, title), (OTHER, other))
+    )
+    assert said(page, original, names=names) is (None if agree else Objection.TITLE)

@@ -89,8 +89,9 @@ class _Copy:
                     self._open[entry.position] = entry
                 case Committed(number) as event:
                     if claim := self._open.pop(number, None):
-                        assert isinstance(claim.event, Claimed)
-                        stored.append((claim.run, Commit(claim.event, event, entry.at)))
+                        stored.append(
+                            (claim.run, Commit(Claimed(claim.record, number), event, entry.at))
+                        )
                 case Released(number):
                     self._open.pop(number, None)
                 case Preferred(number, key):

@@ -2,15 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.stores.base import DuplicateNote, Texts
 
-if TYPE_CHECKING:
-    from dedup.stores.shared.columns import Entries
-
-FORMAT = 3
+FORMAT = 4
 """The version of what is in a log; a log of another one is refused."""
 LEASE = 20.0
 """How long the claims of a process count after its last exchange, in seconds."""
@@ -35,6 +32,12 @@ class Entry(NamedTuple):
     run: int
     at: float
     event: Claimed | Committed | Released | Preferred
+
+    @property
+    def record(self) -> PageRecord:
+        """The page that is claimed, if the event is a claim."""
+        assert isinstance(self.event, Claimed)
+        return self.event.record
 
 
 class Member(NamedTuple):
@@ -192,7 +195,7 @@ class Log(ABC):
     # Reading.
 
     @abstractmethod
-    def snapshot(self, since: float = 0.0) -> "AsyncIterator[Entries]":
+    def snapshot(self, since: float = 0.0) -> AsyncIterator[Sequence[Entry]]:
         """Yield what counts now, in pieces, by position: claims, each before what became of it.
 
         What was released or replaced, and what was stored before the time *since*, may be there, or

@@ -13,7 +13,6 @@ from dedup.sqlite_file import LedgerError
 from dedup.stores.base import DuplicateNote, Texts
 from dedup.stores.identity import check_identity
 from dedup.stores.shared import sqlite_tables
-from dedup.stores.shared.columns import Entries
 from dedup.stores.shared.log import (
     LEASE,
     Answer,
@@ -145,7 +144,7 @@ class SqliteLog(Log):
 
     # Reading.
 
-    def snapshot(self, since: float = 0.0) -> AsyncIterator[Entries]:
+    def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
         return self._file.pieces(sqlite_tables.snapshot, since)
 
     async def entries(self, after: int) -> list[Entry]:

@@ -23,6 +23,7 @@ from dedup.record import Claimed, Committed, PageRecord, Preferred, Released
 from dedup.sqlite_file import LedgerError
 from dedup.stores import StoreDownError
 from dedup.stores.base import DuplicateNote
+from dedup.stores.shared.known_pages import KnownPages
 from dedup.stores.shared.log import (
     LEASE,
     MOST_ENTRIES,
@@ -734,12 +735,12 @@ async def test_what_items_say_is_told_by_claims_and_commits_to_all_who_follow_or
         *map(Claimed, pages, numbers), *(event for _, event in commits)
     ]  # fmt: skip
     assert await place.log().pages(numbers) == dict(zip(numbers, pages, strict=True))
-    replay = Replay(0.0)
+    replay = Replay(KnownPages(1, 0))
     async for piece in place.log().snapshot():
         replay.add(piece)
     found = {}
-    while claims := replay.take(is_end=True):
-        found |= items_of(claims.records)
+    while columns := replay.take(is_end=True):
+        found |= items_of(columns)
     first, second, third, opened = numbers
     assert found == {first: [b"a value!"], second: [b"", b"another!"], third: []}
     assert replay.open[opened].event == Claimed(pages[3], opened)

@@ -18,6 +18,7 @@ from secrets import token_bytes
 import ledgers
 import pytest
 
+from dedup.detector import Detector
 from dedup.methods import SimHash
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, pack_items
 from dedup.stores import LedgerError, LedgerInUseError, SqliteStore
@@ -29,6 +30,7 @@ from dedup.stores.restore import restoring
 from dedup.stores.shared import sqlite_log, sqlite_tables
 from dedup.stores.shared.log import LEASE, Entry, Found, Member, Request
 from dedup.stores.shared.sqlite_log import SqliteLog
+from dedup.stores.shared.store import SharedStore
 
 TESTS = Path(__file__).parents[2]
 IDENTITY = {"method": "simhash", "version": 1, "scope": "crawl"}
@@ -784,7 +786,7 @@ async def test_a_file_that_is_no_ledger_is_refused_and_left_alone(shared, conten
 async def test_a_ledger_of_another_version_is_refused(shared):
     crawl_alone(shared.path)
     shared.query("PRAGMA user_version = 5")
-    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 8"):
+    with pytest.raises(LedgerError, match=r"ledger of version 5.*needs version 9"):
         await shared.log().open()
 
 
@@ -803,8 +805,10 @@ async def test_wrong_content_is_an_error(shared, damage):
     process = await shared.join()
     await process.claim(record(2))
     shared.query(damage)
+    store = SharedStore(process.log, IDENTITY)
+    detector = Detector(SimHash(3), store=store)
     with pytest.raises(LedgerError, match=r"damaged|no such table") as raised:
-        await snapshot(process.log)
+        await detector.load()
     assert not isinstance(raised.value, StoreDownError)
 
 
