@@ -218,7 +218,7 @@ async def copy_to_log(path: Path, log: Log, *, overwrite: bool = False, name: st
 
 
 def _new_member() -> Member:
-    return Member(token_bytes(8), "dedup reindex")
+    return Member(token_bytes(8), "dedup ledger")
 
 
 async def _forget(log: Log, member: Member, identity: Mapping[str, Any]) -> bool:
