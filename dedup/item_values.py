@@ -195,18 +195,20 @@ class PageOfItem:
         """Return *value* as text with single blanks, empty if it is no content."""
         if isinstance(value, Enum):
             value = value.value
-        if not isinstance(value, str):
-            if isinstance(value, datetime | int | float) and self._is_of_fetch(value):
-                return ""
-            if isinstance(value, bytes | bytearray):
-                return blake2b(value, digest_size=16).hexdigest() if value else ""
-            return value.isoformat() if isinstance(value, date) else str(value)
-        text = " ".join(value.split())
+        if isinstance(value, str):
+            return self._content_of_text(" ".join(value.split()))
+        if isinstance(value, datetime | int | float) and self._is_of_fetch(value):
+            return ""
+        if isinstance(value, bytes | bytearray):
+            return blake2b(value, digest_size=16).hexdigest() if value else ""
+        return value.isoformat() if isinstance(value, date) else str(value)
+
+    def _content_of_text(self, text: str) -> str:
         if _URL.match(text):
             host = _host(text)
-            is_near = host in self._hosts
-            place = text.partition(f"//{host}")[2] or "/" if is_near else text
-            return "" if text in self._urls else place
+            if text in self._urls:
+                return ""
+            return text.partition(f"//{host}")[2] or "/" if host in self._hosts else text
         if _TIME.match(text) and self._is_of_fetch(text):
             return ""
         if make := _HASHES.get(len(text)):
