@@ -26,8 +26,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from drops import read_documents, read_labels
 from lxml import html as lxml_html
-from sites import read_documents, read_labels
 from w3lib.encoding import html_to_unicode
 
 from dedup.detector import Detector
