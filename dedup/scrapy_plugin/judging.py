@@ -177,7 +177,6 @@ class Judge:
         if claim and claim not in visit.claims:
             visit.claims.append(claim)
             visit.numbers.add(claim.number)
-            self._visits.hold(claim, visit)
             self._summary.claim_begins(claim, record.key, page)
         if verdict.kind is Kind.UNCHANGED and number is not None and verdict.original == record.key:
             again = visit.said.setdefault(of_page, {})

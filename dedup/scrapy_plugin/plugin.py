@@ -33,7 +33,6 @@ from dedup.scrapy_plugin.quarantine import Quarantine
 from dedup.scrapy_plugin.reporting import Reporting
 from dedup.scrapy_plugin.reservations import Reservations
 from dedup.scrapy_plugin.response_pages import ResponsePages
-from dedup.scrapy_plugin.scheduler_watch import watch
 from dedup.scrapy_plugin.settings.crawl import DedupSettings
 from dedup.scrapy_plugin.settings.values import SettingError
 from dedup.scrapy_plugin.store_outage import StoreOutage
@@ -143,7 +142,7 @@ class Extension:
             detector, settings, self.feeds, outage, notices, summary.count
         )
         reservations = Reservations(
-            limits.WAIT_TIMEOUT, settings.prefer, detector, visits, summary, notices,
+            limits.WAIT_TIMEOUT, settings.prefer, detector, summary, notices,
             self._join, outage, self.canonicals,
         )  # fmt: skip
         self.judge = Judge(
@@ -206,7 +205,7 @@ class Extension:
         self.pool.start()
         engine = self._crawler.engine
         if self.canonicals and engine and engine.scheduler is not None:
-            watch(engine.scheduler, self.canonicals.request_comes)
+            self.canonicals.watch(engine.scheduler)
         if self.canonicals and "DownloaderMiddleware" not in self._components:
             logger.warning("No page waits for its canonical one: DOWNLOADER_MIDDLEWARES lacks "
                            "dedup.scrapy_plugin.DownloaderMiddleware")  # fmt: skip

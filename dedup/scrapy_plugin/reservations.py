@@ -14,6 +14,7 @@ from dedup.preference import Preference
 from dedup.record import PageRecord
 from dedup.report.summary import Summary
 from dedup.rule import Kind, Verdict
+from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.canonicals import Canonicals
 from dedup.scrapy_plugin.notices import Notices
 from dedup.scrapy_plugin.own_word import OwnWord, without_names
@@ -21,7 +22,7 @@ from dedup.scrapy_plugin.plain_requests import urls_of
 from dedup.scrapy_plugin.preferred import PreferredUrls
 from dedup.scrapy_plugin.request_options import RequestOptions
 from dedup.scrapy_plugin.store_outage import StoreOutage
-from dedup.scrapy_plugin.visits import Visit, Visits
+from dedup.scrapy_plugin.visits import Visit
 from dedup.stores import LedgerError, StoreDownError
 
 
@@ -39,8 +40,6 @@ _OPEN_BATCHES = (
     "Copies of pages in a batch of a feed are kept until the batch is stored, since it might fail "
     "(dedup/skipped/open_batch). commit=passed in the URL of DEDUP_INDEX has them dropped at once"
 )
-_SECONDS_IN_A_CIRCLE = 10.0
-"""How long a page waits for one that may wait for it; pages are mostly stored within these."""
 
 
 class Reservations:
@@ -54,7 +53,6 @@ class Reservations:
         timeout: float,
         preference: Preference,
         detector: Detector,
-        visits: Visits,
         summary: Summary,
         notices: Notices,
         join: Callable[[], Awaitable[object]],
@@ -67,7 +65,6 @@ class Reservations:
         """
         self._timeout = timeout
         self._detector = detector
-        self._visits = visits
         self._summary = summary
         self._notices = notices
         self._join = join
@@ -170,9 +167,9 @@ class Reservations:
     ) -> Reservation:
         """Return the verdict and, if the page is new, the claim on its content.
 
-        While a near page is being stored, wait for what becomes of it; not if that waits for what
-        becomes of *visit*, which goes on after this. Nor longer than *until*, a time of
-        `monotonic`, by default that of the setting from now on.
+        While a near page is being stored, wait for what becomes of it, until *until*, a time of
+        `monotonic`, by default that of the setting from now on. A page waits only for claims that
+        are older than its own, so nobody waits in a circle.
         """
         until = monotonic() + self._timeout if until is None else until
         own = visit.own_claims(record.scope) if visit else OwnClaims()
@@ -203,12 +200,10 @@ class Reservations:
             if claim.is_put_off:
                 self._notices.tell_once(_OPEN_BATCHES)
                 return Reservation(self._detector.skipped(_OPEN_BATCH))
-            if visit and self._visits.may_be_awaited(claim, visit):
-                left -= max(self._timeout - _SECONDS_IN_A_CIRCLE, 0)
-            if left <= 0 or self._visits.is_waiting(claim, visit):
+            if visit and visit.holds_older(claim):
                 return Reservation(self._detector.skipped(_UNRESOLVED))
             self._summary.count("claims/waited")
-            await self._visits.wait_for(claim, left, visit)
+            await wait_for_call(left, claim.when_ended)
 
     def _decided(self, reservation: Reservation) -> Decided:
         """Return what *reservation* has, and count where nobody could wait for it."""

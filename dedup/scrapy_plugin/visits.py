@@ -17,7 +17,6 @@ from dedup.page import Page
 from dedup.record import PageRecord
 from dedup.report.item_differences import Difference
 from dedup.rule import Verdict
-from dedup.scrapy_plugin.awaiting import wait_for_call
 from dedup.scrapy_plugin.feeds.batch import Batch
 
 Renew: TypeAlias = Callable[[PageRecord, Mapping[int, Collection[bytes]]], object]
@@ -80,8 +79,6 @@ class Visit:
     claims: list[Claim] = field(default_factory=list)
     numbers: set[int] = field(default_factory=set)
     """Those of all claims that it had."""
-    waits_for: list["Visit"] = field(default_factory=list)
-    """Those whose open claims its items or links wait for."""
     open_outputs: int = 0
     unread_outputs: int = 0
     """Outputs of its callback that nobody has read to their ends, as far as that is known."""
@@ -103,6 +100,13 @@ class Visit:
         """Return the open claim of the page in *scope*, if it has one, and the numbers of all."""
         of_scope = (one for one in self.claims if one.is_open and one.record.scope == scope)
         return OwnClaims(next(of_scope, None), self.numbers)
+
+    def holds_older(self, claim: Claim) -> bool:
+        """Return whether the page has an open claim that is older than *claim*.
+
+        Who holds *claim* may then wait for that, here or in another process.
+        """
+        return any(own.is_open and own.number < claim.number for own in self.claims)
 
     @property
     def is_judged(self) -> bool:
@@ -174,13 +178,6 @@ class Visit:
             if record and record._replace(item=b"") == of_page:
                 yield record.item
 
-    def ends_after(self, other: "Visit") -> bool:
-        """Return whether it ends only after *other*, which it waits for, or is that."""
-        met = [self]
-        for one in met:
-            met += [holder for holder in one.waits_for if holder not in met]
-        return other in met
-
     def end_claims(self, is_stored: Callable[[Claim], bool]) -> None:
         """Commit or release all claims that are open."""
         claims, self.claims = self.claims, []
@@ -216,7 +213,6 @@ class Visits:
         self._end_claim = end_claim
         self._renew = renew
         self._visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
-        self._holders: WeakKeyDictionary[Claim, ref[Visit]] = WeakKeyDictionary()
         # By the identity of the item, in the order of their yields; each visit keeps its own.
         self._passages: dict[int, WeakValueDictionary[int, Passage]] = {}
         self._count = count()
@@ -232,44 +228,6 @@ class Visits:
     def known(self, response: Any) -> Visit | None:
         """Return the visit of *response* if it has begun; ``None`` for what is no response, too."""
         return self._visits.get(response) if isinstance(response, Response) else None
-
-    def hold(self, claim: Claim, visit: Visit) -> None:
-        """Take note that *claim* ends when *visit* does."""
-        self._holders[claim] = ref(visit)
-
-    def _holder(self, claim: Claim) -> Visit | None:
-        holder = self._holders.get(claim)
-        return holder() if holder else None
-
-    def is_waiting(self, claim: Claim, visit: Visit | None) -> bool:
-        """Return whether the visit that holds *claim* waits for *visit*, also through others."""
-        holder = self._holder(claim)
-        return visit is not None and holder is not None and holder.ends_after(visit)
-
-    def may_be_awaited(self, claim: Claim, visit: Visit) -> bool:
-        """Return whether another process, which holds *claim*, may wait for *visit* in its turn.
-
-        Nobody knows who waits there. But if all waited for older claims than their own only, nobody
-        would wait in a circle.
-        """
-        if claim in self._holders:
-            return False
-        return any(own.is_open and own.number < claim.number for own in visit.claims)
-
-    async def wait_for(self, claim: Claim, seconds: float, visit: Visit | None) -> bool:
-        """Wait until *claim* has ended, for at most *seconds*, for an item of *visit*.
-
-        Return whether it has.
-        """
-        holder = self._holder(claim)
-        holders = [holder] if holder else []
-        waiting = [] if visit is None else visit.waits_for
-        waiting += holders
-        try:
-            return await wait_for_call(seconds, claim.when_ended)
-        finally:
-            for holder in holders:
-                waiting.remove(holder)
 
     def item_leaves(self, item: Any, visit: Visit, judgement: Judgement | None) -> None:
         """*item* leaves for the pipelines, with what was said of it or its page."""

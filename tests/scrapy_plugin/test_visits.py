@@ -324,14 +324,11 @@ def test_one_object_for_all_pages_is_dropped_and_kept_as_its_pages_are():
     assert (len(result.items), len(result.dropped)) == (4, 8)
 
 
-def test_whose_claim_is_younger_may_wait_for_a_page_unless_that_is_known():
-    visits, response = visits_with(Ended()), Response("http://a/")
-    visit = visits.of(response)
+def test_a_page_holds_an_older_claim_while_that_is_open():
+    visit = visits_with(Ended()).of(Response("http://a/"))
     first, own, last = (Claim(Claimed(PageRecord("key"), number=n)) for n in (1, 5, 9))
-    assert not visits.may_be_awaited(last, visit)  # of a page that holds nothing
+    assert not visit.holds_older(last)
     visit.claims.append(own)
-    assert [visits.may_be_awaited(other, visit) for other in (first, last)] == [False, True]
-    visits.hold(last, visits.of(Response("http://b/")))  # of this process: it is known who waits
-    assert not visits.may_be_awaited(last, visit)
+    assert [visit.holds_older(other) for other in (first, last)] == [False, True]
     own.end(is_stored=True)
-    assert not visits.may_be_awaited(Claim(Claimed(PageRecord("key"), number=9)), visit)
+    assert not visit.holds_older(last)
