@@ -6,12 +6,13 @@ batch itself adds are tracked separately.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dedup.arrays import Array
 from dedup.index.base import Index, Match
+from dedup.index.hamming import HammingIndex
 from dedup.index.key_chains import KeyChains
 from dedup.methods.base import KeyMethod, Method, as_rows
 from dedup.methods.fingerprint_method import FingerprintMethod
@@ -81,26 +82,13 @@ class OneByOne(BatchIndex):
         return self._last[1]
 
 
-class FingerprintIndex(Protocol):
-    """What batches ask of a `GrowingIndex`."""
-
-    def add(self, sketch: int, page: int | None = None) -> int: ...
-
-    def matches_of_many(
-        self, rows: Array, *, nearest: bool = False
-    ) -> tuple[Array, Array, Array]: ...
-
-
 class FingerprintBatches(BatchIndex):
-    """Compares fingerprints as `GrowingIndex` does, and those of a batch with one another."""
+    """Compares fingerprints as `HammingIndex` does, and those of a batch with one another."""
 
-    scanned_up_to = 1 << 10
-    """The best number for the index: of a whole batch, look-ups are faster than a scan of more."""
-
-    def __init__(self, index: FingerprintIndex, method: FingerprintMethod) -> None:
+    def __init__(self, method: FingerprintMethod) -> None:
         self._method = method
         self._prints = Fingerprints(method.bits)
-        self._index = index
+        self._index = HammingIndex(method.bits, method.max_distance)
 
     def begin(self, sketches: Sequence[bytes | None]) -> None:
         self._sketches = {
@@ -109,11 +97,10 @@ class FingerprintBatches(BatchIndex):
         self._rows = {place: row for row, place in enumerate(self._sketches)}
         octets = as_rows(list(self._sketches.values()), -(-self._method.bits // 8))
         rows = self._prints.from_bytes(octets)
-        found = (column.tolist() for column in self._index.matches_of_many(rows, nearest=True))
-        self._nearest: dict[int, Match] = {}
-        for row, *match in zip(*found, strict=True):
-            near = Match(*match)
-            self._nearest[row] = min(self._nearest.get(row, near), near)
+        pages, distances = (column.tolist() for column in self._index.query_many(rows))
+        self._nearest = {
+            row: Match(page, distances[row]) for row, page in enumerate(pages) if page >= 0
+        }
         self._distances = self._prints.distances(rows[:, None], rows)
         is_near = self._distances <= self._method.max_distance
         self._has_near = (is_near.sum(axis=1) > 1).tolist()

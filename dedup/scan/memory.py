@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from dedup.index.growing import GrowingIndex
 from dedup.methods.base import KeyMethod, Method
 from dedup.methods.fingerprint_method import FingerprintMethod
 from dedup.scan.reader import ReadTask, RecordReader
@@ -22,8 +21,8 @@ _PROCESS, _WORKER, _WORKER_OF_HTML = 80 << 20, 60 << 20, 170 << 20
 # A digest with its key, and the number of the record; what is kept of the evidence of a page.
 _TEXT, _EVIDENCE = 42, 60
 _KEY, _ENDS = 16, 8
-# The tables of fingerprints, and the room in their buckets.
-_BYTES_OF_A_BLOCK, _BUCKETS = 15, 20 << 20
+# A fingerprint in a sorted table.
+_BYTES_OF_A_TABLE = 12
 # What is remembered of a record until the best is known, besides its sketch.
 _RANKED = 90
 _KEY_OF_A_RECORD = 60
@@ -93,9 +92,8 @@ class _SampleTask:
 
 def _bytes_of_index(method: Method, sketches: list[bytes], records: float) -> float:
     if isinstance(method, FingerprintMethod):
-        design = GrowingIndex(method.bits, method.max_distance).design
-        blocks = len(design.tables) * -(-method.bits // 64) * _BYTES_OF_A_BLOCK
-        return records * max(blocks, 2 + method.bits / 8) + _BUCKETS * (records > 1e5)
+        tables = _BYTES_OF_A_TABLE * (method.max_distance + 1)
+        return records * (tables + _KEY + method.bits / 8)
     if isinstance(method, KeyMethod) and sketches:
         keys, _, payloads = method.keys_of_many(sketches)
         of_keys = _KEY * len(keys) / len(sketches)
