@@ -4,7 +4,7 @@ Two of them also with CONCURRENT_ITEMS = 10 instead of Scrapy's 100.
 
     python benchmarks/crawl.py FOLDER [--rounds N] [--json FILE]
 
-FOLDER holds sites/<name>/www, as for sites.py. Every page of both sites is fetched from a server in
+FOLDER holds sites/<name>/www. Every page of both sites is fetched from a server in
 a process of its own, PASSES times, each time with another comment added, so that texts repeat and
 bodies do not: what grows then, grows with the number of pages alone. Each round runs all modes in
 turn, so that a slow moment of the machine hits them alike; the table shows medians over the rounds.
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sites import SITES, Silent, serve
+from drops import Silent, serve
 
 MODES: dict[str, dict[str, Any]] = {
     "off": {"DEDUP_ENABLED": False},
@@ -34,6 +34,7 @@ MODES: dict[str, dict[str, Any]] = {
     "1 worker, 10": {"DEDUP_WORKERS": 1, "CONCURRENT_ITEMS": 10},
     "2 workers": {"DEDUP_WORKERS": 2},
 }
+SITES = ("eventmesh", "pooch")
 LAG_INTERVAL = 0.005
 PASSES = 3
 

@@ -3,8 +3,8 @@
     python benchmarks/drops.py SITE... [--method simhash verified] [--evidence on off]
         [--items text fields cells]
 
-SITE is a folder with www/ (the site), seeds.txt, docs.jsonl and pairs.tsv, as for sites.py. A drop
-is right if the own texts of both pages are equal or the pair is labelled dup; another record if
+SITE is a folder with www/ (the site), seeds.txt, docs.jsonl and pairs.tsv (the labels). A drop is
+right if the own texts of both pages are equal or the pair is labelled dup; another record if
 they are labelled so but have other titles of their own; grey if the label says so, else wrong. It
 is lost if it is wrong and no stored page is dup, grey or part of it. Pages and listings are counted
 together; redirects and empty pages are not. --items: the spider of item_spider.py, whose items say
@@ -12,17 +12,22 @@ more than their pages' URLs.
 """
 
 import argparse
+import csv
 import json
 import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
-
-from sites import path_of, read_documents, read_labels, serve
+from urllib.parse import unquote, urlsplit
 
 KINDS = ("right", "record", "grey", "wrong", "lost")
 ITEMS = ("text", "fields", "cells")  # of item_spider.py
@@ -111,6 +116,39 @@ def kind_of(page: dict[str, Any], original: dict[str, Any], label: str) -> str:
         titles = {page.get("own_title"), original.get("own_title")}
         return "record" if len(titles) == 2 and all(titles) else "right"
     return "grey" if label in ("grey", "part") else "wrong"
+
+
+class Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def serve(folder: Path, handler: type[SimpleHTTPRequestHandler] = Silent) -> Iterator[str]:
+    """Serve *folder* on a loopback port and yield the URL, without the last slash."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def read_documents(site: Path) -> Iterator[dict[str, Any]]:
+    with (site / "docs.jsonl").open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def read_labels(site: Path) -> dict[frozenset[str], str]:
+    with (site / "pairs.tsv").open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return {frozenset((row["id1"], row["id2"])): row["label"] for row in rows}
+
+
+def path_of(url: str) -> str:
+    path = unquote(urlsplit(url).path)
+    return path + "index.html" if path.endswith("/") else path
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from w3lib.encoding import html_to_unicode
 
 import dedup
 from dedup import extraction
-from dedup.evidence import NORMAL, Demands, Evidence, Names, evidence_of, objection
+from dedup.evidence import NORMAL, Demands, Evidence, KnownNames, Names, evidence_of, objection
 from dedup.lost_text import LostTextSample, sequences_of
 from dedup.methods import METHODS, Method
 from dedup.methods.base import KeyMethod
@@ -144,7 +144,10 @@ class Site:
                 (distance, kept[other], other) for other, distance in near if other in kept
             )
             candidates = texts[page.digest] + [other for *_, other in found]
-            may_drop = partial(self._may_drop, page, method=method, demands=demands, names=names)
+            may_drop = partial(
+                self._may_drop, page, method=method, demands=demands,
+                names=names.of(self.name, page.evidence),
+            )  # fmt: skip
             may_go = (one for one in candidates if may_drop(one))
             original = next(may_go, None)
             if original is None:
@@ -156,13 +159,19 @@ class Site:
         return drops
 
     def _may_drop(
-        self, page: Read, original: int, *, method: str, demands: Demands | None, names: Names
+        self,
+        page: Read,
+        original: int,
+        *,
+        method: str,
+        demands: Demands | None,
+        names: KnownNames,
     ) -> bool:
         other = self.pages[original]
         return demands is None or not objection(
             page.evidence, other.evidence, tokens=page.tokens, original_tokens=other.tokens,
             is_exact=page.digest == other.digest, finds_parts=METHODS[method].finds_parts,
-            demands=demands, names=names, host=self.name,
+            demands=demands, names=names,
         )  # fmt: skip
 
     def judge(

@@ -42,6 +42,11 @@ class Claim:
         items = None if self.items == [self.record.item] else tuple(self.items)
         return Committed(self.number, items, self.replaces)
 
+    def add_item(self, item: bytes) -> None:
+        """Have the page be stored with this item, too."""
+        if item not in self.items:
+            self.items.append(item)
+
     def end_with(self, event: Committed) -> None:
         """Take over what *event*, of another process, says of the items that are stored."""
         if event.items is not None:

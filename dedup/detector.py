@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from dedup.claim import Claim
 from dedup.earlier import Earlier, EarlierPages
-from dedup.evidence import Objection
 from dedup.follower import Follower
 from dedup.index.base import Match
 from dedup.limits import shorten_url
@@ -176,30 +175,40 @@ class Detector:
             raise HistoryChangedError(f"{self.store.name} is read anew: look again")
         if not again and (stored := earlier.unchanged(record)):
             return self._unchanged(stored, earlier)
+        is_compared = not (again or reason or earlier.has_changed_item(record))
+        reservation = await self._claim(record, earlier, own, own_names if is_compared else None)
+        return reservation._replace(verdict=self.skipped(reason)) if reason else reservation
+
+    async def _claim(
+        self, record: PageRecord, earlier: EarlierPages, own: OwnClaims, own_names: OwnNames | None
+    ) -> Reservation:
+        """Claim the content of *record* unless a stored or open page bars it.
+
+        Without *own_names* it is not compared with others.
+        """
+        view = self._view
         claims_so_far, apart_from = view.claims_so_far, earlier.numbers | own.numbers
         look = None
-        if not (again or reason or earlier.has_changed_item(record)):
+        if own_names:
             look = view.look(record, apart_from, own.older_than, own_names)
             if not look.is_of_new_page:
                 return await self._barred(record, look, earlier)
         verdict, replaces = earlier.replaced_by(record, self._met_again)
         if own.claim:
             claim = own.claim
-            if record.item not in claim.items:
-                claim.items.append(record.item)
+            claim.add_item(record.item)
         else:
             claim = await self.follower.claim(Claimed(record), view)
             claim.replaces = tuple(replaces)
-        if look and not own.claim and view.claims_so_far > claims_so_far + 1:
+        if own_names and not own.claim and view.claims_so_far > claims_so_far + 1:
             # Others claimed meanwhile, who had looked, too. The lowest number of near pages holds.
             look = view.look(record, apart_from, claim.number, own_names)
             if not look.is_of_new_page:
                 self.release(claim)
                 return await self._barred(record, look, earlier)
-        if reason:
-            return Reservation(self.skipped(reason), claim)
         if look and look.objection and verdict.kind is Kind.NEW:
-            verdict = await self._objected(look.objection, look.page)
+            original = await self._key(look.page)
+            verdict = Verdict(Kind.NEW, self._method.name, original, objection=look.objection)
             return Reservation(verdict, claim, look.page)
         return Reservation(verdict, claim)
 
@@ -265,10 +274,6 @@ class Detector:
         claim = Claim(Claimed(record))
         self.follower.late_claims.add(claim)
         return Reservation(self.skipped(UNCHECKED), claim)
-
-    async def _objected(self, objection: Objection, number: int) -> Verdict:
-        """Return the verdict on a new page whose main text matches that of page *number*."""
-        return Verdict(Kind.NEW, self._method.name, await self._key(number), objection=objection)
 
     async def _barred(self, record: PageRecord, look: Look, earlier: EarlierPages) -> Reservation:
         """Return what is said of a page which may not be stored now, looked for beside *earlier*.

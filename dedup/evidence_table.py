@@ -12,7 +12,7 @@ from dedup.packed import Packed
 
 
 class EvidenceTable:
-    """What stored pages show besides their main texts, by page number; 37 bytes for each."""
+    """What stored pages show besides their main texts, by page number; 45 bytes for each."""
 
     def __init__(self) -> None:
         # Sorted: pages come by number, but for those that others have claimed.

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from dedup.diff import Part, word_diff
-from dedup.evidence import Names, Objection
+from dedup.evidence import KnownNames, Names, Objection
 from dedup.extraction import Extraction
 from dedup.item_values import ItemValues
 from dedup.methods import METHODS
@@ -167,8 +167,10 @@ class Explanation:
     def _judge(self, method: Method) -> Comparison:
         evidence = self.one.evidence, self.other.evidence
         documents = self.one.document, self.other.document
-        of_host = host(self.other.source)
-        said = judge(method, *documents, self.rule, evidence, names=self.names, of_host=of_host)
+        page, known = self.other, None
+        if self.names and page.extraction.evidence:
+            known = self.names.of(host(page.source), page.extraction.evidence)
+        said = judge(method, *documents, self.rule, evidence, names=known)
         is_kept = self.is_kept_by_item or (self.items and not self._is_said)
         if is_kept and "duplicate" in said.verdict:
             return replace(said, verdict=f"kept ({Objection.ITEM})")
@@ -266,13 +268,12 @@ def judge(
     rule: Rule,
     evidence: tuple[bytes | None, bytes | None] = (None, None),
     *,
-    names: Names | None = None,
-    of_host: str = "",
+    names: KnownNames | None = None,
 ) -> Comparison:
     """Return what *method* says of two pages, as a crawl would that stores the first one.
 
-    *evidence*: what the pages show besides, ``None`` for texts. *names* knows what the pages
-    of a host, that of the second page, share in their titles: of two pages, nobody knows that.
+    *evidence*: what the pages show besides, ``None`` for texts. *names*: what is
+    known of those of the second page; of two pages, nothing.
     """
     sketches = [method.sketch(first), method.sketch(second)]
     have_sketches = all(sketch is not None for sketch in sketches)
@@ -294,7 +295,6 @@ def judge(
             is_exact=is_exact,
             finds_parts=method.finds_parts,
             names=names,
-            host=of_host,
         )
 
     verdict = _verdict(method, rule, records, sketches, distance, objection)

@@ -44,7 +44,7 @@ class Follower:
         self._store = store
         self._count = count
         self.view = View(method, rule)
-        self.late_claims = LateClaims(store.name, count)
+        self.late_claims = LateClaims()
         # Never contended, so that no event loop is needed, unless the store waits.
         self._lock = Lock()
         self._next = _Turn()
@@ -102,13 +102,11 @@ class Follower:
         self._next = _Turn()
         try:
             self._check_is_up()
-            again = self.late_claims.those_with_others()
+            again = self.late_claims.next_ones()
             events = await self._send(_NO_NEWS, again, turn.claims)
             turn.made = self._take_over(events, again, len(turn.claims))
         except Exception as error:
             turn.error = error
-            if not isinstance(error, StoreDownError | HistoryChangedError):
-                self.late_claims.others_were_refused()
         except BaseException:
             turn.error = StoreDownError("who asked for several claims was cancelled")
             raise
@@ -125,27 +123,11 @@ class Follower:
     async def exchange(self, news: News) -> None:
         """Publish *news* of the store, and take over what others have done; raises as `claim`.
 
-        Then make some of the claims that the log does not have.
+        And make some of the claims that the log does not have.
         """
         async with self._lock:
-            self._take_over(await self._send(news))
-            if again := self.late_claims.next_ones():
-                await self._claim_alone(again)
-
-    async def _claim_alone(self, again: Sequence[Claim]) -> None:
-        """Make claims *again*, or fewer the next time if the store refuses them.
-
-        Raises StoreDownError or HistoryChangedError.
-        """
-        try:
-            events = await self._send(_NO_NEWS, again)
-        except (StoreDownError, HistoryChangedError):
-            raise
-        except Exception as error:  # whatever it is: all but these was taken just now
-            self.late_claims.were_refused(again, error)
-        else:
-            self._take_over(events, again)
-            self.late_claims.were_made()
+            again = self.late_claims.next_ones()
+            self._take_over(await self._send(news, again), again)
 
     async def _send(
         self, news: News, again: Sequence[Claim] = (), claims: Sequence[Claimed] = ()

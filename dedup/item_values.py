@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from dedup.evidence import Evidence, digest_of_name
+from dedup.evidence import Evidence, digest_of_name, digest_of_title
 from dedup.record import MOST_VALUES, SIZE_OF_VALUE
 
 LONG_TEXT = 300
@@ -195,18 +195,20 @@ class PageOfItem:
         """Return *value* as text with single blanks, empty if it is no content."""
         if isinstance(value, Enum):
             value = value.value
-        if not isinstance(value, str):
-            if isinstance(value, datetime | int | float) and self._is_of_fetch(value):
-                return ""
-            if isinstance(value, bytes | bytearray):
-                return blake2b(value, digest_size=16).hexdigest() if value else ""
-            return value.isoformat() if isinstance(value, date) else str(value)
-        text = " ".join(value.split())
+        if isinstance(value, str):
+            return self._content_of_text(" ".join(value.split()))
+        if isinstance(value, datetime | int | float) and self._is_of_fetch(value):
+            return ""
+        if isinstance(value, bytes | bytearray):
+            return blake2b(value, digest_size=16).hexdigest() if value else ""
+        return value.isoformat() if isinstance(value, date) else str(value)
+
+    def _content_of_text(self, text: str) -> str:
         if _URL.match(text):
             host = _host(text)
-            is_near = host in self._hosts
-            place = text.partition(f"//{host}")[2] or "/" if is_near else text
-            return "" if text in self._urls else place
+            if text in self._urls:
+                return ""
+            return text.partition(f"//{host}")[2] or "/" if host in self._hosts else text
         if _TIME.match(text) and self._is_of_fetch(text):
             return ""
         if make := _HASHES.get(len(text)):
@@ -262,7 +264,7 @@ class PageOfItem:
         return (
             0 < len(self._headline) <= len(text) <= LONG_TEXT
             and self._headline in _squeeze(text)
-            and digest_of_name(text) in self._names
+            and not self._names.isdisjoint((digest_of_name(text), digest_of_title(text)))
         )
 
     @cached_property
@@ -278,7 +280,14 @@ class PageOfItem:
         for title in _TITLE.findall(self._html)[:1]:
             found += [title, *_BETWEEN_NAMES.split(title)]
         names = map(unescape, found)
-        return next((_squeeze(name) for name in names if digest_of_name(name) == digest), "")
+        return next(
+            (
+                _squeeze(name)
+                for name in names
+                if digest in (digest_of_name(name), digest_of_title(name))
+            ),
+            "",
+        )
 
     @cached_property
     def _names(self) -> set[bytes]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from dedup.arrays import Array
-from dedup.evidence.evidence import NAMES, SIZE_OF_EVIDENCE, VIEW
+from dedup.evidence.evidence import SIZE_OF_EVIDENCE, VIEW, Evidence
 from dedup.packed import Packed, lengths_of
 from dedup.text import Document, to_utf8
 
@@ -229,12 +229,11 @@ class RecordColumns:
             keys=dict(compress(self.keys.items(), has_key)),
         )
 
-    def names(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Yield the keys, and the titles and headlines of their pages, as `Evidence` has them."""
+    def keys_with_evidence(self) -> Iterator[tuple[str, Evidence]]:
+        """Yield the keys, and the evidence of their pages."""
         places = np.searchsorted(self.numbers[self.has_evidence], list(self.keys))
-        # As strings, which end before their zero bytes.
-        titles, headlines = self.evidence[places, NAMES].view("S4").T
-        return zip(self.keys.values(), titles.tolist(), headlines.tolist(), strict=True)
+        evidence = map(Evidence.from_bytes, Packed.of_rows(self.evidence[places]))
+        return zip(self.keys.values(), evidence, strict=True)
 
     def sketches_by_scope(
         self, min_tokens: int

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from dedup.evidence import NORMAL, Demands, Evidence, Names, Objection, objection
+from dedup.evidence import NORMAL, Demands, Evidence, KnownNames, Objection, objection
 from dedup.readable_url import readable_url
 from dedup.record import PageRecord
 from dedup.text import printable
@@ -131,7 +131,7 @@ class Rule:
         """
         if self.demands is None or page.evidence is None:
             return False
-        return page.evidence.coverage < self.demands.coverage
+        return page.evidence.coverage < self.demands.named_coverage
 
     def believes(self, page: Witness, *urls: str) -> bool:
         """Return whether *page* is a copy by its own word: it calls what it matches canonical.
@@ -154,13 +154,12 @@ class Rule:
         *,
         is_exact: bool,
         finds_parts: bool = False,
-        names: Names | None = None,
-        host: str = "",
+        names: KnownNames | None = None,
     ) -> Objection | None:
         """Return what speaks against dropping *page* for *original*, whose main texts match.
 
-        *is_exact*: the texts are equal. *finds_parts*: of the method by which they match. *names*
-        knows what pages of *host* share in their titles.
+        *is_exact*: the texts are equal. *finds_parts*: of the method by which they match.
+        *names*: what is known of those of *page*.
         """
         if self.demands is None:
             return None
@@ -173,7 +172,6 @@ class Rule:
             finds_parts=finds_parts,
             demands=self.demands,
             names=names,
-            host=host,
         )
 
     def judge(

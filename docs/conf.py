@@ -6,6 +6,7 @@
 import os
 from contextlib import redirect_stdout, suppress
 from io import StringIO
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -47,7 +48,16 @@ class CommandsHelp(SphinxDirective):
         return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
 
 
+class ApiReference(SphinxDirective):
+    """``{api-reference}``: the docstrings of all public names, which api.txt lists."""
+
+    def run(self) -> list[nodes.Node]:
+        names = (Path(__file__).parent / "api.txt").read_text("utf-8")
+        return self.parse_text_to_nodes(f"```{{eval-rst}}\n{names}```")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     os.environ["COLUMNS"] = "88"
     app.add_directive("commands-help", CommandsHelp)
+    app.add_directive("api-reference", ApiReference)
     return {"parallel_read_safe": True}

@@ -10,7 +10,6 @@ from log_servers import LogServer
 from dedup.record import Claimed, Committed, Preferred, Released
 from dedup.sqlite_file import LedgerError
 from dedup.stores import StoreDownError
-from dedup.stores.shared.columns import ListedEntries
 from dedup.stores.shared.entries import from_bytes, to_bytes
 from dedup.stores.shared.log import (
     LEASE,
@@ -42,7 +41,6 @@ class Server:
         self.crawls = {}
         self.matches = {}
         self.seen_again = {}
-        self.kept_texts = {}
 
     def backup(self):
         """Return a copy of all that is there, for `restore`."""
@@ -193,7 +191,6 @@ class MemoryLog(Log):
                 row = server.crawls[owner]
                 left = row._replace(finished=server.now, reason=reason, report=deepcopy(report))
                 server.crawls[owner] = left
-            server.kept_texts.update({url: (title, text) for url, title, text in texts})
 
     async def close(self): ...
 
@@ -201,7 +198,7 @@ class MemoryLog(Log):
         async with self._visit() as server:
             entries = [server.entry(position) for position in range(1, len(server.log) + 1)]
         for start in range(0, len(entries), 10):
-            yield ListedEntries.of(entries[start : start + 10])
+            yield entries[start : start + 10]
 
     async def entries(self, after):
         async with self._visit() as server:
@@ -221,18 +218,6 @@ class MemoryLog(Log):
             matches = list(server.matches.values())
         for match in matches:
             yield match
-
-    async def seen_again(self):
-        async with self._visit() as server:
-            times = list(server.seen_again.items())
-        for time in times:
-            yield time
-
-    async def texts(self):
-        async with self._visit() as server:
-            texts = [(url, *text) for url, text in server.kept_texts.items()]
-        for text in texts:
-            yield text
 
 
 class MemoryServer(LogServer):

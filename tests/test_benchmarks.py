@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 TEXTS, PAGES = "labelled/reuters_a", "sites/pooch"
 TINY = {
-    "advice": [""],
     "calibration": [TEXTS, "--methods", "simhash", "--answers", "20", "--draws", "3"],
     "containment": [TEXTS],
     "crawl": ["", "--rounds", "1"],
@@ -26,20 +25,13 @@ TINY = {
     "evidence": [PAGES, "--orders", "1", "--cache", "cache"],
     "extraction": [PAGES, "--pages", "2", "--rounds", "1"],
     "fleet": ["speed", "sqlite", "--pages", "50", "--processes", "2", "--seconds", "0.5"],
-    "hot_keys": ["--sizes", "300", "--methods", "minhash"],
     "index": ["", "--sizes", "300", "--data", "random", "--rounds", "1", "--only", "dict"],
     "ledger": ["", "--sizes", "300", "--pages", "40"],
     "load": ["--pages", "60"],
-    "menus": ["--pages", "300"],
     "methods_table": ["texts.json", "texts.json"],
-    "prefer": [""],
     "scan": ["", "--records", "60", "--rounds", "1", "--only", "dedup simhash"],
     "scan_memory": ["--records", "500", "--methods", "simhash", "--words", "20"],
-    "secret": [f"{TEXTS}/docs.jsonl", "--pages", "20"],
-    "simplified_chinese": ["labelled/laws_zh_a"],
-    "sites": [""],
     "spark": ["--fingerprints", "300", "--texts", "--memory", "1g", "--master", "local[1]"],
-    "unrelated": ["", "--method", "simhash", "--pairs", "500"],
 }
 """Benchmarks, and arguments with which they are done soon; files and folders are in `data`."""
 NO_BENCHMARKS = {
@@ -103,7 +95,7 @@ def run(data: Path, *command: str | Path) -> None:
 
 @pytest.mark.parametrize("name", TINY)
 def test_a_benchmark_runs_to_its_end(data: Path, name: str):
-    if name in ("spark", "hot_keys"):
+    if name == "spark":
         pytest.importorskip("pyspark", reason="needs Spark: .[test-all]")
     if name == "methods_table":
         texts = [data / TEXTS, "--method", "all", "--json", data / "texts.json"]

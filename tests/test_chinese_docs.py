@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from cases import each
-from test_docs import blocks_of
+from test_docs import code_of
 
 from dedup.scrapy_plugin.settings import DedupSettings
 
@@ -14,7 +14,7 @@ FOLDER = ROOT / "docs" / "zh"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md") if path.name != "index.md")
 CHINESE = [ROOT / "README.zh.md", *sorted(FOLDER.glob("*.md"))]
 NOT_TRANSLATED = {
-    "report.md": ["What two real sites teach", "How it is made"],
+    "report.md": ["Stats", "The JSON report"],
 }
 """Sections that are told in English only, or in a few words elsewhere on the page."""
 
@@ -55,8 +55,7 @@ def test_a_page_has_the_sections_of_the_english_one(name: str):
 
 @each("name", PAGES)
 def test_a_page_has_the_blocks_of_the_english_one_which_are_run(name: str):
-    chinese, english = (blocks_of(f"docs/{page}") for page in (f"zh/{name}", name))
-    assert [block[2:] for block in chinese] == [block[2:] for block in english]
+    assert code_of(f"docs/zh/{name}") == code_of(f"docs/{name}")
 
 
 @each("name", PAGES)
@@ -98,8 +97,15 @@ def test_the_readme_has_the_sections_and_blocks_of_the_english_one():
     names = ("README.zh.md", "README.md")
     chinese, english = ([level for level, _ in headings_of(ROOT / name)] for name in names)
     assert chinese == english
-    chinese, english = ([block[2:] for block in blocks_of(name)] for name in names)
+    chinese, english = map(code_of, names)
     assert chinese == english
+
+
+@each("path", CHINESE)
+def test_comments_in_code_are_chinese_too(path: Path):
+    for block in re.findall(r"^```python\n(.*?)^```$", path.read_text("utf-8"), re.DOTALL | re.M):
+        for comment in re.findall(r"#.*|\"\"\".*?\"\"\"", block):
+            assert re.search("[\u4e00-\u9fff]", comment), comment
 
 
 def test_both_readmes_lead_to_it():

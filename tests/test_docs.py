@@ -23,6 +23,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, chdir, closing
+from importlib.util import find_spec
 from pathlib import Path
 from socket import create_server, socket
 from tempfile import TemporaryDirectory
@@ -58,16 +59,18 @@ NOT_RUN = {
     'docs/recipes.md: ADDONS = {"scrapy_poet': "run by test_recipes.py",
     'docs/recipes.md: ADDONS = {"dedup.scrapy_plugin.Addon": 500}\nREDIS_URL': "run by "
     "test_scrapy_redis.py, with a server",
-    "docs/scale.md: dedup scan s3a:": "needs a cluster",
-    "docs/scale.md: spark-submit": "needs a cluster",
-    "docs/scale.md: python -m venv": "makes an environment",
-    "docs/scale.md: python benchmarks/spark.py": "takes ten minutes",
     "docs/scan.md: python benchmarks/scan.py": "takes half an hour, and needs the peers",
+    "docs/scan.md: dedup scan s3a:": "needs a cluster",
+    "docs/scan.md: spark-submit": "needs a cluster",
 }
 """Blocks that are not run, by how they begin, and why."""
 
 if not hasattr(scrapy.squeues, "PickleLifoSQLiteQueue"):
     NOT_RUN["docs/guarantees.md: SCHEDULER_DISK_QUEUE"] = "queues of Scrapy 2.19"
+
+if not find_spec("pyspark"):
+    NOT_RUN["docs/scan.md: .venv/bin/dedup scan pages.jsonl -o unique --engine spark"] = "no Spark"
+    NOT_RUN["docs/scan.md: cat > deduplicate.py"] = "no Spark"
 
 INSTEAD = {
     # The port may be another one each time.
@@ -161,6 +164,15 @@ def blocks_of(document: str) -> list[Block]:
             line = source.count("\n", 0, match.start()) + 1
             found.append(Block(document, line, language, text))
     return found
+
+
+def code_of(document: str) -> list[tuple[str, str, str | None]]:
+    """Return language, text and output of the blocks, without the comments in their code."""
+    comments = re.compile(r" +#(?= ).*|^ *\"\"\".*?\"\"\"$", re.MULTILINE)
+    return [
+        (block.language, comments.sub("", block.text), block.printed)
+        for block in blocks_of(document)
+    ]
 
 
 DOCUMENTS = sorted(
@@ -473,8 +485,6 @@ def test_every_block_works(
 ):
     monkeypatch.chdir(tmp_path)  # what is executed may write files
     monkeypatch.syspath_prepend(tmp_path)
-    if document == "docs/scale.md":
-        pytest.importorskip("pyspark", reason="needs Spark, as all of tests/spark: .[test-all]")
     if document in INPUTS:
         INPUTS[document](tmp_path)
     blocks = blocks_of(document)
@@ -550,10 +560,8 @@ def test_no_reason_is_left_of_a_block_that_is_gone():
 
 
 def test_every_block_of_the_chinese_readme_is_run_in_english():
-    english = [
-        block[2:] for name in ("README.md", "docs/first-steps.md") for block in blocks_of(name)
-    ]
-    assert [block for block in blocks_of("README.zh.md") if block[2:] not in english] == []
+    english = [*code_of("README.md"), *code_of("docs/first-steps.md")]
+    assert [block for block in code_of("README.zh.md") if block not in english] == []
 
 
 @each("document", [*DOCUMENTS, "README.zh.md"])

@@ -110,13 +110,13 @@ def test_the_api_reference_has_the_public_names(pages: dict[str, html.HtmlElemen
         *(f"dedup.scrapy_plugin.{name}" for name in dedup.scrapy_plugin.__all__),
         *(f"dedup.index.{name}" for name in dedup.index.__all__),
     }
-    assert names <= anchors(pages["api.html"])
+    assert names <= anchors(pages["python.html"])
     for name in dedup.scrapy_plugin.__all__:
         assert isclass(getattr(dedup.scrapy_plugin, name))
 
 
 def test_every_exception_that_the_documentation_names_can_be_imported():
-    told = (ROOT / "docs" / "stats.md").read_text()
+    told = (ROOT / "docs" / "report.md").read_text()
     [dropped] = re.findall(r"`item_dropped_reasons_count/(\w.*?) count\s", told, re.DOTALL)
     names = re.findall(r"\w+", dropped.replace("and", ""))
     assert set(names) == {"ExactDuplicate", "NearDuplicate", "RepeatedPage", "UnchangedPage"}

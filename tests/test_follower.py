@@ -293,46 +293,34 @@ def test_a_page_that_was_kept_unchecked_is_entered_when_the_store_is_back():
 
 
 class Refusals:
-    """One process whose log refuses requests with some keys, or all, as servers do."""
+    """One process whose log refuses all requests at times, as servers do."""
 
     def __init__(self, error=LedgerError):
         self.server = Server()
-        self.refused_keys, self.refuses_all = set(), False
+        self.refuses = False
         self.sizes, self.counts = [], []
         self.store = SharedStore(MemoryLog(self.server), {})
         self.detector = Detector(SimHash(1), store=self.store, count=self.counts.append)
         exchange = self.store._log.exchange
 
         async def refuse(request):
-            keys = {claimed.record.key for _, claimed in request.claims}
             self.sizes.append(len(request.claims))
-            if self.refuses_all or keys & self.refused_keys:
+            if self.refuses:
                 raise error("it cannot take this")
             return await exchange(request)
 
         self.store._log.exchange = refuse
 
-    def keep_unchecked(self, number):
-        claim = self.detector.unchecked(page(1 << number, f"page {number}")).claim
-        self.detector.commit(claim)
-
     async def keep(self, number):
+        record = page(1 << number, f"page {number}")
         try:
-            claim = (await self.detector.reserve(page(1 << number, f"page {number}"))).claim
-        except LedgerError:
-            self.keep_unchecked(number)
-        else:
-            self.detector.commit(claim)
+            claim = (await self.detector.reserve(record)).claim
+        except StoreDownError:
+            claim = self.detector.unchecked(record).claim
+        self.detector.commit(claim)
 
     async def publish(self):
         await publish(self.detector, self.store)
-
-    async def publish_all(self):
-        for _ in range(50):
-            if not (self.store.has_news or self.detector.follower.late_claims):
-                return
-            await self.publish()
-        raise AssertionError("it does not come to an end")
 
     def committed(self):
         """The numbers of pages that all know."""
@@ -342,54 +330,27 @@ class Refusals:
         return sorted(int(key.split()[1]) for key in keys)
 
 
-def test_a_page_costs_no_more_the_longer_the_store_answers_with_errors():
-    async def crawl():
-        one = Refusals()
-        await one.keep(0)
-        one.refuses_all = True
-        for number in range(1, 20):
-            await one.keep(number)
-        assert one.sizes == [1] * 20
-        for _ in range(20):
-            with pytest.raises(LedgerError):
-                await one.publish()
-        one.refuses_all = False
-        await one.publish_all()
-        assert one.committed() == list(range(20))
-        assert one.detector.follower.late_claims.stored == 0
-        assert one.counts == [], "nothing was given up"
-
-    asyncio.run(crawl())
-
-
-@pytest.mark.parametrize("error", [LedgerError, OverflowError])
-@pytest.mark.parametrize("refused", [{5}, {1, 2, 19}], ids=len)
-def test_a_claim_that_the_store_refuses_keeps_no_other_from_being_made(caplog, error, refused):
+@pytest.mark.parametrize("error", [LedgerError, OverflowError, StoreDownError])
+def test_a_refused_exchange_is_an_outage_after_which_nothing_is_missing(error):
     async def crawl():
         one = Refusals(error)
-        one.refused_keys = {f"page {number}" for number in refused}
         await one.keep(0)
+        one.refuses = True
         for number in range(1, 20):
-            one.keep_unchecked(number)
-        one.server.now += LEASE
-        await one.publish()
-        assert one.committed() == [0]
-        assert one.server.alive(), "the lease is renewed"
-        await one.keep(20)
-        assert one.sizes[-1] == 1
-        await one.publish_all()
-        assert one.committed() == sorted(set(range(21)) - refused)
-        assert one.counts == ["claims/refused"] * len(refused)
-        assert one.detector.follower.late_claims.stored == len(refused)
-        # From here on all is as if nothing had happened.
-        one.keep_unchecked(21)
-        await one.keep(22)
-        assert one.sizes[-1] == 2
+            await one.keep(number)
+        assert one.sizes == [1, 1], "nobody asks while it is down"
+        assert one.store.is_down
+        for _ in range(5):
+            with pytest.raises(StoreDownError, match="it cannot take this"):
+                await one.publish()
+        one.refuses = False
+        while one.store.has_news or one.detector.follower.late_claims:
+            await one.publish()
+        assert not one.store.is_down
+        assert one.committed() == list(range(20))
+        assert one.detector.follower.late_claims.stored == 0
 
     asyncio.run(crawl())
-    [told] = caplog.messages
-    assert told.startswith("memory of the tests refuses <page ")
-    assert "it cannot take this" in told
 
 
 def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_before():
@@ -402,24 +363,7 @@ def test_pages_that_are_met_after_a_long_outage_come_behind_many_of_those_before
         await one.publish()
         for content in (FAR, FAR << 4):
             await one.detector.reserve(page(content, "another"))
-        assert one.sizes == [0, 1000, 1001, 501]
-
-    asyncio.run(crawl())
-
-
-def test_an_outage_gives_up_no_claim():
-    async def crawl():
-        one = Refusals(StoreDownError)
-        for number in range(3):
-            one.keep_unchecked(number)
-        one.refused_keys = {"page 1"}
-        for _ in range(9):
-            with pytest.raises(StoreDownError):
-                await one.publish()
-        one.refused_keys = set()
-        await one.publish_all()
-        assert one.committed() == [0, 1, 2]
-        assert one.counts == []
+        assert one.sizes == [1000, 1001, 501]
 
     asyncio.run(crawl())
 

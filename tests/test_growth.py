@@ -23,7 +23,7 @@ from syntax import nodes_of
 import crawler
 import dedup
 from dedup.diff import word_diff
-from dedup.extraction import language_of_script, text_of_fragment, trafilatura
+from dedup.extraction import language_of_text, text_of_fragment, trafilatura
 from dedup.methods import METHODS
 from dedup.page import _outside_markup, extracted_of
 from dedup.preference import CRITERIA, Copy, Preference
@@ -183,7 +183,7 @@ FUNCTIONS = {
     "text outside of markup": (lambda html: list(_outside_markup(html)), ""),
     "tokens": (lambda text: Document.from_main_text(text).tokens, ""),
     "paragraphs": (lambda text: Document.from_main_text(text).paragraphs, ""),
-    "the language of a script": (language_of_script, ""),
+    "the language of a script": (language_of_text, ""),
     "what is printed": (lambda text: printable(text), ""),
     "words that differ": (lambda text: list(word_diff(text, text[::-1])), "a"),
     "decoding": (lambda text: decode_html(text.encode("utf-8", "replace")), "<meta "),

@@ -32,11 +32,11 @@ RECORDS = st.builds(
     tokens=st.integers(0, 2**40),
     digest=st.none() | st.binary(min_size=16, max_size=16),
     sketch=st.none() | st.binary(max_size=300),
-    evidence=st.none() | st.binary(min_size=29, max_size=29),
+    evidence=st.none() | st.binary(min_size=37, max_size=37),
     is_binary=st.booleans(),
     item=ITEMS,
 )
-WRITTEN = PageRecord("http://a/", "a", 2, bytes(16), b"ab", bytes(29)).as_json()
+WRITTEN = PageRecord("http://a/", "a", 2, bytes(16), b"ab", bytes(37)).as_json()
 
 
 @given(RECORDS)
@@ -62,7 +62,7 @@ def test_a_record_without_one_of_its_values_is_refused(name):
         ("digest", ""), ("digest", "00"), ("digest", "00" * 17), ("digest", "0g" * 16),
         ("digest", "00 " * 16), ("digest", 0), ("digest", "é" * 32), ("digest", False),
         ("sketch", "a"), ("sketch", "YW I="), ("sketch", "é"), ("sketch", 0), ("sketch", []),
-        ("evidence", ""), ("evidence", "00" * 28), ("evidence", "0g" * 29), ("evidence", 0),
+        ("evidence", ""), ("evidence", "00" * 36), ("evidence", "0g" * 37), ("evidence", 0),
         ("sketch", "YWJ="), ("binary", None), ("binary", 1), ("binary", "true"),
         ("item", None), ("item", ""), ("item", 1), ("item", "é"), ("item", ["YWJj"]),
         ("item", "YSB2YWx1ZQ=="), ("item", "YSB2YWx1ZSE"), ("item", "YSB2YWx1ZSEh"),
@@ -191,13 +191,11 @@ def test_columns_have_what_the_records_have_and_so_has_a_part_of_them(pages, pla
 
 
 @given(PAGES)
-def test_keys_are_told_with_the_names_of_their_pages(pages):
+def test_keys_are_told_with_the_evidence_of_their_pages(pages):
     columns = columns_of(pages)
     named = [page for page in pages.values() if page.evidence and page.key]
-    shown = [Evidence.from_bytes(page.evidence) for page in named]
-    assert list(columns.names()) == [
-        (page.key, evidence.title, evidence.headline)
-        for page, evidence in zip(named, shown, strict=True)
+    assert list(columns.keys_with_evidence()) == [
+        (page.key, Evidence.from_bytes(page.evidence)) for page in named
     ]
 
 

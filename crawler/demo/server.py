@@ -10,7 +10,7 @@ from threading import Lock, Thread
 from types import TracebackType
 from typing import Self
 
-from crawler.demo.site import Page, mirror_pages, missing, pages
+from crawler.demo.site import Page, mirror_pages, missing, pages, tutorial_pages
 
 PORTS = 8642, 8643
 
@@ -40,7 +40,8 @@ class DemoServer:
             raise RuntimeError(f"already serving at {self.url}")
         site, mirror = self._hosts = [_Host(port) for port in PORTS]
         self.url, self.mirror_url = site.url, mirror.url
-        site.serve(pages(self.url, self.mirror_url, self._edition))
+        magazine = pages(self.url, self.mirror_url, self._edition)
+        site.serve(magazine | tutorial_pages(self._edition))
         mirror.serve(mirror_pages(self.url))
         return self
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crawler.demo.article import Article, load_articles
 from crawler.demo.layout import STYLE, fill, magazine, story, tag_path, words
 from crawler.demo.pdf import one_page
+from crawler.demo.sections import sections
 
 Articles = dict[str, Article]
 PRINTED = ("sourdough", "compost", "flood", "tea", "market")
@@ -73,6 +74,11 @@ def mirror_pages(url: str) -> dict[str, Page]:
         html = fill("mirror", title=parts["title"], main=fill("mirror-text", **parts), url=url)
         site.append(_constant_page(f"/texts/{article.slug}", html, article.content))
     return {page.path: page for page in site}
+
+
+def tutorial_pages(edition: int = 1) -> dict[str, Page]:
+    """Return the pages of the shop and of the manual, to which the magazine does not link."""
+    return {path: _constant_page(path, html, path) for path, html in sections(edition).items()}
 
 
 def missing(path: str) -> Page:

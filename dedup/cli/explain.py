@@ -232,9 +232,9 @@ def _names(ledger: LedgerReader, of_host: str) -> Names:
     names, number = Names(), 0
     while piece := ledger.columns_since(number):
         number = piece.last
-        for key, *own in piece.names():
+        for key, evidence in piece.keys_with_evidence():
             if host(key) == of_host:
-                names.learn_names(of_host, *own)
+                names.learn(of_host, evidence)
     return names
 
 

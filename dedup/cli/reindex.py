@@ -25,9 +25,8 @@ from dedup.records import Fields, Folder, Format, RawRecord, Record, RecordError
 from dedup.records.warc import Warc
 from dedup.scopes import Scope
 from dedup.sqlite_file import LedgerError
+from dedup.stores.edit import Reindexed, rebuild, reindex
 from dedup.stores.reader import LedgerReader
-from dedup.stores.rebuild import rebuild
-from dedup.stores.reindex import Reindexed, reindex
 from dedup.stores.shared.copying import check_target, copy_to_ledger, copy_to_log
 from dedup.stores.shared.log_url import LogUrl
 from dedup.stores.shared.places import open_log

@@ -19,8 +19,8 @@ from dedup.cli.ledgers import method_of_ledger, path_of
 from dedup.cli.restore_output import ItemWriter, item_writer
 from dedup.dropped import DROPPED, DroppedItem, UnreadableLine, read_dropped
 from dedup.record_field import FieldRecord
+from dedup.stores.edit import restoring
 from dedup.stores.reader import LedgerReader
-from dedup.stores.restore import restoring
 from dedup.text import printable
 from dedup.units import count_of
 

@@ -128,6 +128,11 @@ def _without_objections(
     for number, evidence in collection.evidence.items():
         if hosts[number]:
             names.learn(hosts[number], evidence)
+    known = {
+        number: names.of(hosts[number], evidence)
+        for number, evidence in collection.evidence.items()
+        if hosts[number]
+    }
     witnesses = [
         Witness(document.token_count, collection.evidence.get(number))
         for number, document in enumerate(documents)
@@ -140,8 +145,7 @@ def _without_objections(
             witnesses[original],
             is_exact=documents[page].text == documents[original].text,
             finds_parts=method.finds_parts,
-            names=names,
-            host=hosts[page],
+            names=known.get(page),
         )
     }
 

@@ -1,5 +1,6 @@
 """What a page shows besides its main text, and the bytes that are stored of that."""
 
+import re
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,9 +17,10 @@ class Evidence(NamedTuple):
 
     *coverage*, from 0 to 1: how much of the page's own text was extracted (see `evidence_of`).
     *view* is the 16-byte digest of the whole text outside of chrome, *size* its length in bytes of
-    UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are 4-byte digests of what
-    the page calls itself, empty where it has none: equal ones may be equal by chance, which counts
-    as if nobody had asked. *is_list*: links or chrome have at least half of the main text.
+    UTF-8, blanks and ASCII punctuation left out. *title* and *headline* are what the page calls
+    itself, as `digest_of_title` and `digest_of_name` give it, empty where it has none: equal ones
+    may be equal by chance, which counts as if nobody had asked. *is_list*: links or chrome have at
+    least half of the main text.
     """
 
     coverage: float
@@ -29,7 +31,7 @@ class Evidence(NamedTuple):
     is_list: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return the 29 bytes that are stored; *coverage* is rounded down to whole percents."""
+        """Return the 37 bytes that are stored; *coverage* is rounded down to whole percents."""
         # What was read of bytes is a little less than its whole percents, as .29 * 100.
         percent = int(self.coverage * 100 + 1e-9)
         first = percent | _LIST if self.is_list else percent
@@ -45,7 +47,7 @@ class Evidence(NamedTuple):
 
     def with_title(self, title: str) -> "Evidence":
         """Return the evidence of a page with another *title*."""
-        return self._replace(title=digest_of_name(title))
+        return self._replace(title=digest_of_title(title))
 
     @property
     def weakness(self) -> "Weakness | None":
@@ -56,13 +58,13 @@ class Evidence(NamedTuple):
 
 
 _LIST = 0x80
-_STORED = Struct("<B16sI4s4s")
+_SIZE_OF_SEGMENT = 4
+_MOST_SEGMENTS = 3
+_STORED = Struct(f"<B16sI{_SIZE_OF_SEGMENT * _MOST_SEGMENTS}s{_SIZE_OF_SEGMENT}s")
 SIZE_OF_EVIDENCE = _STORED.size
 """The length of what `Evidence.to_bytes` gives."""
 VIEW = slice(1, 17)
 """Where the *view* stands in that."""
-NAMES = slice(21, 29)
-"""Where *title* and *headline* do, 4 bytes each, with zero bytes for what they have not."""
 
 
 class Weakness(StrEnum):
@@ -72,13 +74,41 @@ class Weakness(StrEnum):
     LITTLE = "little"
 
 
+def segments_of(digest: bytes) -> list[bytes]:
+    """Return the segments of what `digest_of_title` or `digest_of_name` gave."""
+    starts = range(0, len(digest), _SIZE_OF_SEGMENT)
+    return [digest[start : start + _SIZE_OF_SEGMENT] for start in starts]
+
+
+def digest_of_title(title: str) -> bytes:
+    """Return the `digest_of_name` of each segment of *title*, up to three; empty if that is empty.
+
+    A segment ends at a bar, at another separator between blanks, or at a bracket after one; but no
+    number is one of its own: editions of one page differ by it. In the middle, all are one.
+    """
+    segments: list[str] = []
+    for part in _BETWEEN_SEGMENTS.split(title):
+        if segments and not any(map(str.isalpha, part)):
+            segments[-1] += part
+        else:
+            segments.append(part)
+    first, *middle = segments
+    last = middle.pop() if middle else ""
+    return b"".join(map(digest_of_name, (first, "".join(middle), last)))
+
+
+# As those between the name of a page, of its section and of its site.
+_BETWEEN_SEGMENTS = re.compile(r"\s[-\u2013\u2014|·•«»:~/]+\s|[|\uff5c]|\s[(\[]")
+
+
 def digest_of_name(name: str) -> bytes:
     """Return the 4-byte digest of *name* without blanks, in lower case; empty if that is empty."""
     visible = "".join(normalize("NFC", name).casefold().translate(_INVISIBLE_IN_NAMES).split())
     if not visible:
         return b""
     # No zero byte, with which it could not be told from none.
-    return blake2b(visible.encode("utf-8", "replace"), digest_size=4).digest().replace(b"\0", b"\1")
+    digest = blake2b(visible.encode("utf-8", "replace"), digest_size=_SIZE_OF_SEGMENT).digest()
+    return digest.replace(b"\0", b"\1")
 
 
 _INVISIBLE_IN_NAMES = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\ufeff"))

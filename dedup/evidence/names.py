@@ -1,49 +1,81 @@
-"""Which titles and headlines are those of a site, and not of its pages."""
+"""Which parts of titles and headlines are the pages' own, and which those of a site."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
+from math import inf
+from typing import NamedTuple
 
-from dedup.evidence.evidence import Evidence
+from dedup.evidence.evidence import Evidence, segments_of
+
+
+class KnownNames(NamedTuple):
+    """What is known of the names of a page.
+
+    *own*: those segments of its title and headline that are no names of its site, its section or
+    its version. *common*: its title and its headline, if the site gives them to many pages.
+    """
+
+    own: frozenset[bytes]
+    common: frozenset[bytes]
 
 
 class Names:
-    """Learns which titles and headlines a host gives to many of its pages, in bounded memory.
+    """Learns which titles and headlines the pages of a host share, or parts of them.
 
-    Such a name is that of the site. Of each host, eight candidates are counted, which are sure to
-    hold every name of more than a ninth of its pages.
+    In bounded memory: what stands beside a segment is counted up to 256, by a bit each.
 
-    Source: Misra, Gries, "Finding Repeated Elements", Science of Computer Programming 2, 1982.
+    Source: Whang, Vander-Zanden, Taylor, "A Linear-Time Probabilistic Counting Algorithm for
+    Database Applications", ACM Transactions on Database Systems 15, 1990.
     """
 
-    candidates = 8
-    hosts = 10_000
-    """So many hosts are known; of more, the one that was not met for longest is forgotten."""
+    many = 8
+    most = 50_000
+    """So many names are known; of more, the one that was not met for longest is forgotten."""
 
     def __init__(self) -> None:
-        self._hosts: OrderedDict[str, tuple[int, dict[bytes, int]]] = OrderedDict()
+        # Of each host and name: how many pages have it, and the bits of the others beside it.
+        self._met: OrderedDict[tuple[str, bytes], tuple[int, int]] = OrderedDict()
 
     def learn(self, host: str, page: Evidence) -> None:
         """Take note of the names of another page of *host*."""
-        self.learn_names(host, page.title, page.headline)
+        segments = _segments_of(page)
+        # Each page has the empty name, too.
+        for name in {b"", page.title, page.headline} | segments:
+            pages, bits = self._met.pop((host, name), (0, 0))
+            pages += name in (b"", page.title, page.headline)
+            self._met[host, name] = pages, bits | _bits_of(segments - {name})
+        while len(self._met) > self.most:
+            self._met.popitem(last=False)
 
-    def learn_names(self, host: str, title: bytes, headline: bytes) -> None:
-        """Do what `learn` does for a page with these names, which are empty where it has none."""
-        pages, counts = self._hosts.get(host, (0, {}))
-        for name in (title,) if title == headline else (title, headline):
-            if not name:
-                continue
-            if name in counts or len(counts) < self.candidates:
-                counts[name] = counts.get(name, 0) + 1
-            else:
-                counts = {other: count - 1 for other, count in counts.items() if count > 1}
-        self._hosts[host] = pages + 1, counts
-        self._hosts.move_to_end(host)
-        if len(self._hosts) > self.hosts:
-            self._hosts.popitem(last=False)
+    def of(self, host: str, page: Evidence) -> KnownNames:
+        """Return what is known of the names of a *page* of *host*.
 
-    def is_common(self, host: str, name: bytes, at_least: int = 1) -> bool:
-        """Return whether about a quarter of the pages of *host* or more have *name*.
-
-        And *at_least* so many. Of fewer than eight pages, nobody knows: then that is enough.
+        A segment beside eight others is not its own, if another one is beside half of these at
+        most; but for a headline that is not known to be common. What a quarter of the pages have is
+        common; of fewer than eight pages, nobody knows: then what one of them has is.
         """
-        pages, counts = self._hosts.get(host, (0, {}))
-        return counts.get(name, 0) >= max(at_least, pages / 4 if pages >= 8 else 1)
+        names = {page.title, page.headline} - {b""}
+        pages = {name: self._get(host, name)[0] for name in names}
+        quarter = self._get(host, b"")[0] / 4
+        least_common = quarter if quarter >= self.many / 4 else 1
+        beside = {name: self._get(host, name)[1].bit_count() for name in _segments_of(page)}
+        many = max(self.many, 2 * min(beside.values(), default=0))
+        own = {name for name, others in beside.items() if others < many}
+        if pages.get(page.headline, inf) < max(self.many, quarter):
+            own.add(page.headline)
+        common = (name for name, count in pages.items() if count >= least_common)
+        return KnownNames(frozenset(own), frozenset(common))
+
+    def _get(self, host: str, name: bytes) -> tuple[int, int]:
+        return self._met.get((host, name), (0, 0))
+
+
+def _segments_of(page: Evidence) -> set[bytes]:
+    return {*segments_of(page.title), *segments_of(page.headline)}
+
+
+def _bits_of(segments: Iterable[bytes]) -> int:
+    bits = 0
+    for segment in segments:
+        bits |= 1 << segment[0]
+    return bits

@@ -3,14 +3,15 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from dedup.evidence.evidence import ENOUGH_COVERAGE, Evidence
-from dedup.evidence.names import Names
+from dedup.evidence.evidence import ENOUGH_COVERAGE, Evidence, segments_of
+from dedup.evidence.names import KnownNames
 
 
 class Demands(NamedTuple):
     """What is asked of the evidence before a page is dropped.
 
-    *coverage*: below it, a main text says too little of its page. *longer*: a page that has so many
+    *coverage*: below it, a main text says too little of its page; down to *named_coverage*, one of
+    *named_tokens* or more is enough if names agree. *longer*: a page that has so many
     times as much text as its original, or more, has content of its own; near-duplicates of which
     one has so many times as many tokens are none. *titled_tokens* and *titled_coverage*: an equal
     main text of fewer tokens, or of a smaller share of its page, is not enough, since the title may
@@ -21,6 +22,8 @@ class Demands(NamedTuple):
     longer: float
     titled_tokens: int
     titled_coverage: float = 0.9
+    named_tokens: int = 30
+    named_coverage: float = 0.4
 
     def are_met_by_text(self, tokens: int, coverage: float) -> bool:
         """Return whether an equal main text is enough, whatever the names of its pages are."""
@@ -51,17 +54,17 @@ def objection(
     is_exact: bool,
     finds_parts: bool = False,
     demands: Demands = NORMAL,
-    names: Names | None = None,
-    host: str = "",
+    names: KnownNames | None = None,
 ) -> Objection | None:
     """Return what speaks against dropping *page* for *original*, whose main texts match.
 
     *tokens* and *original_tokens*: how many each main text has. *is_exact*: they are equal.
-    *finds_parts*: they match if the page stands in the original, however long that is. *names*
-    knows what the pages of *host* share in their titles. ``None`` is a text of which nobody saw the
+    *finds_parts*: they match if the page stands in the original, however long that is. *names*:
+    what is known of those of *page*. A page that is ``None`` is a text of which nobody saw the
     page, which shows nothing that could be compared. The first of these holds:
 
-    1. A weak main text, of either page, is not enough, unless all that the pages show is equal.
+    1. A weak main text, of either page, is not enough, unless all that the pages show is equal, or
+       it is only a little too weak, and the pages have one name.
     2. A page that shows much more than its original has content of its own.
     3. Near-duplicates of which one has a much longer main text are none; where parts are found,
        the original may.
@@ -73,7 +76,11 @@ def objection(
         return Objection.WEAK if coverage < demands.coverage else None
     if is_exact and page.view == original.view:
         coverage = 1.0
-    elif coverage < demands.coverage:
+    elif coverage < demands.coverage and not (
+        coverage >= demands.named_coverage
+        and min(tokens, original_tokens) >= demands.named_tokens
+        and names_agree(page, original, names)
+    ):
         return Objection.WEAK
     elif page.size >= demands.longer * original.size:
         return Objection.LONGER
@@ -82,7 +89,7 @@ def objection(
     length = None if is_exact else _other_length(tokens, original_tokens, demands.longer)
     if length is Objection.LONGER or (length and not finds_parts):
         return length
-    return Objection.TITLE if names_differ(page, original, names, host) else None
+    return Objection.TITLE if names_agree(page, original, names) is False else None
 
 
 def _least_coverage(*pages: Evidence | None) -> float:
@@ -96,17 +103,18 @@ def _other_length(tokens: int, original_tokens: int, longer: float) -> Objection
     return Objection.SHORTER if original_tokens >= longer * tokens else None
 
 
-def names_differ(
-    one: Evidence, other: Evidence, names: Names | None = None, host: str = ""
-) -> bool:
-    """Return whether neither the titles nor the headlines of two pages agree.
+def names_agree(page: Evidence, original: Evidence, known: KnownNames | None = None) -> bool | None:
+    """Return whether the titles or the headlines of two pages agree.
 
-    What one of them lacks does not count; without anything to compare, they do not differ. A name
-    that both have because most pages of the host have it says nothing.
+    They do if the original's has all segments that are the page's own. ``None`` if there is nothing
+    to compare: what one of them lacks does not count, nor a common name that both have.
     """
-    pairs = [
-        (first, second)
-        for first, second in ((one.title, other.title), (one.headline, other.headline))
-        if first and second and not (first == second and names and names.is_common(host, first))
-    ]
-    return bool(pairs) and all(first != second for first, second in pairs)
+    agreements = []
+    for name, other in ((page.title, original.title), (page.headline, original.headline)):
+        segments, others = set(segments_of(name)), set(segments_of(other))
+        is_common = known is not None and name in known.common
+        if name and other and not (is_common and name == other):
+            own = segments if known is None else segments & known.own
+            is_equal = bool(own) and own <= others and len(others) <= len(segments)
+            agreements.append(is_equal and not is_common)
+    return any(agreements) if agreements else None

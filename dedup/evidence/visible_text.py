@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dedup.evidence.evidence import Evidence, digest_of_name
+from dedup.evidence.evidence import Evidence, digest_of_name, digest_of_title
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -39,7 +39,7 @@ def evidence_of(tree: "HtmlElement", text: str, title: str | None) -> Evidence:
     Takes one pass over the tree, in C, and one over its text.
     """
     visible = _VisibleText(bytes(_text_with_marks()(tree)))
-    return visible.evidence(text, digest_of_name(title or ""))
+    return visible.evidence(text, digest_of_title(title or ""))
 
 
 # Noncharacters of Unicode, which no text has that was meant to be read.

@@ -1,4 +1,4 @@
-"""What a crawl's dedup did, in numbers; docs/stats.md describes each key."""
+"""What a crawl's dedup did, in numbers; docs/report.md describes each key."""
 
 import json
 from collections.abc import Mapping

@@ -22,7 +22,7 @@ from dedup.text import from_utf8, to_utf8
 _KIND = LedgerType(
     name="ledger of a scan",
     application_id=0x7363616E,  # "scan"
-    version=6,
+    version=7,
     schema=Path(__file__).with_name("schema.sql"),
     user="scan",
     memory="read",

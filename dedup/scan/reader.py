@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from dedup.canonical import canonical_of
-from dedup.extraction import Extractor, language_of_script
+from dedup.extraction import Extractor, language_of_text
 from dedup.limits import shorten, shorten_url
 from dedup.lost_text import Sequences
 from dedup.methods.base import Method
@@ -108,7 +108,7 @@ class RecordReader:
             return read
         language = page.language
         if self.scope.needs_language and language is None:
-            language = language_of_script(page.text or "")
+            language = language_of_text(page.text or "")
         return _in_scope(read, self.scope, record, record.key or "", language)
 
     def _read_fields(

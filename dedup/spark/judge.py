@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
-from dedup.evidence import Evidence, Names
+from dedup.evidence import Evidence, KnownNames, Names
 from dedup.methods import KeyMethod, Method
 from dedup.methods.hashing import PLAIN
 from dedup.record import PageRecord
@@ -27,7 +27,6 @@ Step = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 _JUDGED_AT_ONCE = 256
 _BYTES_AT_ONCE = 1 << 26
-_NAME = 4  # bytes
 _VERDICTS = {
     Fate.NEW: Kind.NEW.value, Fate.EXACT: Kind.EXACT.value, Fate.NEAR: Kind.NEAR.value,
     Fate.EMPTY: Kind.SKIPPED.value,
@@ -61,11 +60,11 @@ def judge(
     match, and what matches, directly or over others, is judged by one task, in order. It has the
     judge of `dedup scan`: so this is what a scan of these records in this order says. They may
     differ only where a scan has limits: a method may look at some candidates of a key only
-    (`KeyMethod.candidates_per_key`), and a scan forgets the titles of more than 10,000 hosts.
+    (`KeyMethod.candidates_per_key`), and a scan forgets the names that it did not meet for long.
 
     What shares one key is in the memory of one task.
     """
-    records = _with_common_names(records, rule, order) if has_pages else records
+    records = _with_known_names(records, rule, order) if has_pages else records
     if not isinstance(method, KeyMethod) or records.count() <= records_of_a_task:
         return _judge_components(records.withColumn("component", F.xxhash64("scope")), order,
             method, rule, has_pages=has_pages)  # fmt: skip
@@ -87,16 +86,18 @@ def _with_nodes(records: DataFrame, rule: Rule) -> DataFrame:
 
     Of the sketches of a node, each is compared once. What has no text is alone.
     """
-    own = F.when(F.col("digest").isNull(), F.col("row"))
+    textless = F.when(F.col("digest").isNull(), F.col("row"))
     is_long = F.col("sketch").isNotNull() & (F.col("tokens") >= (rule.min_tokens or SHORT))
-    equal = Window.partitionBy("scope", "digest", "own")
-    same = Window.partitionBy("scope", "digest", "own", "sketch", "is_long")
+    equal = Window.partitionBy("scope", "digest", "textless")
+    same = Window.partitionBy("scope", "digest", "textless", "sketch", "is_long")
     return (
-        records.withColumns({"own": own, "is_long": is_long & F.col("digest").isNotNull()})
+        records.withColumns(
+            {"textless": textless, "is_long": is_long & F.col("digest").isNotNull()}
+        )
         .withColumn("node", F.min("row").over(equal))
         .withColumn("copies", F.count("*").over(equal))
         .withColumn("is_compared", F.col("is_long") & (F.min("row").over(same) == F.col("row")))
-        .drop("own")
+        .drop("textless")
     )
 
 
@@ -145,7 +146,7 @@ def _whole_runs(batches: Batches) -> Iterator[pa.Table]:
 def _judge_components(
     records: DataFrame, order: Sequence[str], method: Method, rule: Rule, *, has_pages: bool
 ) -> DataFrame:
-    names = ["common"] if has_pages else []
+    names = KnownNames._fields if has_pages else []
     wanted = records.select(
         "component", *dict.fromkeys([*order, "row", *PageRecord._fields, *names])
     )
@@ -166,8 +167,9 @@ def _judge_rows(method: Method, rule: Rule, *, has_pages: bool) -> Step:
             outcome.fates.extend([Fate.NEW] * len(records))
             objections: list[str | None] = [None] * len(records)
             if has_pages:
-                for place, common in enumerate(part["common"].to_pylist()):
-                    names.common = common or b""
+                known = (part[name].to_pylist() for name in KnownNames._fields)
+                for place, of_page in enumerate(zip(*known, strict=True)):
+                    names.known = KnownNames(*(frozenset(own or ()) for own in of_page))
                     before = outcome.objections.copy()
                     record_judge.judge([first + place], records[place : place + 1])
                     objections[place] = next(map(str, outcome.objections - before), None)
@@ -200,27 +202,33 @@ def slices(batches: Batches, size: int) -> Iterator[pa.RecordBatch]:
 # --- the names of sites, which a scan learns of all pages of a host, whatever they match
 
 
-class _NamesBefore(Names):
-    """What was found out before: those names of the page that its host had given to many."""
+_NAMES = pa.list_(pa.binary())
+_KNOWN_DDL = "row long, own array<binary>, common array<binary>"
 
-    common = b""
+
+class _NamesBefore(Names):
+    """What was found out before of the names of the page."""
+
+    known = KnownNames(frozenset(), frozenset())
 
     def learn(self, host: str, page: Evidence) -> None: ...
 
-    def is_common(self, host: str, name: bytes, at_least: int = 1) -> bool:
-        return name in (self.common[:_NAME], self.common[_NAME:])
+    def of(self, host: str, page: Evidence) -> KnownNames:
+        return self.known
 
 
-def _with_common_names(records: DataFrame, rule: Rule, order: Sequence[str]) -> DataFrame:
-    """Return *records* with a column *common*: which names of each its host gave to many before."""
+def _with_known_names(records: DataFrame, rule: Rule, order: Sequence[str]) -> DataFrame:
+    """Return *records* with what is known of the names of each, by the records before it."""
     if rule.demands is None:
-        return records.withColumn("common", F.lit(None).cast("binary"))
+        return records.withColumns(
+            dict.fromkeys(KnownNames._fields, F.lit(None).cast("array<binary>"))
+        )
     names = list(dict.fromkeys([*order, "key", "evidence"]))
     pages = records.where("evidence is not null").select(*names)
     schema = StructType([*pages.schema.fields, StructField("host", StringType())])
     hosts = pages.mapInArrow(_find_hosts, schema)
     in_order = hosts.repartition("host").sortWithinPartitions("host", *_ascending(order))
-    return records.join(in_order.mapInArrow(_count_names, "row long, common binary"), "row", "left")
+    return records.join(in_order.mapInArrow(_find_known_names, _KNOWN_DDL), "row", "left")
 
 
 def _find_hosts(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -230,7 +238,7 @@ def _find_hosts(batches: Batches) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([*batch.columns, hosts], names)
 
 
-def _count_names(batches: Batches) -> Iterator[pa.RecordBatch]:
+def _find_known_names(batches: Batches) -> Iterator[pa.RecordBatch]:
     names, current = Names(), None
     for batch in batches:
         found = []
@@ -238,8 +246,7 @@ def _count_names(batches: Batches) -> Iterator[pa.RecordBatch]:
             if own != current:
                 names, current = Names(), own
             page = Evidence.from_bytes(data)
-            titles = dict.fromkeys([page.title, page.headline])
-            found.append(b"".join(name for name in titles if name and names.is_common(own, name)))
+            found.append(list(map(list, names.of(own, page))))
             names.learn(own, page)
-        columns = [batch["row"], pa.array(found, pa.binary())]
-        yield pa.RecordBatch.from_arrays(columns, ["row", "common"])
+        columns = [pa.array(column, _NAMES) for column in zip(*found, strict=True)]
+        yield pa.RecordBatch.from_arrays([batch["row"], *columns], ["row", *KnownNames._fields])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from dedup.claim import Claim
-from dedup.evidence import VIEW, Names, Objection
+from dedup.evidence import VIEW, KnownNames, Names, Objection, segments_of
 from dedup.evidence_table import EvidenceTable
 from dedup.record import PageRecord, keys_of
 from dedup.rule import MOST_OBJECTIONS, Rule, Witness
@@ -12,8 +12,6 @@ from dedup.scopes import host
 from dedup.view.stored_items import StoredItems
 
 OwnNames: TypeAlias = Callable[[], frozenset[bytes]]
-_OF_A_SITE = 8
-"""As many pages have a headline before it may be that of the site: it is not one of copies."""
 _COST_OF_ITEM = 0.5
 """To compare an item takes so much of what it takes to ask for the evidence of a page."""
 
@@ -52,7 +50,7 @@ class Objections:
         self._own_names = own_names
         self._finds_parts = finds_parts
         self._page: Witness | None = None
-        self._host = ""
+        self._known: KnownNames | None = None
         self._left: float = MOST_OBJECTIONS
         self.first: tuple[Objection | None, int] = None, -1
         """The first objection that there was, and to which page."""
@@ -80,7 +78,9 @@ class Objections:
 
     def _objection(self, number: int, *, is_exact: bool) -> Objection | None:
         if self._page is None:
-            self._page, self._host = Witness.of(self._record), host(self._record.key)
+            self._page = Witness.of(self._record)
+            if self._page.evidence:
+                self._known = self._names.of(host(self._record.key), self._page.evidence)
         original = Witness(*self._evidence.get(number))
         is_said = self._is_said(number, original)
         if self.first[0] and not is_said:
@@ -90,8 +90,7 @@ class Objections:
             original,
             is_exact=is_exact,
             finds_parts=self._finds_parts,
-            names=self._names,
-            host=self._host,
+            names=self._known,
         )
         if objection is None and not is_said:
             objection = Objection.ITEM
@@ -118,7 +117,7 @@ class Objections:
         return self._items.any_says_all(number, claim.items, keys)
 
     def _has_headline_of(self, original: Witness) -> bool:
-        """Return whether both pages have one headline, and that is not known to be the site's.
+        """Return whether both pages have one headline, and that is not the site's.
 
         The title counts of a page that has no headline.
         """
@@ -128,10 +127,8 @@ class Objections:
         name, other = page.headline, original.evidence.headline
         if not name:
             name, other = page.title, original.evidence.title
-        return bool(name) and name == other and not self._is_of_site(name)
-
-    def _is_of_site(self, name: bytes) -> bool:
-        return self._names.is_common(self._host, name, _OF_A_SITE)
+        own = self._known.own if self._known else frozenset()
+        return bool(name) and name == other and not own.isdisjoint(segments_of(name))
 
     @property
     def are_enough(self) -> bool:

@@ -230,8 +230,8 @@ class View:
             has = pages.has_evidence
             self._evidence.add_many(pages.numbers[has], pages.tokens[has], pages.evidence)
             # Of as many pages as are enough to tell what many share.
-            for key, *names in pages.names():
-                self._names.learn_names(host(key), *names)
+            for key, evidence in pages.keys_with_evidence():
+                self._names.learn(host(key), evidence)
         self._equal.load(pages)
         for part in pages.sketches_by_scope(self._rule.min_tokens):
             self._load_sketches(*part)

@@ -329,14 +329,14 @@ def test_a_damaged_ledger_is_told(scanned, capsys, damage):
     assert not os.path.exists("c.jsonl")
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 5, 7])
+@pytest.mark.parametrize("version", [0, 1, 3, 5, 6, 8])
 def test_a_ledger_of_another_version_is_refused(scanned, capsys, version):
     with closing(sqlite3.connect("ledger")) as file:
         file.execute(f"PRAGMA user_version = {version}")
     code, _, err = run(capsys, "scan", "a.jsonl", "-o", "c.jsonl", "--ledger", "ledger")
     assert code == 2
     assert (
-        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 6; name" in err
+        f"ledger is a ledger of version {version}, this scrapy-dedup needs version 7; name" in err
     )
 
 

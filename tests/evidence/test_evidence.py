@@ -8,9 +8,9 @@ from dedup.evidence import NORMAL, Evidence
 
 
 def test_stored_evidence_is_what_it_was():
-    evidence = Evidence(0.29, b"0123456789abcdef", 70_000, b"abcd", b"", is_list=True)
+    evidence = Evidence(0.29, b"0123456789abcdef", 70_000, b"abcdefgh", b"", is_list=True)
     assert Evidence.from_bytes(evidence.to_bytes()) == evidence
-    assert len(evidence.to_bytes()) == 29
+    assert len(evidence.to_bytes()) == 37
     with pytest.raises(struct.error):
         Evidence.from_bytes(b"0")
 

@@ -1,7 +1,15 @@
 import pytest
 from cases import each
 
-from dedup.evidence import NORMAL, Evidence, Names, Objection, objection
+from dedup.evidence import (
+    NORMAL,
+    Evidence,
+    KnownNames,
+    Objection,
+    digest_of_name,
+    digest_of_title,
+    objection,
+)  # fmt: skip
 
 PAGE = Evidence(1, b"the view of one.", 1000, b"name", b"head")
 OTHER = PAGE._replace(view=b"of another page.")
@@ -30,10 +38,24 @@ def test_a_part_may_be_as_short_as_it_likes_but_not_longer_and_not_of_another_na
 
 
 @pytest.mark.parametrize("is_exact", [True, False])
-@pytest.mark.parametrize("coverages", [(0.4, 1), (1, 0.4), (0.4, 0.4)])
+@pytest.mark.parametrize("coverages", [(0.39, 1), (1, 0.39), (0.39, 0.39)])
 def test_a_weak_text_is_no_evidence_on_either_side(is_exact, coverages):
     page, original = (e._replace(coverage=c) for e, c in zip((PAGE, OTHER), coverages, strict=True))
     assert said(page, original, is_exact) is Objection.WEAK
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+@pytest.mark.parametrize("coverages", [(0.4, 1), (1, 0.49), (0.4, 0.4)])
+def test_a_text_that_is_a_little_too_weak_is_evidence_for_pages_of_one_name(is_exact, coverages):
+    page, original = (e._replace(coverage=c) for e, c in zip((PAGE, OTHER), coverages, strict=True))
+    assert said(page, original, is_exact) is None
+    assert said(page, original, is_exact, tokens=29) is Objection.WEAK
+    assert said(page, original, is_exact, original_tokens=29) is Objection.WEAK
+    renamed = page._replace(title=b"else", headline=b"else")
+    assert said(renamed, original, is_exact) is Objection.WEAK
+    assert said(page._replace(title=b"", headline=b""), original, is_exact) is Objection.WEAK
+    of_site = KnownNames(own=frozenset(), common=frozenset([b"name", b"head"]))
+    assert said(page, original, is_exact, names=of_site) is Objection.WEAK
 
 
 @pytest.mark.parametrize(
@@ -101,25 +123,48 @@ def test_an_equal_long_text_is_enough_only_if_it_is_nearly_all_of_its_page():
     assert said(shows_the_same, OTHER, is_exact=True, tokens=500) is None
 
 
-def test_a_name_that_a_host_gives_to_many_pages_says_nothing():
-    names = Names()
+def test_a_common_name_says_nothing():
+    names = KnownNames(own=frozenset([b"else", b"head"]), common=frozenset([b"head"]))
     page = PAGE._replace(title=b"else")
-    for number in range(20):
-        assert said(page, OTHER, names=names, host="a") is (Objection.TITLE if number else None)
-        names.learn("a", PAGE._replace(title=b"%4d" % number))
-    assert said(page, OTHER, names=names, host="b") is None
+    assert said(page, OTHER, names=names) is Objection.TITLE
+    assert said(page, OTHER, names=names._replace(common=frozenset())) is None
+    assert said(page, OTHER) is None
 
 
 def test_a_title_that_the_whole_site_has_says_nothing_alone_and_leaves_it_to_the_headline():
     def asked(headline, other_headline):
-        names = Names()
-        page = Evidence(1, bytes(16), 100, b"site", headline)
-        other = Evidence(1, b"1" * 16, 100, b"site", other_headline)
-        for _ in range(10):
-            names.learn("host", page._replace(headline=b""))
-        options = {"tokens": 100, "original_tokens": 100, "is_exact": False}
-        return objection(page, other, **options, names=names, host="host")
+        names = KnownNames(frozenset([headline]), common=frozenset([b"site"]))
+        page, other = (
+            own._replace(title=b"site", headline=head)
+            for own, head in ((PAGE, headline), (OTHER, other_headline))
+        )
+        return said(page, other, names=names)
 
     assert asked(b"", b"") is None
     assert asked(b"same", b"same") is None
     assert asked(b"one", b"two") is Objection.TITLE
+
+
+@each(
+    ("title", "other", "own", "agree"),
+    [
+        ("Ferry | Town", "Ferry | Town", ["Ferry"], True),
+        # The site, or the version, is another, or not named; the name may stand at the end.
+        ("Ferry | Town", "Ferry | Archive", ["Ferry"], True),
+        ("Ferry (version 1)", "Ferry (version 2)", ["Ferry"], True),
+        ("Town | Ferry", "Ferry – Archive", ["Ferry"], True),
+        ("Ferry | Town", "Ferry", ["Ferry"], True),
+        # What the original has more may tell what it is about.
+        ("Ferry", "Ferry | Town", ["Ferry"], False),
+        ("Ferry | Town", "Ferry | Timetable | Town", ["Ferry"], False),
+        ("Ferry | Town", "Ferry | Archive", ["Ferry", "Town"], False),
+        ("Ferry | Town", "Tram | Town", ["Ferry"], False),
+    ],
+)
+def test_titles_agree_in_what_is_the_pages_own(title, other, own, agree):
+    names = KnownNames(frozenset(map(digest_of_name, own)), frozenset())
+    page, original = (
+        shown._replace(title=digest_of_title(of_page), headline=b"")
+        for shown, of_page in ((PAGE, title), (OTHER, other))
+    )
+    assert said(page, original, names=names) is (None if agree else Objection.TITLE)

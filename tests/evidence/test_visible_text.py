@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from lxml import etree
 from texts import PARAGRAPHS
 
-from dedup.evidence import SIZE_OF_EVIDENCE, Evidence, Objection, Weakness, evidence_of, objection
+from dedup.evidence import (
+    SIZE_OF_EVIDENCE,
+    Evidence,
+    Objection,
+    Weakness,
+    digest_of_name,
+    evidence_of,
+    objection,
+    segments_of,
+)  # fmt: skip
 from dedup.extraction import trafilatura as extract
 from dedup.text import without_surrogates
 
@@ -187,6 +196,25 @@ def test_names_are_equal_whatever_their_case_and_blanks():
 def test_names_with_other_signs_are_others(one, other):
     assert read("", "", one).title != read("", "", other).title
     assert headline(f"<h1>{one}</h1>") != headline(f"<h1>{other}</h1>")
+
+
+@each(
+    ("title", "segments"),
+    [
+        ("Ferry | Town", ["Ferry", "Town"]),
+        ("Ferry|Town", ["Ferry", "Town"]),
+        ("Ferry - Town – News", ["Ferry", "Town", "News"]),
+        ("Ferry · a · b · Town", ["Ferry", "ab", "Town"]),
+        ("Reader (kafka 0.10.0.1 API)", ["Reader", "kafka 0.10.0.1 API)"]),
+        ("well-known_name f(int)", ["well-known_name f(int)"]),
+        ("Report (2019)", ["Report2019)"]),
+        ("Notes - 1.2 - Town", ["Notes1.2", "Town"]),
+        (" | Town", ["Town"]),
+    ],
+)
+def test_the_segments_of_a_title_are_told_apart(title, segments):
+    found = segments_of(read("", "", title).title)
+    assert found == [digest_of_name(segment) for segment in segments]
 
 
 def test_the_tree_is_not_changed():

@@ -11,7 +11,7 @@ from dedup.evidence import Weakness
 from dedup.extraction import (
     EXTRACTORS,
     Extraction,
-    language_of_script,
+    language_of_text,
     resiliparse,
     text_of_fragment,
     trafilatura,
@@ -66,9 +66,10 @@ def test_title_and_declared_language_are_extracted(extract):
     assert (extraction.title, extraction.language) == ("The bridge opens again", "en")
 
 
-def test_a_page_without_title_and_language_has_none(extract):
+def test_a_page_without_title_has_none_and_its_text_tells_the_language(extract):
     extraction = extract(f"<html><body><p>{PARAGRAPHS[0]}</p></body></html>")
-    assert extraction == Extraction(PARAGRAPHS[0], evidence=extraction.evidence)
+    evidence = extraction.evidence
+    assert extraction == Extraction(PARAGRAPHS[0], language="en", evidence=evidence)
     assert (extraction.evidence.title, extraction.evidence.headline) == (b"", b"")
 
 
@@ -95,7 +96,7 @@ def test_a_page_without_title_and_language_has_none(extract):
     ],
 )
 def test_the_declared_language_is_its_primary_subtag(markup, language):
-    html = f"{markup}<body><p>{PARAGRAPHS[0]}</p></body></html>"
+    html = f"{markup}<body><p>{' '.join(PARAGRAPHS[0].split()[::2])}</p></body></html>"
     assert trafilatura(html).language == language
 
 
@@ -121,10 +122,13 @@ def test_the_declared_language_counts_more_than_the_script(extract):
         ("The character 中 means middle", None),
         ("Python 和 Java 的性能比较", "zh"),
         ("—" * 2000 + "我们在北京", None),
+        ("Tea grows on the hills of the south, and " * 3, "en"),
+        ("Tee wächst, so steht es in The History of Tea, an Hängen " + "des Südens " * 30, None),
+        ("The tea of the hills", None),
     ],
 )
-def test_the_script_tells_the_language_where_it_can(text, language):
-    assert language_of_script(text) == language
+def test_the_text_tells_the_language_where_it_can(text, language):
+    assert language_of_text(text) == language
 
 
 @pytest.mark.slow

@@ -324,7 +324,7 @@ def test_one_thing_is_told_of_in_the_singular():
 
 
 def test_every_documented_reason_has_a_text_of_its_own():
-    documented = (Path(__file__).parents[2] / "docs" / "stats.md").read_text("utf-8")
+    documented = (Path(__file__).parents[2] / "docs" / "report.md").read_text("utf-8")
     rows = documented.partition("| reason | meaning |")[2].partition("\n\n")[0]
     reasons = " ".join(row.split("|")[1] for row in rows.splitlines()[2:])
     causes = documented.partition("| `dedup/unread/<cause>` |")[2].partition("\n")[0]

@@ -74,7 +74,7 @@ def test_one_of_an_older_version_is_read_and_shown(tmp_path, open_store):
 
 
 def test_every_key_is_documented():
-    described = (Path(__file__).parents[2] / "docs" / "stats.md").read_text("utf-8")
+    described = (Path(__file__).parents[2] / "docs" / "report.md").read_text("utf-8")
     table = described.partition("# The JSON report")[2]
     assert [key for key in json.loads(EXAMPLE) if f"`{key}`" not in table] == []
 

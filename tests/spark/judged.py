@@ -5,7 +5,7 @@ import random
 from texts import article, edited
 
 from dedup.evidence import Evidence
-from dedup.evidence.evidence import digest_of_name
+from dedup.evidence.evidence import digest_of_name, digest_of_title
 from dedup.methods import FingerprintMethod
 from dedup.page import PageReader
 from dedup.record import PageRecord
@@ -76,7 +76,7 @@ def _shown(record, seed, chooser):
         coverage=chooser.choice([0.2, 0.49, 0.6, 0.95, 1.0]),
         view=bytes([chooser.randrange(3)] * 16),
         size=chooser.choice([1000, 1100, 1500, 4000]),
-        title=chooser.choice([b"", *(digest_of_name(name) for name in "aabc")]),
+        title=digest_of_title(chooser.choice(["", "a", "a", "b", "a | s", "b | s", "c | t"])),
         headline=chooser.choice([b"", *(digest_of_name(name) for name in "xxyz")]),
     ).to_bytes()
     key = f"http://{seed}.host{chooser.randrange(2)}.example/{record.key[9:]}"

@@ -1,6 +1,8 @@
 """Ledgers that are converted to other settings."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from crawls import crawl, spider_over
@@ -120,3 +122,21 @@ def test_what_is_wrong_is_said_in_one_line(
     assert message in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_ledger_of_the_version_before_keeps_its_evidence_but_for_the_segments_of_titles(
+    crawled, tmp_path
+):
+    url, ledger, _ = crawled
+    new = tmp_path / "new.sqlite"
+    with closing(sqlite3.connect(ledger)) as file, file:
+        file.execute(
+            "UPDATE pages SET evidence = "
+            "CAST(substr(evidence, 1, 25) || substr(evidence, 34) AS BLOB)"
+        )
+        file.execute("PRAGMA user_version = 8")
+    with LedgerReader(ledger, accepts_last_version=True):
+        assert main(["reindex", str(ledger), "-o", str(new)]) == 0
+    with closing(sqlite3.connect(new)) as file:
+        assert file.execute("SELECT DISTINCT length(evidence) FROM pages").fetchall() == [(37,)]
+    assert again(url, new)[0] == []

@@ -19,7 +19,7 @@ from dedup.record import Claimed, Committed, PageRecord, Released, digest_of
 from dedup.rule import Rule
 from dedup.scopes import Scope
 from dedup.stores import tables
-from dedup.stores.shared.columns import ListedEntries
+from dedup.stores.shared.known_pages import KnownPages
 from dedup.stores.shared.log import Entry
 from dedup.stores.shared.replay import Replay
 from dedup.text import Document
@@ -110,11 +110,11 @@ def of_log(history, told, size, chooser):
         open_claims.append((claimed, *ending))
         end(chooser.randrange(4))
     end(0)
-    replay = Replay(0.0)
+    replay = Replay(KnownPages(1, 0))
     for start in range(0, len(entries), size):
-        replay.add(ListedEntries.of(entries[start : start + size]))
-        while claims := replay.take():
-            yield claims.records
+        replay.add(entries[start : start + size])
+        while columns := replay.take():
+            yield columns
 
 
 def of_ledger(history, told, size, chooser, path):
@@ -161,7 +161,7 @@ def check(method, columns, told):
         assert view._evidence.get(number) == told.view._evidence.get(number)
         assert view.items_of(number) == told.view.items_of(number)
         assert view.has_page(Claimed(record, number))
-    assert list(view._names._hosts.items()) == list(told.view._names._hosts.items())
+    assert list(view._names._met.items()) == list(told.view._names._met.items())
     for record in told.records.values():
         for asked in (record, record._replace(digest=b"another digest!!"), record.under("b")):
             for evidence, item in zip(EVIDENCE[1:], ITEMS, strict=True):
@@ -218,8 +218,8 @@ def test_a_sketch_of_another_length_in_a_log_is_refused(name, change):
     pages = [good, good._replace(sketch=None), good._replace(sketch=change(good.sketch)), good]
     claims = [Claimed(page, number) for number, page in enumerate(pages, 1)]
     events = enumerate([*claims, *(Committed(claimed.number) for claimed in claims)], 1)
-    replay, view = Replay(0.0), View(method, Rule())
-    replay.add(ListedEntries.of(Entry(n, b"ownerown", n, 1, 1.0, event) for n, event in events))
-    view.load(replay.take().records)
+    replay, view = Replay(KnownPages(1, 0)), View(method, Rule())
+    replay.add(Entry(n, b"ownerown", n, 1, 1.0, event) for n, event in events)
+    view.load(replay.take())
     with pytest.raises(ValueError, match=r"not all of 3 (sketches )?have|a sketch is truncated"):
         view.finish_loading()

@@ -24,10 +24,10 @@ EVIDENCE = st.builds(
     lambda coverage, view, size, title, headline: Evidence(
         coverage, view.to_bytes(16, "little"), size, title, headline
     ).to_bytes(),
-    st.sampled_from([0.2, 0.6, 1]),
+    st.sampled_from([0.2, 0.45, 0.6, 1]),
     st.integers(0, 3),
     st.sampled_from([1000, 1200, 2000]),
-    st.sampled_from([b"", b"one.", b"two."]),
+    st.sampled_from([b"", b"one.", b"two.", b"one.site", b"two.site"]),
     st.sampled_from([b"", b"head"]),
 )
 
@@ -96,7 +96,8 @@ class Reference:
         witnesses = Witness.of(page), Witness.of(other)
         if not keys_of(page.item) <= keys_of(other.item):
             return False
-        return not self._rule.objection(*witnesses, is_exact=is_exact, names=self._names, host="a")
+        names = page.evidence and self._names.of("a", Evidence.from_bytes(page.evidence))
+        return not self._rule.objection(*witnesses, is_exact=is_exact, names=names)
 
 
 def shows_the_same(page, other):

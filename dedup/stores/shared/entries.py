@@ -4,8 +4,6 @@ An entry says neither its position, which is its place in the log, nor, if it is
 number, which is the position.
 """
 
-from collections.abc import Iterable
-from itertools import count
 from struct import Struct, error
 
 from dedup.evidence import SIZE_OF_EVIDENCE
@@ -93,11 +91,6 @@ def from_bytes(position: int, data: bytes) -> Entry:
     except (error, ValueError, LookupError) as cause:
         raise ValueError(f"entry {position} is none: {data[:80]!r}") from cause
     return Entry(position, owner, serial, run, at, event)
-
-
-def many_from_bytes(first: int, data: Iterable[bytes]) -> list[Entry]:
-    """Return the entries from position *first* on; raises ValueError as `from_bytes` does."""
-    return list(map(from_bytes, count(first), data))
 
 
 def _claim(record: PageRecord) -> bytes:

@@ -1,14 +1,17 @@
 """What a process knows of the stored pages of a log beside what it compares: by URL and number."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import xxhash
 
 from dedup.record import PageRecord
 from dedup.stores.base import Stored
-from dedup.stores.shared.columns import Claims
-from dedup.stores.shared.url_table import UrlTable
+from dedup.text import to_utf8
 
 _PAGES_AT_HAND = 10_000
 _KEYS_AT_HAND = 16
+_MOST_UNSORTED = 100_000
 
 
 class KnownPages:
@@ -18,18 +21,12 @@ class KnownPages:
     began, or its job that goes on: a run lasts as long as any process takes part.
     """
 
-    def __init__(
-        self,
-        run: int,
-        position: int,
-        fetch: Callable[[Iterable[int]], Awaitable[Mapping[int, PageRecord]]],
-    ) -> None:
-        """Create it without pages; *fetch* returns records by number.
+    def __init__(self, run: int, position: int) -> None:
+        """Create it without pages.
 
         *run* is the own one, of which pages up to *position* were stored before.
         """
         self._run, self._position = run, position
-        self._fetch = fetch
         self._urls = UrlTable()
         # Pages in that table that do not count any more.
         self._replaced: set[int] = set()
@@ -43,15 +40,10 @@ class KnownPages:
         """Have *run* be the own one, from *position* on."""
         self._run, self._position, self._earlier = run, position, {}
 
-    def learn(self, claims: Claims) -> None:
-        """Take note of stored pages, and of those whose place they take."""
-        self.replace(claims.records.replaced)
-        self._urls.add_many(claims.urls, claims.numbers, claims.runs)
-
-    def learn_url(self, key: str, number: int, run: int) -> None:
-        """Have page *number* found by *key*, as one that *run* has stored, or met there."""
-        self._urls.add(key, number, run)
-        if self._is_earlier(number, run):
+    def learn_urls(self, pages: Sequence[tuple[str, int, int]]) -> None:
+        """Have pages found by their keys: these, their numbers, and the runs that met them."""
+        self._urls.add(pages)
+        if any(self._is_earlier(number, run) for _, number, run in pages):
             self._earlier = {}
 
     def _is_earlier(self, number: int, run: int) -> bool:
@@ -62,20 +54,25 @@ class KnownPages:
     def prefer(self, key: str, number: int, run: int) -> None:
         """Have *key*, under which *run* has met page *number*, be the better one."""
         self.preferred[number] = key
-        self.learn_url(key, number, run)
+        self.learn_urls([(key, number, run)])
 
     def replace(self, numbers: Iterable[int]) -> None:
         """Have the pages *numbers* not count any more."""
         self._replaced.update(numbers)
 
-    async def earlier(self, key: str) -> list[Stored]:
-        """Return what was stored before under *key*, or if that is the better one."""
+    async def earlier(
+        self, key: str, fetch: Callable[[Iterable[int]], Awaitable[Mapping[int, PageRecord]]]
+    ) -> list[Stored]:
+        """Return what was stored before under *key*, or if that is the better one.
+
+        *fetch* returns records by number.
+        """
         at_hand = self._earlier  # another one when it is out of date
         if key not in at_hand:
             found = self._urls.pages(key)
             numbers = dict.fromkeys(page[0] for page in found if self._is_earlier(*page))
             counting = [number for number in numbers if number not in self._replaced]
-            records = await self._fetch(counting) if counting else {}
+            records = await fetch(counting) if counting else {}
             stored = [
                 Stored(number, records[number])
                 for number in counting
@@ -102,3 +99,52 @@ class KnownPages:
     def nbytes(self) -> int:
         """The memory that it takes, in bytes; an estimate."""
         return self._urls.nbytes + 500 * len(self._records)
+
+
+class UrlTable:
+    """Finds the numbers and runs of pages by URL; 16 bytes for each.
+
+    By a hash of it: a caller has to look whether a page is one of that URL. What is added stands in
+    a dictionary until that is a tenth of all; then it is sorted in.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = np.empty(0, np.uint64)
+        self._pages = np.empty((0, 2), np.uint32)
+        self._new: dict[int, list[tuple[int, int]]] = {}
+        self._count_of_new = 0
+
+    def add(self, pages: Iterable[tuple[str, int, int]]) -> None:
+        """Have pages found by their URLs: these, numbers and runs."""
+        for url, number, run in pages:
+            self._new.setdefault(_hash(url), []).append((number, run))
+            self._count_of_new += 1
+        if self._count_of_new > max(_MOST_UNSORTED, len(self._hashes) // 10):
+            self._sort_in()
+
+    def pages(self, url: str) -> Iterator[tuple[int, int]]:
+        """Yield the pages that were added with *url*, and rarely others: number and run."""
+        key = _hash(url)
+        place = int(np.searchsorted(self._hashes, np.uint64(key)))
+        while place < len(self._hashes) and self._hashes[place] == key:
+            number, run = self._pages[place].tolist()
+            yield number, run
+            place += 1
+        yield from self._new.get(key, ())
+
+    def _sort_in(self) -> None:
+        new = sorted((key, page) for key, pages in self._new.items() for page in pages)
+        hashes = np.array([key for key, _ in new], np.uint64)
+        places = np.searchsorted(self._hashes, hashes, side="right")
+        self._hashes = np.insert(self._hashes, places, hashes)
+        self._pages = np.insert(self._pages, places, [page for _, page in new], axis=0)
+        self._new, self._count_of_new = {}, 0
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes, in bytes; an estimate."""
+        return 16 * len(self._hashes) + 200 * self._count_of_new
+
+
+def _hash(url: str) -> int:
+    return xxhash.xxh3_64_intdigest(to_utf8(url))

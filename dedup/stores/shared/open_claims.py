@@ -98,9 +98,8 @@ class OpenClaims:
                 claim = self._others.pop(number, None)
                 if claim is None:
                     return []
-                assert isinstance(claim.event, Claimed)
                 self._pages.replace(replaces)
-                self._pages.learn_url(claim.event.record.key, number, claim.run)
+                self._pages.learn_urls([(claim.record.key, number, claim.run)])
             case Released(number):
                 if self._others.pop(number, None) is None:
                     return []
@@ -147,11 +146,7 @@ class OpenClaims:
         """Return the record of the open claim *number*, if there is such a one."""
         if number in self._own:
             return self._own[number][1].record
-        if number in self._others:
-            event = self._others[number].event
-            assert isinstance(event, Claimed)
-            return event.record
-        return None
+        return self._others[number].record if number in self._others else None
 
     def __len__(self) -> int:
         return len(self._own) + len(self._others)

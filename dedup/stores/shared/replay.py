@@ -1,134 +1,108 @@
 """Entries of a log, from its start -> the pages that are stored, and what is open."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from dedup.arrays import Array
-from dedup.record import Committed
-from dedup.stores.shared.columns import Claims, Entries
-from dedup.stores.shared.log import Entry
-
-_OPEN, _STORED, _GONE = range(3)
-
-
-class _Piece(NamedTuple):
-    """Some claims, and what became of them: released or given on ones are gone.
-
-    *entries* are those that brought them, ``None`` once no claim is open.
-    """
-
-    claims: Claims
-    states: Array
-    entries: Entries | None
-
-    @property
-    def is_gone(self) -> bool:
-        return bool((self.states == _GONE).all())
-
-    def without_what_is_done(self) -> "_Piece":
-        """Return the piece without entries that nobody asks for any more."""
-        return self if (self.states == _OPEN).any() else self._replace(entries=None)
-
-    def places(self, numbers: Array) -> Array:
-        """Return the places of those claims *numbers* that are among these."""
-        own = self.claims.numbers
-        places = np.minimum(np.searchsorted(own, numbers), len(own) - 1)
-        return np.where(own[places] == numbers, places, -1)
+from dedup.record import Claimed, Committed, PageRecord, Preferred, RecordColumns, Released
+from dedup.stores.shared.known_pages import KnownPages
+from dedup.stores.shared.log import MOST_ENTRIES, Entry
 
 
 class Replay:
     """Follows a log from its start; pages are given on by number, when those before are known."""
 
-    def __init__(self, stored_since: float, after: int = 0) -> None:
-        """Create it; pages that were stored before *stored_since* do not count any more.
+    def __init__(self, pages: KnownPages, stored_since: float = 0.0, after: int = 0) -> None:
+        """Create it; *pages* learns what is there.
 
-        Those with numbers up to *after* are not given on.
+        Pages that were stored before *stored_since* do not count, those with numbers up to *after*
+        are not given on.
         """
+        self.pages = pages
+        self.number = after
+        """The number of the last page that was given on."""
+        self.last_entry: Entry | None = None
         self._stored_since = stored_since
-        self.preferred: dict[int, tuple[str, int]] = {}
-        """The better keys of pages, by number, and the runs in which they were met."""
-        # Those of which something is open, or not given on yet.
-        self._pieces: list[_Piece] = []
-        self._after = self._given = after
-        self._endings: dict[int, Committed] = {}
+        self._after = after
+        # In the order of their numbers.
+        self._claims: dict[int, Entry] = {}
+        # Of these, those whose pages are stored, and not given on yet; the others are open.
+        self._stored: dict[int, Committed] = {}
         self._replaced: list[int] = []
 
-    def add(self, entries: Entries) -> None:
+    def add(self, entries: Iterable[Entry]) -> None:
         """Have *entries* happen."""
-        if len(entries.claims.numbers):
-            states = np.full(len(entries.claims.numbers), _OPEN, np.int8)
-            self._pieces.append(_Piece(entries.claims, states, entries))
-        for piece, places, _ in self._found(entries.released):
-            piece.states[places] = _GONE
-        self._endings |= entries.endings
-        committed: list[int] = []
-        for piece, places, which in self._found(entries.committed):
-            self._commit(piece, places, entries.stored[which])
-            committed += piece.claims.numbers[places].tolist()
-        for number in committed if self._endings else ():
-            if event := self._endings.get(number):
-                for old in event.replaces:
-                    self._replace(old)
-        self.preferred |= entries.preferred
-        # One open claim may keep all that follows from being given on: no piece waits for those
-        # before it.
-        self._pieces = [piece.without_what_is_done() for piece in self._pieces if not piece.is_gone]
+        for entry in entries:
+            self.last_entry = entry
+            match entry.event:
+                case Claimed():
+                    self._claims[entry.position] = entry
+                case Committed(number) as event:
+                    if self._is_open(number):
+                        self._commit(event, entry.at)
+                case Released(number):
+                    if self._is_open(number):
+                        del self._claims[number]
+                case Preferred(number, key):
+                    self.pages.prefer(key, number, entry.run)
 
-    def _found(self, numbers: Array) -> Iterator[tuple[_Piece, Array, Array]]:
-        """Yield the pieces that have open claims *numbers*, their places, and which these are."""
-        firsts = [int(piece.claims.numbers[0]) for piece in self._pieces]
-        pieces = np.searchsorted(firsts, numbers, side="right") - 1
-        for place in np.unique(pieces[pieces >= 0]).tolist():
-            piece = self._pieces[place]
-            which = np.flatnonzero(pieces == place)
-            places = piece.places(numbers[which])
-            is_open = (places >= 0) & (piece.states[places] == _OPEN)
-            yield piece, places[is_open], which[is_open]
+    def _is_open(self, number: int) -> bool:
+        return number in self._claims and number not in self._stored
 
-    def _commit(self, piece: _Piece, places: Array, stored: Array) -> None:
-        claims = piece.claims
-        counts = (stored >= self._stored_since) & (claims.numbers[places] > self._after)
-        piece.states[places] = np.where(counts, _STORED, _GONE)
-
-    def _replace(self, old: int) -> None:
-        for piece in self._pieces:
-            [place] = piece.places(np.array([old]))
-            if place >= 0 and piece.states[place] == _STORED:
-                piece.states[place] = _GONE
-                return
-        if old <= self._given:
-            self._replaced.append(old)
+    def _commit(self, event: Committed, at: float) -> None:
+        for old in event.replaces:
+            if self._stored.pop(old, None):
+                del self._claims[old]
+            elif old <= self.number:
+                self._replaced.append(old)
+        if at >= self._stored_since and event.number > self._after:
+            self._stored[event.number] = event
+        else:
+            del self._claims[event.number]
 
     @property
     def open(self) -> dict[int, Entry]:
         """The claims that are open, by number."""
         return {
-            number: piece.entries.claim(number)
-            for piece in self._pieces
-            if piece.entries is not None
-            for number in piece.claims.numbers[piece.states == _OPEN].tolist()
+            number: claim for number, claim in self._claims.items() if number not in self._stored
         }
 
-    def take(self, *, is_end: bool = False) -> Claims | None:
+    def take(self, *, is_end: bool = False) -> RecordColumns | None:
         """Return pages that were not given on yet, and with them, what they replace.
 
-        Only of pieces before the first one with an open claim, unless *is_end*: to take a piece
-        as a whole is fastest. ``None`` if there are no more.
+        Only those before the first open claim, unless *is_end*. ``None`` if there are no more.
+        Raises ValueError for a value that cannot be right.
         """
-        for place, piece in enumerate(self._pieces):
-            if not is_end and (piece.states == _OPEN).any():
-                return None
-            is_stored = piece.states == _STORED
-            if is_stored.any():
-                piece.states[is_stored] = _GONE
-                if piece.is_gone:
-                    del self._pieces[place]
-                claims = piece.claims.only(is_stored).with_items_of(self._endings)
-                for number in claims.numbers.tolist():
-                    self._endings.pop(number, None)
-                self._given = int(claims.numbers[-1])
-                claims.records.replaced, self._replaced = self._replaced, []
-                return claims
-        return None
+        numbers: list[int] = []
+        for number in self._claims:
+            if number in self._stored:
+                numbers.append(number)
+            elif not is_end:
+                break
+            if len(numbers) == MOST_ENTRIES:
+                break
+        if not numbers:
+            return None
+        claims = [self._claims.pop(number) for number in numbers]
+        records = [claim.record for claim in claims]
+        columns = _columns(numbers, records, map(self._stored.pop, numbers))
+        columns.replaced, self._replaced = self._replaced, []
+        self.pages.replace(columns.replaced)
+        runs = [claim.run for claim in claims]
+        keys = [record.key for record in records]
+        self.pages.learn_urls(list(zip(keys, numbers, runs, strict=True)))
+        self.number = numbers[-1]
+        return columns
+
+
+def _columns(
+    numbers: Sequence[int], records: Sequence[PageRecord], commits: Iterable[Committed]
+) -> RecordColumns:
+    _, scopes, tokens, digests, sketches, evidence, _, _ = zip(*records, strict=True)
+    items = [event.packed_items(record) for event, record in zip(commits, records, strict=True)]
+    columns = RecordColumns.of(numbers, digests, sketches, tokens, evidence, scopes, items)
+    # As many as a ledger gives the keys of: these tell what the pages of a host share.
+    columns.keys = {
+        number: record.key
+        for number, record in zip(numbers, records, strict=True)
+        if record.evidence is not None and (number <= 2000 or number % 16 == 0)
+    }
+    return columns

@@ -1,27 +1,22 @@
 """The log in a ledger: what processes that share it write into its tables, and read from them."""
 
-import json
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from dedup.record import Claimed, Committed, PageRecord, Preferred, Released, unpack_items
 from dedup.stores import tables
-from dedup.stores.base import Commit, DuplicateNote, Texts
-from dedup.stores.shared.columns import Claims, Entries, ListedEntries, hashes_of, places_of_keys
+from dedup.stores.base import Commit, Texts
 from dedup.stores.shared.entries import from_bytes, to_bytes
-from dedup.stores.shared.log import MOST_ENTRIES, Answer, CrawlRow, Entry, Joined, Member, Request
+from dedup.stores.shared.log import MOST_ENTRIES, Answer, Entry, Joined, Member, Request
 
 KEPT_EVENTS = 2 * MOST_ENTRIES
 """How many events stay although all know them: for those who load what is there meanwhile."""
 NOBODY = bytes(8)
 """The owner of claims that a crawl alone has made, or of which no event is there any more."""
 _ROWS_AT_ONCE = 1_000
-_TEXTS_AT_ONCE = 100
 _VARIABLES_AT_ONCE = 500
 
 
@@ -306,7 +301,7 @@ def _entry_of_page(file: sqlite3.Connection, number: int) -> Entry | None:
     return Entry(number, NOBODY, 0, run, stored, Committed(number))
 
 
-def snapshot(file: sqlite3.Connection, since: float) -> Iterator[Entries]:
+def snapshot(file: sqlite3.Connection, since: float) -> Iterator[list[Entry]]:
     """Yield what counts, in pieces: pages, then the claims that are open, then the last events.
 
     Pages are those that counted when the first of these events happened, and were stored since a
@@ -314,77 +309,44 @@ def snapshot(file: sqlite3.Connection, since: float) -> Iterator[Entries]:
     """
     first, last = _first_event(file), last_position(file)
     yielded = 0
-    runs = dict(file.execute("SELECT id, run FROM crawls"))
     pages = file.execute(
-        "SELECT id, digest, sketch, tokens, evidence, scope, items, url, preferred, crawl, stored "
-        "FROM pages WHERE id < ? AND stored >= ? AND (ended IS NULL OR replaced_by >= ?) "
-        "ORDER BY id",
+        "SELECT pages.id, coalesce(run, crawl), stored, items, preferred, url, scope, tokens, "
+        "digest, sketch, evidence FROM pages LEFT JOIN crawls ON crawls.id = crawl "
+        "WHERE pages.id < ? AND stored >= ? AND (ended IS NULL OR replaced_by >= ?) "
+        "ORDER BY pages.id",
         (first, since, first),
     )
-    while rows := pages.fetchmany(MOST_ENTRIES):
+    while rows := pages.fetchmany(_ROWS_AT_ONCE):
         yielded = rows[-1][0]
-        yield _decoded(StoredPages, rows, runs)
+        yield [entry for row in rows for entry in _entries_of_page(*row)]
     claims = file.execute("SELECT id, entry FROM claims WHERE id < ? ORDER BY id", (first,))
     events = file.execute("SELECT id, entry FROM events WHERE id >= ? ORDER BY id", (first,))
     for cursor in (claims, events):
-        while rows := cursor.fetchmany(MOST_ENTRIES):
-            yield _decoded(ListedEntries, *zip(*rows, strict=True))
+        while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+            yield [_entry(*row) for row in rows]
     if yielded < last < first and (entry := _entry_of_page(file, last)):
-        yield ListedEntries.of([entry])
+        yield [entry]
 
 
-class StoredPages(Entries):
-    """Pages in place of the entries that brought them, each stored at once when it was claimed."""
+def _entries_of_page(
+    number: int, run: int, stored: float, items: bytes, preferred: str | None, *values: Any
+) -> Iterator[Entry]:
+    """Yield what stands for the events of a page: it was stored at once when it was claimed.
 
-    def __init__(self, rows: Sequence[Any], runs: Mapping[int, int]) -> None:
-        """Take what is there of pages, by number, and the *runs* of crawls."""
-        self._rows = rows
-        *columns, urls, preferred, crawls, stored = zip(*rows, strict=True)
-        records = tables.columns_of(*columns, urls=urls)
-        records.keys = {number: urls[place] for number, place in places_of_keys(records)}
-        self._runs = list(map(runs.get, crawls, crawls))
-        self.committed, self.stored = records.numbers, np.array(stored, float)
-        self.released = np.empty(0, np.int64)
-        self.preferred = {
-            number: (key, run)
-            for number, key, run in zip(columns[0], preferred, self._runs, strict=True)
-            if key is not None
-        }
-        self.claims = Claims(
-            records, np.array(self._runs, np.uint32), hashes_of(list(map(str.encode, urls)))
-        )
-
-    @property
-    def last(self) -> Entry:
-        return self._committed(len(self._rows) - 1)
-
-    def claim(self, number: int) -> Entry:
-        return self._claimed(int(np.searchsorted(self.committed, number)))
-
-    def __iter__(self) -> Iterator[Entry]:
-        for place, (number, *_) in enumerate(self._rows):
-            yield self._claimed(place)
-            if number in self.preferred:
-                preferred = Preferred(number, self.preferred[number][0])
-                yield self._committed(place)._replace(event=preferred)
-            yield self._committed(place)
-
-    def _claimed(self, place: int) -> Entry:
-        number, digest, sketch, tokens, evidence, scope, _, key, *_ = self._rows[place]
-        record = PageRecord(key, scope, tokens, digest, sketch, evidence)
-        return self._committed(place)._replace(event=Claimed(record, number))
-
-    def _committed(self, place: int) -> Entry:
-        number, run = self._rows[place][0], self._runs[place]
-        event = Committed(number, tuple(unpack_items(self._rows[place][6])))
-        return Entry(number, NOBODY, 0, run, float(self.stored[place]), event)
-
-
-def _decoded(decode: Callable[..., Entries], *data: Any) -> Entries:
+    Raises sqlite3.DatabaseError for a value that cannot be right.
+    """
+    record = PageRecord(*values)
     try:
-        return decode(*data)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise sqlite3.DatabaseError(f"a page or an event is none: {error}") from error
+        if not isinstance(record.key, str):
+            raise TypeError("a URL is no text")
+        of_items = tuple(unpack_items(items))
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError(f"page {number} is none: {error}") from error
+    entry = Entry(number, NOBODY, 0, run, stored, Committed(number, of_items))
+    yield entry._replace(event=Claimed(record, number))
+    if preferred is not None:
+        yield entry._replace(event=Preferred(number, preferred))
+    yield entry
 
 
 def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRecord]:
@@ -401,40 +363,6 @@ def pages(file: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, PageRec
                 if isinstance(event, Claimed):
                     found[number] = event.record
     return found
-
-
-def crawls(file: sqlite3.Connection) -> list[CrawlRow]:
-    """Return all crawls, the oldest first."""
-    query = "SELECT run, position, spider, job, started, finished, reason, report FROM crawls"
-    return [
-        CrawlRow._make([*values, report and json.loads(report)])
-        for *values, report in file.execute(f"{query} ORDER BY id")
-    ]
-
-
-def duplicates(file: sqlite3.Connection) -> Iterator[list[tuple[int, DuplicateNote]]]:
-    """Yield the duplicates that were met, each with its run, in pieces."""
-    query = (
-        "SELECT coalesce(run, crawl), url, page, kind, distance, found FROM matches "
-        "LEFT JOIN crawls ON crawls.id = crawl ORDER BY matches.rowid"
-    )
-    notes = file.execute(query)
-    while rows := notes.fetchmany(_ROWS_AT_ONCE):
-        yield [(run, DuplicateNote(*values)) for run, *values in rows]
-
-
-def seen_again(file: sqlite3.Connection) -> Iterator[list[tuple[int, float]]]:
-    """Yield the numbers of stored pages, and when they were last met again, in pieces."""
-    times = file.execute("SELECT id, seen FROM pages WHERE seen <> stored")
-    while rows := times.fetchmany(_ROWS_AT_ONCE):
-        yield rows
-
-
-def texts(file: sqlite3.Connection) -> Iterator[list[tuple[str, str | None, str]]]:
-    """Yield the texts that were kept, in pieces: URL, title, main text."""
-    kept = file.execute("SELECT url, title, text FROM texts")
-    while rows := kept.fetchmany(_TEXTS_AT_ONCE):
-        yield [(url, title, tables.text_of(text)) for url, title, text in rows]
 
 
 def _entry(position: int, data: Any) -> Entry:

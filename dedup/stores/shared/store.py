@@ -2,13 +2,14 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from secrets import token_bytes
 from time import monotonic, time
 from typing import Any
 
 from dedup.record import Claimed, Committed, Event, PageRecord, RecordColumns
+from dedup.sqlite_file import LedgerError
 from dedup.stores.base import (
     HistoryChangedError,
     News,
@@ -22,7 +23,7 @@ from dedup.stores.identity import check_identity
 from dedup.stores.shared.known_pages import KnownPages
 from dedup.stores.shared.log import Log, Member
 from dedup.stores.shared.open_claims import OpenClaims
-from dedup.stores.shared.reading import Reading
+from dedup.stores.shared.replay import Replay
 from dedup.stores.shared.tail import Tail
 from dedup.units import SECONDS_OF_A_DAY
 
@@ -69,10 +70,11 @@ class SharedStore(Store):
         """Whether others took part when it was opened: then it is not reset."""
         self._up_since = math.inf
         self._has_to_read = False
-        self._pages = KnownPages(self.run, self._began_at, self.pages)
+        self._pages = KnownPages(self.run, self._began_at)
         self._preferred = self._pages.preferred
         self._tail = Tail(log, OpenClaims(self._owner, self._pages, {}))
-        self._reading: Reading | None = None
+        self._replay: Replay | None = None
+        self._pieces: AsyncIterator[RecordColumns]
 
     # Taking part.
 
@@ -125,24 +127,36 @@ class SharedStore(Store):
         try:
             with self._noting_outage():
                 return await self._since(number)
-        except BaseException:
-            self._reading, self._has_to_read = None, True
-            raise
+        except BaseException as error:
+            self._replay, self._has_to_read = None, True
+            if isinstance(error, LedgerError) or not isinstance(error, ValueError | OverflowError):
+                raise
+            raise self.damage_error(error) from error
 
     async def _since(self, number: int) -> RecordColumns | None:
-        reading = self._reading
-        if reading is None or reading.number != number:
-            pages = KnownPages(self.run, self._began_at, self.pages)
-            reading = self._reading = Reading(self._log, self._stored_since, number, pages)
-        if columns := await reading.next():
+        replay = self._replay
+        if replay is None or replay.number != number:
+            pages = KnownPages(self.run, self._began_at)
+            replay = self._replay = Replay(pages, self._stored_since, number)
+            self._pieces = self._read(replay)
+        if columns := await anext(self._pieces, None):
             return columns
         # All of what was read, and nothing else: the numbers of another history say nothing.
-        self._reading, self._has_to_read, self.is_down = None, False, False
-        self._tail.last_entry, self._tail.claims = reading.last_entry, reading.claims(self._owner)
-        self._pages, self._preferred = reading.pages, reading.pages.preferred
+        self._replay, self._has_to_read, self.is_down = None, False, False
+        self._tail.last_entry = replay.last_entry
+        self._tail.claims = OpenClaims(self._owner, replay.pages, replay.open)
+        self._pages, self._preferred = replay.pages, replay.pages.preferred
         for news in (self._news, self._news_under_way):
             news.clear()
         return None
+
+    async def _read(self, replay: Replay) -> AsyncIterator[RecordColumns]:
+        async for entries in self._log.snapshot(self._stored_since):
+            replay.add(entries)
+            while columns := replay.take():
+                yield columns
+        while columns := replay.take(is_end=True):
+            yield columns
 
     # The log.
 
@@ -151,8 +165,14 @@ class SharedStore(Store):
             await self.join(self._spider)
         if self._has_to_read:
             raise HistoryChangedError(f"{self.name} was reset")
-        with self._noting_outage():
-            events = await self._tail.exchange(self.run, claims, news)
+        try:
+            with self._noting_outage():
+                events = await self._tail.exchange(self.run, claims, news)
+        except (StoreDownError, HistoryChangedError):
+            raise
+        except Exception as error:  # refused, for whatever reason: all of it waits
+            self.is_down, self._up_since = True, math.inf
+            raise StoreDownError(f"{self.name} refuses an exchange: {error}") from error
         self._is_up()
         return events
 
@@ -229,11 +249,11 @@ class SharedStore(Store):
         return self._tail.claims.record(number) or self._pages.record(number)
 
     async def earlier(self, key: str) -> list[Stored]:
-        return await self._pages.earlier(key)
+        return await self._pages.earlier(key, self.pages)
 
     @property
     def last(self) -> int:
-        entry = self._reading.last_entry if self._reading else self._tail.last_entry
+        entry = (self._replay or self._tail).last_entry
         return entry.position if entry else 0
 
     @property

@@ -1,87 +1,119 @@
 """What is read of a log from its start, piece by piece."""
 
-import weakref
+import pytest
 
-from dedup.record import Claimed, Committed, PageRecord, Released
-from dedup.stores.shared.columns import ListedEntries
+from dedup.evidence import SIZE_OF_EVIDENCE
+from dedup.record import MOST_TOKENS, Claimed, Committed, PageRecord, Preferred, Released
+from dedup.stores.shared.entries import from_bytes, to_bytes
+from dedup.stores.shared.known_pages import KnownPages
 from dedup.stores.shared.log import Entry
 from dedup.stores.shared.replay import Replay
 
 
 def entries(first, *events):
     numbered = enumerate(events, first)
-    return ListedEntries.of(Entry(n, b"owner678", n, 1, 100.0, event) for n, event in numbered)
+    return [Entry(n, b"owner678", n, 1, 100.0, event) for n, event in numbered]
 
 
-def claimed():
-    return Claimed(PageRecord("key", "", 1, bytes(16)))
+def claimed(key="key"):
+    return Claimed(PageRecord(key, "", 1, bytes(16)))
 
 
 def replacing(number, *replaces):
     return Committed(number, None, replaces)
 
 
+def replay_of(*events, after=0):
+    replay = Replay(KnownPages(2, 0), after=after)
+    replay.add(entries(1, *events))
+    return replay
+
+
 def test_what_is_replaced_is_told_with_the_next_pages_however_late_they_come():
-    replay = Replay(0.0)
-    replay.add(entries(1, claimed(), Committed(1)))
-    columns = replay.take().records
+    replay = replay_of(claimed(), Committed(1))
+    columns = replay.take()
     assert (columns.numbers.tolist(), columns.replaced) == ([1], [])
     replay.add(entries(3, claimed(), claimed(), replacing(4, 1)))
     assert replay.take() is None, "page 3 is open"
-    columns = replay.take(is_end=True).records
+    columns = replay.take(is_end=True)
     assert (columns.numbers.tolist(), columns.replaced) == ([4], [1])
 
 
-def test_pages_that_were_read_together_are_given_on_together_when_none_of_them_is_open():
-    replay = Replay(0.0)
-    replay.add(entries(1, claimed(), Committed(1), claimed(), claimed(), Released(4)))
+def test_pages_are_given_on_by_number_when_none_before_them_is_open():
+    replay = replay_of(claimed(), Committed(1), claimed(), claimed(), Released(4))
+    assert replay.take().numbers.tolist() == [1]
     assert replay.take() is None, "page 3 is open"
-    replay.add(entries(6, Committed(3), claimed(), Committed(7), claimed()))
-    assert replay.take().records.numbers.tolist() == [1, 3]
+    replay.add(entries(6, Committed(3), claimed(), Committed(7), claimed(), claimed()))
+    replay.add(entries(11, Committed(10)))
+    assert replay.take().numbers.tolist() == [3, 7]
     assert replay.take() is None, "page 9 is open"
-    assert replay.take(is_end=True).records.numbers.tolist() == [7]
+    assert replay.take(is_end=True).numbers.tolist() == [10]
     assert replay.take(is_end=True) is None
     assert list(replay.open) == [9]
+    assert replay.last_entry == Entry(11, b"owner678", 11, 1, 100.0, Committed(10))
 
 
 def test_pages_that_are_known_are_not_given_on_but_what_replaces_them_is():
-    replay = Replay(0.0, after=2)
-    replay.add(entries(1, claimed(), Committed(1), claimed(), replacing(3, 1)))
-    columns = replay.take(is_end=True).records
+    replay = replay_of(claimed(), Committed(1), claimed(), replacing(3, 1), after=2)
+    columns = replay.take(is_end=True)
     assert (columns.numbers.tolist(), columns.replaced) == ([3], [1])
     assert replay.take(is_end=True) is None
 
 
-def test_pages_behind_an_open_claim_are_forgotten_as_they_are_given_on():
-    replay = Replay(0.0)
-    replay.add(entries(1, claimed()))
-    pieces = []
-    for first in (2, 4, 6):
-        piece = entries(first, claimed(), Committed(first))
-        pieces.append(weakref.ref(piece.claims.numbers))
-        replay.add(piece)
-        del piece
-    assert replay.take() is None, "page 1 is open"
-    for number, piece in zip((2, 4, 6), pieces, strict=True):
-        assert piece() is not None
-        assert replay.take(is_end=True).records.numbers.tolist() == [number]
-        assert piece() is None
+def test_what_is_replaced_or_released_behind_an_open_claim_is_forgotten():
+    replay = replay_of(claimed(), claimed("gone"), claimed("released"))
+    replay.add(entries(4, Committed(2), Released(3), claimed(), replacing(6, 2)))
     assert list(replay.open) == [1]
+    columns = replay.take(is_end=True)
+    assert (columns.numbers.tolist(), columns.replaced) == ([6], [])
 
 
-def test_of_entries_behind_an_open_claim_only_pages_that_count_are_kept():
-    replay = Replay(0.0)
-    replay.add(entries(1, claimed()))
-    stored, gone = entries(2, claimed(), claimed()), entries(4, claimed(), claimed())
-    data, numbers = weakref.ref(stored), weakref.ref(gone.claims.numbers)
-    replay.add(stored)
-    replay.add(gone)
-    del stored, gone
-    replay.add(entries(6, Committed(2), Released(4)))
-    assert data() is not None, "page 3 is open"
-    assert list(replay.open) == [1, 3, 5]
-    replay.add(entries(8, Committed(3), Released(5)))
-    assert (data(), numbers()) == (None, None)
-    assert replay.take(is_end=True).records.numbers.tolist() == [2, 3]
-    assert replay.take(is_end=True) is None
-    assert list(replay.open) == [1]
+def test_ends_of_claims_that_are_not_open_change_nothing():
+    replay = replay_of(
+        claimed(), Committed(1), Released(1), Committed(1), Released(9), Committed(9)
+    )
+    assert replay.take().numbers.tolist() == [1]
+    assert replay.open == {}
+
+
+async def test_what_is_given_on_is_found_by_its_url_and_by_the_better_one():
+    replay = replay_of(claimed("a"), Committed(1), Preferred(1, "b"), claimed("c"))
+    replay.take()
+    records = {1: PageRecord("a")}
+
+    async def fetch(numbers):
+        return {number: records[number] for number in numbers}
+
+    found = {key: await replay.pages.earlier(key, fetch) for key in "abc"}
+    assert found == {"a": [(1, records[1])], "b": [(1, records[1])], "c": []}
+
+
+def test_of_many_pages_a_part_of_the_keys_is_read():
+    shown = bytes(SIZE_OF_EVIDENCE)
+    replay = Replay(KnownPages(1, 0))
+    for number in range(1, 4001):
+        record = PageRecord(
+            f"http://a/{number}", "", 1, bytes(16), None, shown if number % 5 else None
+        )
+        entry = Entry(number, bytes(8), number, 1, 0.0, Claimed(record))
+        replay.add([entry, entry._replace(event=Committed(number))])
+    assert replay.take().keys == {
+        number: f"http://a/{number}"
+        for number in range(1, 4001)
+        if (number <= 2000 or number % 16 == 0) and number % 5
+    }
+
+
+def test_more_tokens_than_any_page_has_are_as_many_as_a_record_can_say():
+    """What a hostile log says does not make a page a short one."""
+    record = PageRecord("http://a/", "", 2**64 - 1, bytes(16))
+    replay = Replay(KnownPages(1, 0))
+    replay.add([from_bytes(1, to_bytes(Entry(1, bytes(8), 1, 1, 0.0, Claimed(record))))])
+    replay.add(entries(2, Committed(1)))
+    assert replay.take().tokens.tolist() == [MOST_TOKENS]
+
+
+def test_a_value_that_cannot_be_right_is_an_error():
+    replay = replay_of(Claimed(PageRecord("a", "", 1, b"short")), Committed(1))
+    with pytest.raises(ValueError, match="a digest has not 16 bytes"):
+        replay.take()

@@ -1,28 +1,23 @@
-"""A log whose server lists its entries as bytes: how it is read from its start."""
+"""The log of a server that lists its entries as bytes, and what a ledger is made of."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, TypeVar
-
-import numpy as np
+from collections.abc import AsyncIterator, Iterable
+from itertools import count
 
 from dedup.sqlite_file import LedgerError
-from dedup.stores.base import HistoryChangedError
-from dedup.stores.shared.columns import Entries, ListedEntries
-from dedup.stores.shared.entries import many_from_bytes
-from dedup.stores.shared.log import Entry, Log
-
-T = TypeVar("T")
+from dedup.stores.base import DuplicateNote, HistoryChangedError
+from dedup.stores.shared.entries import from_bytes
+from dedup.stores.shared.log import CrawlRow, Entry, Log
 
 
-class ListedLog(Log):
+class ServerLog(Log):
     """A log of entries as entries.py writes them, at their positions."""
 
     @abstractmethod
     async def _listed(self, after: int) -> list[bytes]:
         """Return the entries after a position, `MOST_ENTRIES` at most."""
 
-    async def snapshot(self, since: float = 0.0) -> AsyncIterator[Entries]:
+    async def snapshot(self, since: float = 0.0) -> AsyncIterator[list[Entry]]:
         last: list[bytes] = []
         position = 0
         while True:
@@ -33,8 +28,7 @@ class ListedLog(Log):
             if found == last:
                 return
             new = found[len(last) :]
-            positions = np.arange(position + 1, position + 1 + len(new))
-            yield self._decoded(ListedEntries, positions, new)
+            yield self._entries(position + 1, new)
             position += len(new)
             last = new[-1:]
 
@@ -43,10 +37,19 @@ class ListedLog(Log):
 
     def _entries(self, first: int, data: Iterable[bytes]) -> list[Entry]:
         """Return the entries from position *first* on; raises LedgerError for what is none."""
-        return self._decoded(many_from_bytes, first, data)
-
-    def _decoded(self, decode: Callable[..., T], *data: Any) -> T:
         try:
-            return decode(*data)
+            return list(map(from_bytes, count(first), data))
         except ValueError as error:
             raise LedgerError(f"{self.name} is damaged: {error}") from error
+
+    # What a ledger is made of.
+
+    @abstractmethod
+    async def crawls(self) -> list[CrawlRow]:
+        """Return who took part, the oldest first."""
+
+    @abstractmethod
+    def duplicates(self) -> AsyncIterator[tuple[int, DuplicateNote]]:
+        """Yield the duplicates that were met, each with its run; a later one for the same page and
+        key takes the place of an earlier one. Some may be yielded twice.
+        """
