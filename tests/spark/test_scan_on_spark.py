@@ -42,7 +42,7 @@ def scan_both(capsys, tmp_path, *arguments, output="unique.jsonl", code=0):
     answers = []
     for engine, out, own in (("local", output, []), ("spark", "unique", ["--engine", "spark"])):
         named = [*arguments, "-o", tmp_path / out, "--clusters", tmp_path / f"{engine}.clusters"]
-        got, told, error = run(capsys, "scan", *named, "--json", "-", *own)
+        got, told, error = run(capsys, "scan", *named, "--json", *own)
         assert got == code, error
         answers.append(json.loads(told) if code == 0 else error)
     return answers
@@ -87,7 +87,8 @@ def test_pages_are_kept_by_evidence_as_on_one_machine_though_some_end_their_proc
     pages[3:3] = ["be-killed", "hang-deaf"]
     lines = [{"url": f"http://host{n % 2}/{n}", "html": html} for n, html in enumerate(pages)]
     path = write_lines(tmp_path / "pages.jsonl", lines)
-    options = ["--html-field", "html", "--keep", "longest", "--args", '{"max_distance": 15}']
+    options = ["--html-field", "html", "--keep", "longest"]
+    options += ["--method", '{"name": "simhash", "max_distance": 15}']
     options += ["--extractor", "bad_extractors.extracting_unless_told", "--page-timeout", "2"]
     local, on_spark = scan_both(capsys, tmp_path, path, *options)
     check_same(tmp_path, local, on_spark)
@@ -171,11 +172,10 @@ def test_a_file_that_is_cut_off_ends_the_scan(spark, capsys, tmp_path):
     [
         (["-o", "{there}"], "out exists; name a folder that does not"),
         (["--clusters", "{there}"], "out exists; name a folder that does not"),
-        (["--ledger", "x.sqlite"], "--ledger is for scans on one machine"),
-        (["--workers", "2"], "--workers is for scans on one machine"),
+        (["--ledger", "x.sqlite"], "--ledger is for --engine local"),
+        (["--workers", "2"], "--workers is for --engine local"),
         (["--partitions", "-1"], "--partitions must be 1 or more, got -1"),
         (["--master", "local"], "there is a session of Spark already"),
-        (["--json", "{there}/../pages.jsonl", "--overwrite"], "pages.jsonl is an input"),
         (["--scope", "field:shop"], "none of the first 86 records"),
         (["{there}/no.jsonl"], "no.jsonl"),
         (["{there}/_hidden.jsonl"], "Spark reads no files whose names begin with . or _"),
